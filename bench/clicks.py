@@ -1,8 +1,8 @@
 """Do models of clicks tell what people will click, and does ranking by what was learned bring better results up?
 
 A recorded log (``clara2-search-log.tsv``) and its grades (``clara2-relevance.tsv``), in the folder clicks of the one
-that VEDETTE_DATA names: see ``vedette.lab.runs.ranking.click_study``. Means over the searches of the later half, with 95 % intervals
-over its queries.
+that VEDETTE_DATA names: see ``vedette.lab.runs.ranking.click_study``. Means over the searches of the later half, with
+95 % intervals over its queries.
 
     python bench/clicks.py
 """
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from vedette.lab.runs.ranking.click_study import likelihoods, reranked
+from vedette.lab.runs.ranking.click_study import compare_likelihoods, evaluate_reranking
 from vedette.lab.visitors.search_log import read_grades, read_log
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     with grades_path.open(encoding="utf-8") as lines:
         log = read_log(log_path, read_grades(lines))
     print(f"{len(log.query)} searches, {len(log.grade)} results")
-    for title, found in (("log-likelihood", likelihoods(log)), ("NDCG@10", reranked(log))):
+    for title, found in (("log-likelihood", compare_likelihoods(log)), ("NDCG@10", evaluate_reranking(log))):
         for name, each in found.items():
             print(f"{title:16}{name:12}{each.mean:+.5f} [{each.low:+.5f}, {each.high:+.5f}] n = {each.n}")
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from vedette.adapters.archive.warc_reader import Damage, scan
+from vedette.adapters.archive.warc_reader import Damage, scan_warc
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv-peers"
@@ -171,7 +171,7 @@ def archived(folder: Path) -> int:
     """How many pages the archive holds."""
     found = 0
     for path in sorted(folder.glob("*.warc.gz")):
-        for record in scan(path):
+        for record in scan_warc(path):
             if isinstance(record, Damage):
                 raise Disagreement(f"{record.file} is damaged at {record.offset}: {record.why}")
             found += record.status == 200 and not record.url.endswith("/robots.txt")

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.sources import Brought, LookBook
-from vedette.lab.core.registry import DEFAULT, policy_named
+from vedette.discover.polling.sources import PollHistory, PollResults
+from vedette.lab.core.registry import DEFAULT, find_policy
 from vedette.policy import Ints, rng_for
 
 SEED = 1
@@ -48,14 +48,14 @@ class Web:
         self._shared = rng.random(sources) < 1 / 3
         self._known: set[int] = set()
 
-    def look(self, places: Ints, hour: int) -> Brought:
+    def look(self, places: Ints, hour: int) -> PollResults:
         """What looks bring."""
         shows = [self._shown(place, hour) for place in places.tolist()]
         start = np.concatenate([[0], np.cumsum([len(one) for one in shows])]).astype(np.int64)
         target = np.concatenate([np.zeros(0, np.int64), *shows])
         new = np.array([one not in self._known for one in target.tolist()], bool)
         self._known.update(target.tolist())
-        return Brought(places, np.ones(len(places), bool), start, target, new)
+        return PollResults(places, np.ones(len(places), bool), start, target, new)
 
     def _shown(self, place: int, hour: int) -> Ints:
         owner = self.host[place] * SOURCES_OF_HOST if self._shared[place] else place
@@ -72,17 +72,17 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def cost_of(name: str, sources: int, looks: int, hours: int) -> Cost:
     """A policy meets its sources, and is then timed."""
-    policy, web = policy_named("discover", name), Web(sources)
-    book, state, costs = LookBook(web.host), policy.start(None), []
+    policy, web = find_policy("discover", name), Web(sources)
+    book, state, costs = PollHistory(web.host), policy.start(None), []
     for hour in range(MEETING_HOURS + hours):
         meeting = hour < MEETING_HOURS
         now, rng = BEGIN_S + hour * HOUR_S, rng_for(SEED, f"{name}/{hour}")
-        options, k = book.options(), looks * 10 if meeting else looks
+        options, k = book.list_options(), looks * 10 if meeting else looks
         rows = np.arange(hour, sources, MEETING_HOURS)[:k]
         if not meeting:
             picks, choose_ms = timed(lambda: policy.choose(state, options, k, now, rng))  # noqa: B023 - run at once
             rows = picks.rows
-        seen = book.enter(web.look(rows, hour), now)
+        seen = book.record(web.look(rows, hour), now)
         state, observe_ms = timed(lambda: policy.observe(state, seen, now))  # noqa: B023 - run at once
         if not meeting:
             costs.append((choose_ms, observe_ms))

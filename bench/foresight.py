@@ -21,21 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from vedette.adapters.crawl_store.store import StateBook, create_book
-from vedette.adapters.index_store.impact_store import Expected, places_of, write_expected
+from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.index_store.impact_store import ImpactEstimates, average_places, write_estimates
 from vedette.adapters.url_store.queues import HostQueues
-from vedette.adapters.url_store.store import UrlStore, create
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.state import Named, Rules
-from vedette.engine.ports import Told
-from vedette.engine.scheduling.first_fetch import FIRSTS, FirstFetches, groups_of_unseen
-from vedette.engine.scheduling.impact_lookup import Foreseeing
-from vedette.engine.scheduling.impact_ports import BLIND
-from vedette.engine.scheduling.worth_queue import ByWorth
-from vedette.frontier.impact.estimates import fronts_by_rank
-from vedette.frontier.impact.url_features import folders_of
+from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import CrawlRules, FoundUrl
+from vedette.engine.ports import LinkBatch
+from vedette.engine.scheduling.first_fetch import FIRSTS_KEY, FirstFetches, list_groups
+from vedette.engine.scheduling.impact_lookup import ImpactLookup
+from vedette.engine.scheduling.impact_ports import NO_IMPACT
+from vedette.engine.scheduling.worth_queue import WorthSorter
+from vedette.frontier.impact.estimates import assign_by_rank
+from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import rng_for
-from vedette.pricing import Firsts
+from vedette.pricing import FirstFetchModel
 
 FOUND, LEAVING, TIMES = 20, 10, 2000
 FOLDERS = 5000
@@ -51,40 +51,43 @@ def spent_s(work: Callable[[int], object], times: int) -> float:
 
 def sifted(urls: int) -> dict[str, float]:
     """A million URLs in fifty sections of a hundred folders, every other of which brought something, at a price."""
-    rng, priced = rng_for(1, "bench/sifted"), Rules(budget_per_s=1.0)
+    rng, priced = rng_for(1, "bench/sifted"), CrawlRules(budget_per_s=1.0)
     db = sqlite3.connect(":memory:", isolation_level=None)
-    create(db)
-    create_book(db)
-    store, book = UrlStore(db, 1), StateBook(db)
+    create_url_tables(db)
+    create_tables(db)
+    store, book = UrlStore(db, 1), CrawlStore(db)
     names = [f"https://a.test/{number % 50}/{number % FOLDERS}/page-{number}.html" for number in range(urls)]
-    store.host_ids(["a.test"])
+    store.intern_hosts(["a.test"])
     for begin in range(0, urls, 10_000):
         some = names[begin : begin + 10_000]
-        store.add(Told(some, [0] * len(some), [1] * len(some), [2] * len(some)), 0.0)
+        store.add(LinkBatch(some, [0] * len(some), [1] * len(some), [2] * len(some)), 0.0)
     tried = [names[number] for number in rng.integers(0, urls, 5_000).tolist()]
     gains = np.array([9.0 * (int(url.split("/")[3]) % 2) for url in tried])
-    came = Firsts().changed(np.ones(100)).came([groups_of_unseen(url, 1) for url in tried], gains)
-    book.set_life(FIRSTS, json.dumps(asdict(came)))
+    came = FirstFetchModel().add_changes(np.ones(100)).add_first_fetches([list_groups(url, 1) for url in tried], gains)
+    book.set_value(FIRSTS_KEY, json.dumps(asdict(came)))
     firsts = FirstFetches(priced, book, lambda: 600.0)
-    firsts.held.put(names[0], 1.0, 600.0, 0.0)
-    hosts = Hosts(priced, store, 1)
-    by_worth, host = ByWorth(hosts, store, book, firsts, Foreseeing(hosts, store, BLIND)), hosts.known("a.test", 0)
+    firsts.below_price.add(names[0], 1.0, 600.0, 0.0)
+    hosts = HostTable(priced, store, 1)
+    by_worth, host = (
+        WorthSorter(hosts, store, book, firsts, ImpactLookup(hosts, store, NO_IMPACT)),
+        hosts.get_or_add("a.test", 0),
+    )
     turns_s: list[float] = []
 
     def turn(now: int) -> None:
         began_s = time.process_time()
-        by_worth.step(host, float(now)) if turns_s else by_worth.wants(host, 10, 10, float(now))
+        by_worth.step(host, float(now)) if turns_s else by_worth.should_sort(host, 10, 10, float(now))
         turns_s.append(time.process_time() - began_s)
 
     tracemalloc.start(1)
     turn(0)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    while host.sifted is None:
+    while host.sort_state is None:
         turn(len(turns_s))
-    found = [Named(url, 1) for url in names[: FOUND * TIMES]]
-    found_s = spent_s(lambda turn: by_worth.fronts(found[FOUND * turn : FOUND * (turn + 1)]), TIMES)
-    good = sum(int(book.urls_by_id([id_])[id_].split("/")[3]) % 2 for id_ in store.lined_up(0)[0][:1000].tolist())
+    found = [FoundUrl(url, 1) for url in names[: FOUND * TIMES]]
+    found_s = spent_s(lambda turn: by_worth.get_front_queues(found[FOUND * turn : FOUND * (turn + 1)]), TIMES)
+    good = sum(int(book.get_urls([id_])[id_].split("/")[3]) % 2 for id_ in store.get_queue(0)[0][:1000].tolist())
     return {
         "sift_url_us": 1e6 * sum(turns_s) / urls,
         "sift_turn_ms": 1e3 * float(np.median(turns_s)),
@@ -103,27 +106,27 @@ def main() -> None:
     rng = rng_for(1, "bench/foresight")
     gains = rng.random(options.urls + 1).astype(np.float32)
     urls = [f"https://a.test/{number % 50}/{number % FOLDERS}/page-{number}.html" for number in range(FOUND * TIMES)]
-    folder, branch = folders_of(urls)
+    folder, branch = hash_folders(urls)
     some = gains[: len(urls)].astype(np.float64)
     queues, ids = HostQueues(), np.arange(1, options.urls + 1, dtype=np.uint32)
     queues.append(ids, np.zeros(options.urls, np.int64), np.full(options.urls, 3, np.uint8))
     with tempfile.TemporaryDirectory() as place:
-        write_expected(Path(place), gains, places_of(folder, branch, some, some))
-        expected = Expected(Path(place))
+        write_estimates(Path(place), gains, average_places(folder, branch, some, some))
+        expected = ImpactEstimates(Path(place))
 
         def find(turn: int) -> object:
             new = urls[FOUND * turn : FOUND * (turn + 1)]
-            return expected.fronts(expected.gains(np.zeros(FOUND, np.uint32), new))
+            return expected.get_front_queues(expected.get_gains(np.zeros(FOUND, np.uint32), new))
 
         def leave(turn: int) -> object:
-            return expected.gains(ids[LEAVING * turn : LEAVING * (turn + 1)], urls[:LEAVING])
+            return expected.get_gains(ids[LEAVING * turn : LEAVING * (turn + 1)], urls[:LEAVING])
 
         def line_up(_: int) -> None:
-            waiting, before = queues.lined_up(0)
-            foreseen = expected.known(waiting)
-            fronts = fronts_by_rank(foreseen)
+            waiting, before = queues.list_waiting(0)
+            foreseen = expected.get_known(waiting)
+            fronts = assign_by_rank(foreseen)
             order = np.argsort(-foreseen, kind="stable")
-            queues.line_up(0, waiting[order], fronts[order].astype(before.dtype))
+            queues.reorder(0, waiting[order], fronts[order].astype(before.dtype))
 
         told = {
             "found_us": 1e6 * spent_s(find, TIMES) / FOUND,

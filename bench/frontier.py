@@ -26,7 +26,7 @@ from time import process_time
 
 import numpy as np
 
-from vedette.adapters.url_store.store import Fate, Told, UrlStore, create
+from vedette.adapters.url_store.store import LinkBatch, UrlState, UrlStore, create_url_tables
 from vedette.model import fingerprint, partition_of
 from vedette.policy import rng_for
 
@@ -132,15 +132,15 @@ class Crawl:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.connection = open_state(folder / "state.db")
-        create(self.connection)
+        create_url_tables(self.connection)
         self.store = UrlStore(self.connection, epoch=1)
         self.rng = rng_for(SEED, "bench/frontier")
         self.out: list[int] = []
 
     def tell(self, batch: Links) -> None:
         """Links arrive and are committed."""
-        hosts = self.store.host_ids(batch.hosts)
-        self.store.add(Told(batch.urls, hosts, [1] * len(hosts), batch.priorities), found_s=0.0)
+        hosts = self.store.intern_hosts(batch.hosts)
+        self.store.add(LinkBatch(batch.urls, hosts, [1] * len(hosts), batch.priorities), found_s=0.0)
         self.connection.commit()
 
     def lease(self, hosts: list[int]) -> None:
@@ -150,7 +150,7 @@ class Crawl:
 
     def acknowledge(self) -> None:
         """What left has been fetched."""
-        self.store.acknowledge(self.out, Fate.FETCHED, WORKER)
+        self.store.acknowledge(self.out, UrlState.FETCHED, WORKER)
         self.connection.commit()
 
     def fill(self, known: int) -> None:
@@ -296,7 +296,7 @@ def restart(crawl: Crawl) -> dict[str, float]:
     """What a start costs after a crash, and after a clean end."""
     image = crawl.folder / "urls"
     return {
-        "save_s": timed(lambda: crawl.store.save(image)),
+        "save_s": timed(lambda: crawl.store.save_snapshot(image)),
         "start_after_crash_s": timed(lambda: UrlStore(crawl.connection, epoch=1)),
         "start_after_clean_end_s": timed(lambda: UrlStore(crawl.connection, epoch=1, image=image)),
     }

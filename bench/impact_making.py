@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from vedette.adapters.archive.replay import Old
+from vedette.adapters.archive.replay import ImportedResponse
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.data_folder import State, hold, open_state
+from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.index_store.impact_store import read_told
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.index_store.impact_store import read_info
 from vedette.model import Site
 from vedette.policy import Ints, rng_for
 from vedette.runtime.commands.importer import Importer
@@ -63,22 +63,22 @@ def made(folder: Path, urls: int, queries: int, pages: int) -> None:
     words, each, now_s = Words(), -(-urls // pages), time.time()
     with opened(folder, now_s) as state:
         state.db.execute("BEGIN IMMEDIATE")
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=now_s))
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=now_s))
         state.commit()
         with closing(Importer(state, "bench", now_s, 1 << 24)) as importer:
             for begin in range(0, pages, BATCH):
                 some = range(begin, min(begin + BATCH, pages))
-                importer._keep([_page(words, page, each, now_s) for page in some])  # noqa: SLF001 - as from a file
+                importer._save_pages([_page(words, page, each, now_s) for page in some])  # noqa: SLF001 - as from a file
                 state.commit()
     catch_up(folder, start_clock(now_s, 1.0))
     asked = {words.some(QUERY_WORDS, COMMON): 1 + queries // (1 + place) for place in range(queries)}
     while len(asked) < queries:
         asked.setdefault(words.some(QUERY_WORDS, COMMON), 1)
-    with closing(RecordBook(folder)) as book:
+    with closing(EventStore(folder)) as book:
         book.import_queries((query, now_s, times) for query, times in asked.items())
 
 
-def _page(words: Words, page: int, links: int, now_s: float) -> Old:
+def _page(words: Words, page: int, links: int, now_s: float) -> ImportedResponse:
     named = words.some(NAME_WORDS * links).split(" ")
     anchors = "".join(
         f'<a href="/{page % 100}/{page}/{n}.html">{" ".join(named[NAME_WORDS * n : NAME_WORDS * (n + 1)])}</a> '
@@ -86,13 +86,13 @@ def _page(words: Words, page: int, links: int, now_s: float) -> Old:
     )
     title = words.some(NAME_WORDS)
     text = f"<title>{title}</title><main><h1>{title}</h1><p>{words.some(TEXT_WORDS)}</p></main><div>{anchors}</div>"
-    return Old(f"{SITE.start}list/{page}", now_s - 60.0, 200, HTML, text.encode(), "bench")
+    return ImportedResponse(f"{SITE.start}list/{page}", now_s - 60.0, 200, HTML, text.encode(), "bench")
 
 
 @contextmanager
 def opened(folder: Path, now_s: float) -> Iterator[State]:
     """The state, held and closed cleanly."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "bench", now_s)
         yield state
         state.close(clean=True)
@@ -106,7 +106,7 @@ def making(folder: Path) -> dict[str, float]:
     _, status, used = os.wait4(pid, 0)
     if status:
         raise SystemExit("the making failed")
-    told, cpu_s = read_told(folder / "index") or {}, used.ru_utime + used.ru_stime
+    told, cpu_s = read_info(folder / "index") or {}, used.ru_utime + used.ru_stime
     return {
         "cpu_s": cpu_s,
         "weighed": float(told["weighed"]),

@@ -33,11 +33,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.peers.git_pages import bodies_of, versions
 
 from vedette.adapters.index_store.tantivy_index import HEAP_BYTES, open_reader, open_writer
-from vedette.index.fields import Entry, document_of, forms_of
-from vedette.index.query.retrieval import EXACT_FIELDS, TEXT_FIELDS, All, Best, Node, Term
-from vedette.parse.html.page import read_page
-from vedette.parse.text.charsets import decode
-from vedette.parse.text.language import language_of
+from vedette.index.fields import IndexEntry, build_document, tokenize_entry
+from vedette.index.query.retrieval import EXACT_FIELDS, TEXT_FIELDS, And, DisMax, Node, Term
+from vedette.parse.html.page import parse_page
+from vedette.parse.text.charsets import decode_page
+from vedette.parse.text.language import detect_language
 
 DAY_S = 86_400
 QUERIES = 500
@@ -64,12 +64,12 @@ def documents(folder: Path, pages: int, updates: int) -> list[dict[str, object]]
 
 def document(number: int, url: str, body: bytes) -> dict[str, object]:
     """What is indexed of a page."""
-    page = read_page(decode(body, "text/html").text)
+    page = parse_page(decode_page(body, "text/html").text)
     headings = tuple(heading for _, heading in page.headings)
     anchors = tuple(link.text for link in page.links[:3])  # of this page, since nobody knows here who links to it
-    language = language_of(page.main, page.language)
-    entry = Entry(number, url, page.title, headings, page.main, anchors, "html", language, float(number * DAY_S))
-    return document_of(entry, forms_of(entry))
+    language = detect_language(page.main, page.language)
+    entry = IndexEntry(number, url, page.title, headings, page.main, anchors, "html", language, float(number * DAY_S))
+    return build_document(entry, tokenize_entry(entry))
 
 
 # --- Two ways ---
@@ -193,7 +193,7 @@ def queries(made: Documents) -> list[Node]:
     """The first words of titles, all of them, each in any field."""
     chosen = made[:: max(1, len(made) // QUERIES)]
     titles = (str(each["title"]).split()[:QUERY_WORDS] for each in chosen)
-    return [All(tuple(Best(tuple(Term(field, word) for field in TEXT_FIELDS)) for word in words)) for words in titles]
+    return [And(tuple(DisMax(tuple(Term(field, word) for field in TEXT_FIELDS)) for word in words)) for words in titles]
 
 
 def finding_ms(folder: Path, asked: Sequence[Node], most: int) -> list[float]:

@@ -38,17 +38,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a scrip
 from bench.peers.known_pages import NOW_S, KnownPage, Link, known_pages
 from bench.peers.known_rivals import Rival, fts5, tantivy_plain, tantivy_with_phrase
 
-from vedette.adapters.crawl_store.change_feed import Known
+from vedette.adapters.crawl_store.change_feed import PageRecord
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.search import Searcher
-from vedette.parse.similarity.minhash import similarity
+from vedette.parse.similarity.minhash import estimate_similarity
 from vedette.policy import Floats, rng_for
-from vedette.runtime.indexing.index_builder import Builder
-from vedette.runtime.indexing.pagerank import rank
-from vedette.runtime.search.index_snapshot import LiveShelf
+from vedette.runtime.indexing.index_builder import IndexBuilder
+from vedette.runtime.indexing.pagerank import compute_importance
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.lexicon import write_lexicon
-from vedette.serve.slate import Wish
-from vedette.text import words_of
+from vedette.serve.slate import SearchRequest
+from vedette.text import split_words
 
 SEED = 5
 KINDS = ("title", "anchor", "heading", "span")
@@ -101,7 +101,7 @@ class Asking:
         self._bearers = Counter(heading for page in pages for heading in dict.fromkeys(page.stored.headings))
         self._to: dict[bytes, list[Link]] = defaultdict(list)
         for link in links:
-            if words_of(link.text):
+            if split_words(link.text):
                 self._to[pages[link.target].print].append(link)
         self.taken_out: set[Link] = set()
 
@@ -112,7 +112,7 @@ class Asking:
             Query(kind, place, text)
             for place in places
             for kind, text in self._of(self._pages[place], chance)
-            if words_of(text)
+            if split_words(text)
         ]
 
     def _of(self, page: KnownPage, chance: random.Random) -> Iterator[tuple[str, str]]:
@@ -123,7 +123,7 @@ class Asking:
             yield "anchor", link.text
         if headings := [text for text in page.stored.headings if self._bearers[text] <= MOST_BEARERS]:
             yield "heading", chance.choice(headings)
-        words = words_of(page.stored.body)
+        words = split_words(page.stored.body)
         if len(words) >= SPAN_WORDS:
             at = chance.randrange(len(words) - SPAN_WORDS + 1)
             yield "span", " ".join(words[at : at + SPAN_WORDS])
@@ -132,26 +132,26 @@ class Asking:
 # --- Vedette ---
 
 
-def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> tuple[Rival, LiveShelf]:
+def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> tuple[Rival, LiveIndexSnapshot]:
     """The index as the indexer makes it of fetched pages, and the search over it."""
     generations = Generations(folder)
     generation = generations.begin()
-    builder = Builder(folder, generation)
+    builder = IndexBuilder(folder, generation)
     known = {row.id: row for row in _known(pages, links)}
     texts = {place + 1: page.content.stored for place, page in enumerate(pages)}
-    builder.take(known, texts, known, NOW_S)
-    while builder.rename(RENAMED_AT_ONCE):
+    builder.update_pages(known, texts, known, NOW_S)
+    while builder.reindex_renamed(RENAMED_AT_ONCE):
         pass
     builder.commit(1)
     builder.close()
-    rank(generation)
+    compute_importance(generation)
     write_lexicon(generation)
-    shelf = LiveShelf(generation)
+    shelf = LiveIndexSnapshot(generation)
     searcher = Searcher(shelf)
-    return lambda text: [result.id - 1 for result in searcher.search(Wish(text), NOW_S).results], shelf
+    return lambda text: [result.id - 1 for result in searcher.search(SearchRequest(text), NOW_S).results], shelf
 
 
-def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[Known]:
+def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[PageRecord]:
     """What the keeper would have told of each page."""
     first: dict[bytes, int] = {}
     hosts = list(dict.fromkeys(page.host for page in pages))
@@ -161,7 +161,7 @@ def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[Known]
     for place, page in enumerate(pages):
         content = page.content
         group = first.setdefault(page.print, place + 1)
-        yield Known(
+        yield PageRecord(
             id=place + 1,
             url=page.url,
             host=hosts.index(page.host) + 1,
@@ -174,12 +174,12 @@ def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[Known]
             place=None,
             group=group,
             canonical="",
-            marks=content.marks,
+            marks=content.directives,
             words=content.words,
             spam=content.spam,
             objections=(),
             private="",
-            stands=group,
+            canonical_page=group,
         )
 
 
@@ -207,7 +207,7 @@ class Judge:
         one, other = self._pages[place].sketch, self._pages[page].sketch
         if self._is_same(place, page) or one is None or other is None:
             return self._is_same(place, page)
-        return similarity(one.mins, other.mins) >= ALIKE
+        return estimate_similarity(one.mins, other.mins) >= ALIKE
 
 
 def _reciprocal(right: Sequence[bool]) -> float:

@@ -13,9 +13,9 @@ import resource
 import sys
 from time import process_time
 
-from vedette.lab.experiments.refresh import plan_of
-from vedette.lab.runs.refresh.run import Game, refresh
-from vedette.lab.worlds.synthetic_arrays.history import made_history
+from vedette.lab.experiments.refresh import build_setup
+from vedette.lab.runs.refresh.run import RefreshGame, run_refresh
+from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 
 LONGEST_S = 600.0
 
@@ -24,16 +24,16 @@ def main() -> int:
     """Make the world once, then one run for each policy."""
     asked = _asked()
     started = process_time()
-    history = made_history(asked.world, seed=1)
+    history = build_synthetic_history(asked.world, seed=1)
     made_s = process_time() - started
     pages, versions = history.pages, len(history.version_page)
     print(f"made:{asked.world}: {pages:,} pages, {versions:,} versions in {made_s:.1f} s, {_peak_mb():,.0f} MB")
     print(f"{'policy':12} {'seconds':>8} {'freshness':>10} {'age d':>8} {'fetches':>12} {'peak MB':>8}")
     runs_s = {}
-    game = Game(history.begin_s, history.end_s, asked.budget)
+    game = RefreshGame(history.begin_s, history.end_s, asked.budget)
     for policy in asked.policies:
         started = process_time()
-        outcome = refresh(history, plan_of(policy, history, game), game)
+        outcome = run_refresh(history, build_setup(policy, history, game), game)
         runs_s[policy] = round(process_time() - started, 1)
         numbers = f"{outcome.freshness:10.4f} {outcome.age_d:8.3f} {outcome.fetches:12,}"
         print(f"{policy:12} {runs_s[policy]:8.1f} {numbers} {_peak_mb():8,.0f}", flush=True)

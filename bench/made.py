@@ -22,9 +22,9 @@ from time import perf_counter
 
 import pycurl
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.lab.worlds.world import Question
+from vedette.lab.worlds.world import WorldRequest
 from vedette.policy import rng_for
 
 SEED = 1
@@ -92,7 +92,7 @@ class Round:
         return self.cpu_s / max(1, self.load.requests) * 1e6
 
 
-def live_pages(world: MadeWorld, most: int) -> list[Page]:
+def live_pages(world: SyntheticWorld, most: int) -> list[Page]:
     """Live pages of all hosts in a seeded random order."""
     urls = [url for host in world.sites for url in world.live_pages(host, world.start_s)]
     order = rng_for(SEED, "bench/made").permutation(len(urls))[:most]
@@ -100,9 +100,9 @@ def live_pages(world: MadeWorld, most: int) -> list[Page]:
     return [Page(host, f"/{rest}") for host, _, rest in parts]
 
 
-def mean_body_bytes(world: MadeWorld, pages: Sequence[Page]) -> int:
+def mean_body_bytes(world: SyntheticWorld, pages: Sequence[Page]) -> int:
     """The mean body of the first pages of the list."""
-    questions = (Question(page.host, page.target) for page in pages[:SAMPLE])
+    questions = (WorldRequest(page.host, page.target) for page in pages[:SAMPLE])
     return round(fmean(len(world.reply(question, world.start_s).body) for question in questions))
 
 
@@ -255,7 +255,7 @@ def latency(rounds: Sequence[Round], which: str) -> float | None:
 
 def measure(options: argparse.Namespace) -> Result:
     """Take turns; the first turn of each server warms up and does not count."""
-    world = open_made("large", SEED, calm=True)
+    world = open_synthetic_world("large", SEED, calm=True)
     pages = live_pages(world, options.pages)
     mean_bytes = mean_body_bytes(world, pages)
     result = Result([], [], len(pages), mean_bytes, "wrk" if shutil.which("wrk") else "pycurl")

@@ -32,8 +32,8 @@ import numpy.typing as npt
 import xxhash
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
-from vedette.parse.similarity.minhash import Sketch, similarities, sketch_of
-from vedette.parse.similarity.shingles import Words, shingles
+from vedette.parse.similarity.minhash import Sketch, build_sketch, estimate_similarities
+from vedette.parse.similarity.shingles import WideHashes, shingle_text
 from vedette.policy import rng_for
 
 SITES = ("apache+kafka-site", "apache+flink-web", "apache+incubator")
@@ -118,7 +118,7 @@ def _text(page: str) -> str:
     return html.unescape(_TAG.sub(" ", _UNSEEN.sub(" ", page)))
 
 
-def exact_likeness(sets: Sequence[Words]) -> Likeness:
+def exact_likeness(sets: Sequence[WideHashes]) -> Likeness:
     """The Jaccard index of all pairs, by the lists of pages that have each shingle."""
     sizes = np.array([len(members) for members in sets])
     shingle_of = np.unique(np.concatenate(sets), return_inverse=True)[1]
@@ -150,7 +150,7 @@ def found_pairs(sketches: Sequence[Sketch], candidates: Flags) -> Flags:
     found = np.zeros_like(candidates)
     for page, sketch in enumerate(sketches):
         others = np.flatnonzero(candidates[page])
-        found[page, others] = similarities(sketch.mins, mins[others]) >= ALIKE
+        found[page, others] = estimate_similarities(sketch.mins, mins[others]) >= ALIKE
     return found
 
 
@@ -167,11 +167,11 @@ def _any_of_each(rows: Flags) -> Flags:
     return np.asarray(rows.any(axis=1), np.bool_)
 
 
-def _first_pages(table: BandTable, at: int, bands: Words) -> npt.NDArray[np.uint32]:
+def _first_pages(table: BandTable, at: int, bands: WideHashes) -> npt.NDArray[np.uint32]:
     return table.match_or_add(np.arange(at + 1, at + 1 + len(bands), dtype=np.uint32), bands)
 
 
-def scores_of(sets: Sequence[Words], sketches: Sequence[Sketch]) -> dict[str, Score]:
+def scores_of(sets: Sequence[WideHashes], sketches: Sequence[Sketch]) -> dict[str, Score]:
     """Of all pairs, of those that differ, of those near the threshold, and of pages."""
     likeness = exact_likeness(sets)
     found = found_pairs(sketches, candidates_of(sketches))
@@ -198,7 +198,7 @@ def by_us(documents: Sequence[str]) -> float:
     """CPU seconds from texts to sketches."""
     before_s = process_time()
     for document in documents:
-        sketch_of(shingles(document))
+        build_sketch(shingle_text(document))
     return process_time() - before_s
 
 
@@ -230,11 +230,11 @@ def table_costs_us(pages: int) -> dict[int, float]:
     return {size: _cost_us(table, pages, [_random_bands(rng, size) for _ in range(4000 // size)]) for size in (8, 64)}
 
 
-def _random_bands(rng: np.random.Generator, pages: int) -> Words:
+def _random_bands(rng: np.random.Generator, pages: int) -> WideHashes:
     return rng.integers(0, 1 << 64, (pages, 16), dtype=np.uint64)
 
 
-def _cost_us(table: BandTable, known: int, batches: Sequence[Words]) -> float:
+def _cost_us(table: BandTable, known: int, batches: Sequence[WideHashes]) -> float:
     before_s = process_time()
     for batch in batches:
         _first_pages(table, known, batch)
@@ -256,7 +256,7 @@ def print_table(scores: dict[str, Score], per_s: dict[str, float], table_us: dic
 def read_pages(folder: Path, most: int) -> list[str]:
     """The texts of all sites, shared out evenly; pages that say less than a sentence are left out."""
     texts = (text for site in SITES for text in texts_of(folder / site / "repo", most // len(SITES)))
-    return [text for text in texts if len(shingles(text)) >= 8]
+    return [text for text in texts if len(shingle_text(text)) >= 8]
 
 
 def main() -> None:
@@ -269,8 +269,8 @@ def main() -> None:
     if "VEDETTE_HISTORIES" not in os.environ:
         sys.exit("VEDETTE_HISTORIES must name a folder of bare repositories, such as apache+kafka-site/repo")
     texts = read_pages(Path(os.environ["VEDETTE_HISTORIES"]), arguments.pages)
-    sets = [np.unique(shingles(text)) for text in texts]
-    sketches = [sketch for members in sets if (sketch := sketch_of(members))]
+    sets = [np.unique(shingle_text(text)) for text in texts]
+    sketches = [sketch for members in sets if (sketch := build_sketch(members))]
     print(f"{len(texts)} pages, {np.mean([len(members) for members in sets]):.0f} different shingles a page\n")
     scores = scores_of(sets, sketches)
     per_s = rates(documents_of(texts), arguments.rounds)

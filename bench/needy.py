@@ -24,44 +24,55 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.quality import SEED, Page, pairs
 
-from vedette.engine.search.needy_terms import Needs, neediness, needy_words
-from vedette.index.fields import Entry, forms_of, numbers
-from vedette.index.quality.gains import Change, forward_of, measure
-from vedette.index.quality.term_curves import Gathered, TermCurves
-from vedette.index.quality.watched_terms import NO_WORDS, Words, answers_of, named_terms, watched_terms
+from vedette.engine.search.needy_terms import WordNeeds, compute_neediness, select_needy_words
+from vedette.index.fields import IndexEntry, number_tokens, tokenize_entry
+from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
+from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves
+from vedette.index.quality.watched_terms import (
+    NO_WORDS,
+    PageWords,
+    count_naming_terms,
+    score_pages,
+    select_tracked_terms,
+)
 from vedette.policy import rng_for
-from vedette.text import words_of
+from vedette.text import split_words
 
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)
 AT_ONCE = 100
 
 
-def words_in(page: Page) -> Words:
+def words_in(page: Page) -> PageWords:
     """As the index has them."""
     stored = page.stored
-    return numbers(forms_of(Entry(1, stored.url, stored.title, stored.headings, stored.body)))
+    return number_tokens(tokenize_entry(IndexEntry(1, stored.url, stored.title, stored.headings, stored.body)))
 
 
-def curves_of(pages: Sequence[Words]) -> TermCurves:
+def curves_of(pages: Sequence[PageWords]) -> TermCurves:
     """Of real queries, over these pages."""
     path = Path(os.environ["VEDETTE_DATA"]) / "queries" / "trec-million-query.txt"
     lines = path.read_text("latin-1").splitlines()
-    times = Counter(word for line in lines for word in set(words_of(line)))
-    watched = watched_terms(
-        [(word, float(count)) for word, count in times.items()], len(lines), named_terms(forward_of(pages))
+    times = Counter(word for line in lines for word in set(split_words(line)))
+    watched = select_tracked_terms(
+        [(word, float(count)) for word, count in times.items()],
+        len(lines),
+        count_naming_terms(concatenate_words(pages)),
     )
-    gathered = Gathered(watched)
+    gathered = TermCurveBuilder(watched)
     for begin in range(0, len(pages), AT_ONCE):
         some = pages[begin : begin + AT_ONCE]
-        gathered.add(answers_of(watched, forward_of([NO_WORDS] * len(some)), forward_of(some)), np.full(len(some), 0.5))
-    return gathered.curves(len(pages))
+        gathered.add(
+            score_pages(watched, concatenate_words([NO_WORDS] * len(some)), concatenate_words(some)),
+            np.full(len(some), 0.5),
+        )
+    return gathered.build(len(pages))
 
 
-def measured(curves: TermCurves, changes: Sequence[Change]) -> tuple[float, float]:
+def measured(curves: TermCurves, changes: Sequence[PageChange]) -> tuple[float, float]:
     """What changes bring by these words, and the CPU milliseconds for each."""
     began_s = process_time()
     gain = sum(
-        float(np.maximum(measure(curves, changes[begin : begin + AT_ONCE]).gain, 0.0).sum())
+        float(np.maximum(measure_gains(curves, changes[begin : begin + AT_ONCE]).gain, 0.0).sum())
         for begin in range(0, len(changes), AT_ONCE)
     )
     return gain, 1000 * (process_time() - began_s) / len(changes)
@@ -75,25 +86,25 @@ def main() -> None:
     words = [(words_in(before), words_in(after)) for before, after in versions]
     curves = curves_of([before for before, _ in words])
     lots = rng_for(SEED, "bench/needy").permutation(len(words))
-    taught, asked = ([Change(*words[at]) for at in half.tolist()] for half in np.array_split(lots, 2))
-    needs = Needs.none().after(curves.watched.numbers, measure(curves, taught).by_word, len(taught))
+    taught, asked = ([PageChange(*words[at]) for at in half.tolist()] for half in np.array_split(lots, 2))
+    needs = WordNeeds.empty().add_gains(curves.tracked.numbers, measure_gains(curves, taught).by_word, len(taught))
     whole, ceiling_ms = measured(curves, asked)
-    need = neediness(curves, needs)
+    need = compute_neediness(curves, needs)
     assert need is not None, "there are enough pages"
     ranked = {
         name: np.argsort(-each, kind="stable")
-        for name, each in (("needy", need), ("frequency", curves.watched.frequency))
+        for name, each in (("needy", need), ("frequency", curves.tracked.frequency))
     }
-    chosen = needy_words(curves, needs)
-    print(f"{len(words)} pages, {len(curves.watched)} words; all words: {ceiling_ms:.3f} ms a change")
-    told: dict[str, object] = {"words": len(curves.watched), "ceiling_ms": round(ceiling_ms, 3)}
+    chosen = select_needy_words(curves, needs)
+    print(f"{len(words)} pages, {len(curves.tracked)} words; all words: {ceiling_ms:.3f} ms a change")
+    told: dict[str, object] = {"words": len(curves.tracked), "ceiling_ms": round(ceiling_ms, 3)}
     for name, order in ranked.items():
         for share in SHARES[1:]:
-            gain, took_ms = measured(curves.some(np.sort(order[: int(share * len(order))])), asked)
+            gain, took_ms = measured(curves.select(np.sort(order[: int(share * len(order))])), asked)
             print(f"{name:10} {share:6.1%} of the words: {gain / whole:6.1%} of the gain, {took_ms:.3f} ms a change")
             told[f"{name}_{share}"] = round(gain / whole, 4)
-    gain, took_ms = measured(curves.some(chosen), asked)
-    part = len(chosen) / len(curves.watched)
+    gain, took_ms = measured(curves.select(chosen), asked)
+    part = len(chosen) / len(curves.tracked)
     print(f"by rule    {part:6.1%} of the words: {gain / whole:6.1%} of the gain, {took_ms:.3f} ms a change")
     told |= {"rule_words": len(chosen), "rule_gain": round(gain / whole, 4), "rule_ms": round(took_ms, 3)}
     print(json.dumps(told))

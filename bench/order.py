@@ -4,7 +4,7 @@ A million URLs are unseen; people ask a hundred thousand queries, of which the n
 come in batches; each names a URL and has words. Timed is all that a link causes: reading the words of URL and link,
 matching them against needy queries together with what earlier links said, and working out the expected gain anew. CPU
 seconds of this process, the median over batches. The ceiling, in the same run, is reading the words alone
-(``strings_of``): nobody can judge links without. The last line is one JSON object.
+(``tokenize_texts``): nobody can judge links without. The last line is one JSON object.
 
 What a batch costs depends on how many URLs are candidates of needy queries (``pairs_per_link``), and that on whether
 queries consist of words that every third link has. The commonest hundred words (``--common``) are in no query here.
@@ -25,15 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import Asking
-from vedette.frontier.impact.forest import Forest, Grower, leaf_values
-from vedette.frontier.impact.matching import Wanted
+from vedette.frontier.impact.estimator import ImpactSettings
+from vedette.frontier.impact.forest import Forest, Grower, summarize_leaves
+from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.query_need import Improvability
 from vedette.frontier.impact.sketches import Sketches
-from vedette.frontier.impact.url_features import Brought, Described, Strings, folders_of, strings_of
-from vedette.lab.baselines.running_impact import Standing, needy_part
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, UrlTexts, hash_folders, tokenize_texts
+from vedette.lab.baselines.running_impact import ImpactTracker, select_needy_queries
 from vedette.policy import Floats, Ints, rng_for
-from vedette.text import numbers_of
+from vedette.text import hash_words
 
 SEED = 1
 VOCABULARY = 50_000
@@ -76,21 +76,21 @@ class Web:
         written = [self.url(number, words) for number, words in zip(urls.tolist(), paths, strict=True)]
         return Links(urls, written, [(row, " ".join(f"w{word}" for word in each)) for row, each in enumerate(said)])
 
-    def wanted(self, queries: int, common: int) -> Wanted:
+    def wanted(self, queries: int, common: int) -> QuerySet:
         """Queries of one to three words, asked by Zipf's law; nobody asks for the commonest words."""
         sizes = self._rng.integers(1, 4, queries)
         words = self.words(8 * int(sizes.sum()))
         words = words[words >= common][: int(sizes.sum())]
         telling = np.log1p(words.astype(np.float64))
-        numbers = numbers_of(" ".join(f"w{word}" for word in words.tolist()).encode())
-        return Wanted(numbers, np.append(0, np.cumsum(sizes)), 1.0 / np.arange(1, queries + 1), telling)
+        numbers = hash_words(" ".join(f"w{word}" for word in words.tolist()).encode())
+        return QuerySet(numbers, np.append(0, np.cumsum(sizes)), 1.0 / np.arange(1, queries + 1), telling)
 
 
 def stump(rows: Floats, targets: Floats, seed: int) -> Forest:
     """One cut in place of a forest."""
     column = seed % rows.shape[1]
     middle = float(np.median(rows[:, column]))
-    values, mean = leaf_values(np.where(rows[:, column] <= middle, 1, 2), targets, 3)
+    values, mean = summarize_leaves(np.where(rows[:, column] <= middle, 1, 2), targets, 3)
     feature, left, right = np.array([column, 0, 0]), np.array([1, 1, 2]), np.array([2, 1, 2])
     return Forest(np.zeros(1, np.int64), feature, np.array([middle, 0, 0]), left, right, values, mean, 1)
 
@@ -101,34 +101,34 @@ def grower() -> tuple[str, Grower]:
         import sklearn.ensemble  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: F401
     except ImportError:
         return "stumps", stump
-    from vedette.adapters.regression_trees import grown
+    from vedette.adapters.regression_trees import fit_forest
 
-    return "scikit-learn", grown
+    return "scikit-learn", fit_forest
 
 
-def described(urls: list[str], strings: Strings, inlinks: Ints) -> Described:
+def described(urls: list[str], strings: UrlTexts, inlinks: Ints) -> DescribedUrls:
     """What is known of these URLs."""
-    folder, branch = folders_of(urls)
-    return Described(inlinks, inlinks, inlinks, np.log1p(inlinks), folder, branch, strings)
+    folder, branch = hash_folders(urls)
+    return DescribedUrls(inlinks, inlinks, inlinks, np.log1p(inlinks), folder, branch, strings)
 
 
-def taught(web: Web, wanted: Wanted, share: float, grow: Grower) -> Standing:
+def taught(web: Web, wanted: QuerySet, share: float, grow: Grower) -> ImpactTracker:
     """A standing that has learned from crawled pages."""
     links, queries = web.links(CRAWLED), len(wanted)
     rng = rng_for(SEED, "bench/order/taught")
     row, query = rng.integers(0, CRAWLED, 20 * queries), rng.integers(0, queries, 20 * queries)
     score = rng.random(len(row))
     sketches = Sketches.empty(queries).put(query, row, score)
-    chosen, few = needy_part(wanted, sketches, Improvability(), share)
+    chosen, few = select_needy_queries(wanted, sketches, Improvability(), share)
     at = np.minimum(np.searchsorted(chosen, query), len(chosen) - 1)
     inside = chosen[at] == query[: len(at)]
-    batch = described(links.written, strings_of(links.written, links.words), rng.integers(0, 50, CRAWLED))
-    columns = {name: getattr(batch, name) for name in Described.__dataclass_fields__}
+    batch = described(links.written, tokenize_texts(links.written, links.words), rng.integers(0, 50, CRAWLED))
+    columns = {name: getattr(batch, name) for name in DescribedUrls.__dataclass_fields__}
     gain = rng.gamma(0.3, 1.0, CRAWLED)
     found = (row[inside], at[inside], score[inside])
-    standing = Standing(Asking(few, grow))
+    standing = ImpactTracker(ImpactSettings(few, grow))
     standing.learn(
-        Brought(
+        TrainingPages(
             **columns,
             page=np.arange(CRAWLED),
             gain=gain,
@@ -159,25 +159,25 @@ def main() -> None:
     for _ in range(options.links // options.batch):
         links = web.links(options.batch)
         begin = process_time()
-        strings_of(links.written, links.words)
+        tokenize_texts(links.written, links.words)
         ceiling.append(options.batch / (process_time() - begin))
         begin = process_time()
         np.add.at(inlinks, links.url, 1)
-        batch = described(links.written, strings_of(links.written, links.words), inlinks[links.url])
-        worth[links.url] = standing.worth(links.url, batch)
+        batch = described(links.written, tokenize_texts(links.written, links.words), inlinks[links.url])
+        worth[links.url] = standing.estimate_gain(links.url, batch)
         ours.append(options.batch / (process_time() - begin))
-        pairs += standing.candidates(batch)
-    assert standing.known.asking is not None, "it was taught"
+        pairs += standing.count_candidates(batch)
+    assert standing.model.settings is not None, "it was taught"
     result = {
         "urls": options.urls,
         "queries": options.queries,
-        "needy": len(standing.known.asking.wanted),
+        "needy": len(standing.model.settings.queries),
         "pairs_per_link": round(pairs / max(len(ours) * options.batch, 1), 3),
         "trees": trees,
         "links_per_s": round(median(ours)),
         "ceiling_per_s": round(median(ceiling)),
         "share_of_ceiling": round(median(ours) / median(ceiling), 3),
-        "standing_mb": round(standing.kept_bytes / 1e6, 2),
+        "standing_mb": round(standing.size_bytes / 1e6, 2),
         "columns_mb": round((worth.nbytes + inlinks.nbytes) / 1e6, 2),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "goal_met": median(ours) >= GOAL,

@@ -22,12 +22,12 @@ import numpy as np
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.frontier.impact.sketches import FIRST
+from vedette.frontier.impact.sketches import TOP_K
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.policy import rng_for
-from vedette.runtime.indexing.impact_inputs import asker, brought_up_to_date, wanted_of
-from vedette.text import spaced
+from vedette.runtime.indexing.impact_inputs import build_finder, encode_queries, update_sketches
+from vedette.text import normalize_words
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 LONGEST_S = 1800
@@ -69,8 +69,8 @@ def drawn(folder: Path, count: int, seed: int) -> dict[str, int]:
     """Queries of two words of a title, with how often each is asked."""
     rng = rng_for(seed, "bench/order_live")
     table = PageTable(_generation(folder))
-    titles = [(table.stored(id_) or _NOTHING).title for id_ in table.indexed.tolist()]
-    words = [[word for word in spaced(title).decode().split() if len(word) > 3] for title in titles]
+    titles = [(table.read_stored(id_) or _NOTHING).title for id_ in table.indexed.tolist()]
+    words = [[word for word in normalize_words(title).decode().split() if len(word) > 3] for title in titles]
     some = [each for each in words if len(each) > 1]
     found: dict[str, int] = {}
     while len(found) < count:
@@ -85,12 +85,12 @@ def impacts(folder: Path, queries: Mapping[str, int]) -> dict[str, float]:
     generation = _generation(folder)
     table = PageTable(generation)
     shares = np.array(list(queries.values()), np.float64)
-    texts, wanted = wanted_of(list(queries), shares / shares.sum(), None, len(table.indexed))
-    ask = asker(open_reader(generation / "tantivy"))
-    sketches = brought_up_to_date(None, texts, wanted, table, np.zeros(0, np.int64), 0, ask).sketches
+    texts, wanted = encode_queries(list(queries), shares / shares.sum(), None, len(table.indexed))
+    ask = build_finder(open_reader(generation / "tantivy"))
+    sketches = update_sketches(None, texts, wanted, table, np.zeros(0, np.int64), 0, ask).sketches
     found: dict[str, float] = {}
-    for query, page in zip(*np.nonzero(sketches.page[:, :FIRST] >= 0), strict=True):
-        url = (table.stored(int(sketches.page[query, page])) or _NOTHING).url
+    for query, page in zip(*np.nonzero(sketches.page[:, :TOP_K] >= 0), strict=True):
+        url = (table.read_stored(int(sketches.page[query, page])) or _NOTHING).url
         found[url] = found.get(url, 0.0) + float(wanted.frequency[query])
     return found
 

@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.models.renewal import TwoStage
+from vedette.lab.baselines.models.renewal import TwoStageLife
 from vedette.lab.baselines.plans import (
     best_plans,
     best_two_days,
-    certified_plans,
+    compute_outlook,
     memoryless_outlook,
-    outlook_of,
     plan_costs,
+    solve_certified,
 )
 from vedette.lab.baselines.plans.two_days import cost_of
 from vedette.lab.bounds.exact_plans import solve_plans
@@ -57,7 +57,9 @@ def small_set(number: int) -> tuple[Floats, tuple[int, ...]]:
     rng = rng_for(number, "bench/plans/small")
     days, pages = 2 + number % 3, int(rng.integers(1, 13))
     columns = [
-        plan_costs(outlook_of(AgeChain(rng.random(5) ** 2), rng.integers(0, 5, 1), rng.integers(1, 6, 1), days), 0.9)
+        plan_costs(
+            compute_outlook(AgeChain(rng.random(5) ** 2), rng.integers(0, 5, 1), rng.integers(1, 6, 1), days), 0.9
+        )
         for _ in range(pages)
     ]
     return np.hstack(columns), tuple(rng.integers(0, 4, days).tolist())
@@ -70,7 +72,7 @@ def wrong_sets(sets: int) -> int:
         costs, budgets = small_set(number)
         limits = np.array(budgets, np.float64)
         solved, ours = solve_plans(costs, limits).cost, cost_of(costs, best_plans(costs, budgets))
-        found = [ours, certified_plans(costs, limits).bound]
+        found = [ours, solve_certified(costs, limits).bound]
         if len(budgets) == 2:
             found.append(cost_of(costs, best_two_days(costs, (budgets[0], budgets[1]))))
         wrong += not (found[1] <= solved + SAME and all(abs(each - solved) <= SAME for each in (found[0], *found[2:])))
@@ -85,9 +87,9 @@ def table(pages: int, days: int) -> Floats:
     parts = [plan_costs(memoryless_outlook(reset, steps[:half], days), DISCOUNT)]
     rates = np.exp(rng.normal(-1.5, 1.0, (CHAINS, 2)))
     for number, rows in enumerate(np.array_split(np.arange(half, pages), CHAINS)):
-        chain = TwoStage(*rates[number].tolist()).chain(1.0, last_age=30)
+        chain = TwoStageLife(*rates[number].tolist()).chain(1.0, last_age=30)
         seen_for = np.minimum(steps[rows], 30)
-        parts.append(plan_costs(outlook_of(chain, rng.integers(0, 31, len(rows)), seen_for, days), DISCOUNT))
+        parts.append(plan_costs(compute_outlook(chain, rng.integers(0, 31, len(rows)), seen_for, days), DISCOUNT))
     return np.hstack(parts)
 
 
@@ -95,7 +97,7 @@ def measured(costs: Floats, budget: float, look_cost: Floats | None, days: int) 
     """One run: plans within a daily budget that is a part of what looking at all pages takes."""
     everything = costs.shape[1] if look_cost is None else float(look_cost.sum())
     started = process_time()
-    found = certified_plans(costs, np.full(days, budget * everything), look_cost)
+    found = solve_certified(costs, np.full(days, budget * everything), look_cost)
     seconds = process_time() - started
     saved = float(costs[0].sum()) - found.cost
     name = "equal" if look_cost is None else "unequal"

@@ -44,21 +44,21 @@ from bench.peers.gain_truth import correlations
 from bench.peers.git_pages import bodies_of, versions
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.change_feed import Known
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.index_store.gain_store import Brought, GainBook
+from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.index_store.gain_store import GainKind, GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.discover.urls.normalize import resolve
-from vedette.index.quality.watched_terms import Words
-from vedette.index.stored_text import Stored, pack
-from vedette.parse.html.page import read_page
-from vedette.parse.text.charsets import decode
+from vedette.index.quality.watched_terms import PageWords
+from vedette.index.stored_text import StoredPage, pack_page
+from vedette.parse.html.page import parse_page
+from vedette.parse.text.charsets import decode_page
 from vedette.policy import rng_for
-from vedette.runtime.indexing.gain_meter import Fetch, Gauge
-from vedette.runtime.indexing.index_builder import Builder
-from vedette.runtime.indexing.indexer import COMMIT_EVERY_S, MOST_NEWS, MOST_PENDING
-from vedette.runtime.indexing.term_curves import PAID_SHARE, Curving
-from vedette.text import spaced
+from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
+from vedette.runtime.indexing.index_builder import IndexBuilder
+from vedette.runtime.indexing.indexer import COMMIT_EVERY_S, MAX_NEWS, MAX_PENDING
+from vedette.runtime.indexing.term_curves import CPU_SHARE, CurvesJob
+from vedette.text import normalize_words
 
 SEED = 1
 NOW_S = 1_800_000_000.0
@@ -74,7 +74,7 @@ MADE_WORDS, MADE_VOCABULARY = 500, 50_000
 class Page(NamedTuple):
     """A version of a page, read."""
 
-    stored: Stored
+    stored: StoredPage
     links: tuple[tuple[str, str], ...]
 
 
@@ -97,9 +97,9 @@ def _real(most: int) -> Iterator[Pair]:
     wanted = frozenset(islice(older, 2 * most))  # in some versions nothing has changed that people read
     newest: dict[str, Page] = {}
     for version, body in bodies_of(folder, [one for one in every if one.age <= 1 and one.url in wanted]):
-        page = read_page(decode(body, "text/html").text)
+        page = parse_page(decode_page(body, "text/html").text)
         headings = tuple(heading for _, heading in page.headings)
-        stored = Stored(version.url, page.title, headings=headings, body=page.main)
+        stored = StoredPage(version.url, page.title, headings=headings, body=page.main)
         resolved = ((resolve(link.href, version.url), link.text) for link in page.links[:MOST_LINKS])
         links = tuple((url, text) for url, text in resolved if url)
         if version.age == 0:
@@ -119,21 +119,23 @@ def _made() -> Iterator[Pair]:
         later[: MADE_WORDS // 20] = np.minimum(rng.zipf(1.2, MADE_WORDS // 20), MADE_VOCABULARY)
         links = tuple((f"http://made.example/{at}", f"w{at}") for at in range(max(1, number - 20), number))
         bodies = (" ".join(f"w{word}" for word in each.tolist()) for each in (drawn, later))
-        before, after = (Page(Stored(url, f"w{number} w{drawn[0]}", body=body), links) for body in bodies)
+        before, after = (Page(StoredPage(url, f"w{number} w{drawn[0]}", body=body), links) for body in bodies)
         yield before, after
 
 
-def known(id_: int, page: Page, fetched_s: float) -> Known:
+def known(id_: int, page: Page, fetched_s: float) -> PageRecord:
     """As the state tells it."""
     count = len(page.stored.body.split())
     about = (id_, page.stored.url, 1, NOW_S, 200, "page", fetched_s, "", page.links, None, id_)
-    return Known(*about, canonical="", marks="", words=count, spam=0.0, objections=(), private="", stands=0)
+    return PageRecord(
+        *about, canonical="", marks="", words=count, spam=0.0, objections=(), private="", canonical_page=0
+    )
 
 
 def suggested(pages: Sequence[Page], queries: int) -> list[tuple[str, float, int]]:
     """Searches for two neighbouring words of pages, drawn evenly."""
     rng = rng_for(SEED, "bench/quality/queries")
-    texts = [spaced(page.stored.body).decode().split() for page in pages]
+    texts = [normalize_words(page.stored.body).decode().split() for page in pages]
     texts = [text for text in texts if len(text) > 1]
     rows = []
     for at, place in zip(rng.integers(len(texts), size=queries).tolist(), rng.random(queries).tolist(), strict=True):
@@ -174,37 +176,37 @@ class Stopwatch:
         return net_s
 
 
-class Timed(Gauge):
+class Timed(GainMeter):
     """A gauge that knows how long it took."""
 
-    def __init__(self, builder: Builder, book: GainBook) -> None:
+    def __init__(self, builder: IndexBuilder, book: GainStore) -> None:
         super().__init__(builder.table, book)
         self.watch = Stopwatch()
 
-    def remember(self, ids: Sequence[int]) -> None:
+    def prefetch_words(self, ids: Sequence[int]) -> None:
         """As any gauge."""
         with self.watch:
-            super().remember(ids)
+            super().prefetch_words(ids)
 
-    def words_of(self, id_: int) -> Words:
+    def get_words(self, id_: int) -> PageWords:
         """As any gauge."""
         with self.watch:
-            return super().words_of(id_)
+            return super().get_words(id_)
 
-    def fetched(self, page: Fetch, before: Words, after: Words, what: Brought) -> None:
+    def on_fetch(self, page: FetchRef, before: PageWords, after: PageWords, what: GainKind) -> None:
         """As any gauge."""
         with self.watch:
-            super().fetched(page, before, after, what)
+            super().on_fetch(page, before, after, what)
 
-    def names(self, fetch: Fetch, targets: Sequence[int]) -> None:
+    def on_new_names(self, fetch: FetchRef, targets: Sequence[int]) -> None:
         """As any gauge."""
         with self.watch:
-            super().names(fetch, targets)
+            super().on_new_names(fetch, targets)
 
-    def named(self, print_: int, page: Fetch, after: Words) -> None:
+    def on_renamed(self, print_: int, page: FetchRef, after: PageWords) -> None:
         """As any gauge."""
         with self.watch:
-            super().named(print_, page, after)
+            super().on_renamed(print_, page, after)
 
     def measure(self) -> None:
         """As any gauge."""
@@ -240,14 +242,14 @@ class Indexing:
     """A new index, into which pages are fetched, each again and again with its other version."""
 
     def __init__(self, folder: Path, pages: Sequence[Pair], queries: int) -> None:
-        with closing(RecordBook(folder)) as record:
+        with closing(EventStore(folder)) as record:
             record.import_queries(suggested([page for page, _ in pages], queries))
         generations = Generations(folder)
-        self._builder = Builder(folder, generations.begin())
-        generations.turn_to(self._builder.generation)
-        self._gauge = self._builder.gauge = Timed(self._builder, GainBook(generations.folder))
+        self._builder = IndexBuilder(folder, generations.begin())
+        generations.activate(self._builder.generation)
+        self._gauge = self._builder.gain_meter = Timed(self._builder, GainStore(generations.folder))
         self._spent_s = self._committed_s = 0.0
-        self._curving = Curving(folder, start_clock(NOW_S, 1.0), lambda: self._spent_s)
+        self._curving = CurvesJob(folder, start_clock(NOW_S, 1.0), lambda: self._spent_s)
         self._pages, self._version, self._rounds = pages, [1] * len(pages), 0
         self.renewals = 0
 
@@ -265,19 +267,21 @@ class Indexing:
         for id_ in texts:
             self._version[id_ - 1] ^= 1
         now = {id_: self._pages[id_ - 1][self._version[id_ - 1]] for id_ in ids}
-        texts = {id_: pack(now[id_].stored) for id_ in texts}
+        texts = {id_: pack_page(now[id_].stored) for id_ in texts}
         states = {id_: known(id_, page, fetched_s) for id_, page in now.items()}
-        pieces = [ids[at : at + MOST_NEWS] for at in range(0, len(ids), MOST_NEWS)]
+        pieces = [ids[at : at + MAX_NEWS] for at in range(0, len(ids), MAX_NEWS)]
         return total([self._take(states, texts, piece, fetched_s) for piece in pieces])
 
-    def _take(self, states: dict[int, Known], texts: dict[int, bytes], ids: Sequence[int], fetched_s: float) -> Cost:
+    def _take(
+        self, states: dict[int, PageRecord], texts: dict[int, bytes], ids: Sequence[int], fetched_s: float
+    ) -> Cost:
         began_s = cpu_s()
-        self._builder.take(states, texts, ids, fetched_s)
-        while self._builder.rename(MOST_NEWS):
+        self._builder.update_pages(states, texts, ids, fetched_s)
+        while self._builder.reindex_renamed(MAX_NEWS):
             pass
         # As on a core of its own: a second of work later.
         so_far_s = self._spent_s + cpu_s() - began_s
-        if so_far_s - self._committed_s >= COMMIT_EVERY_S or self._builder.pending >= MOST_PENDING:
+        if so_far_s - self._committed_s >= COMMIT_EVERY_S or self._builder.pending >= MAX_PENDING:
             self._builder.commit(self._rounds)
             self._committed_s = so_far_s
         indexing_s = cpu_s() - began_s
@@ -330,7 +334,7 @@ def until_renewed(indexing: Indexing, times: int, most_s: float) -> list[Cost]:
 
 def allowed(rounds: Sequence[Cost]) -> list[Cost]:
     """The same with renewals of curves as often as the rule has them at most."""
-    return [one._replace(curves_s=max(one.curves_s, PAID_SHARE * one.indexing_s)) for one in rounds]
+    return [one._replace(curves_s=max(one.curves_s, CPU_SHARE * one.indexing_s)) for one in rounds]
 
 
 def is_changed(round_: int, id_: int) -> bool:

@@ -15,9 +15,9 @@ from time import process_time
 
 import numpy as np
 
-from vedette.lab.runs.ranking.rows import named
+from vedette.lab.runs.ranking.rows import find_policy
 from vedette.policy import rng_for
-from vedette.serve.rank.explore.candidates import Candidates, Crowd
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 
 SHOWN = 10
 POLICIES = ("default", "popularity", "selective", "uniform", "bayesian-mean", "ucb", "thompson", "damped-thompson")
@@ -32,7 +32,7 @@ def main() -> None:
     batch, rng = _results(asked.results), rng_for(1, "bench/rank/lots")
     told = {"sort": _cpu_ms(lambda: np.argsort(batch.relevance, kind="stable"), asked.rounds)}
     for name in POLICIES:
-        policy = named(name)
+        policy = find_policy(name)
         state = policy.observe(policy.observe(policy.start(None), batch, 0.0), batch, 0.0)
 
         def choose(policy=policy, state=state) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - any policy
@@ -54,7 +54,9 @@ def _results(count: int) -> Candidates:
     aware = np.where(rng.random(count) < 0.1, rng.integers(10, 100, count), rng.integers(0, 5, count))
     likes = rng.binomial(aware, quality)
     columns = (likes.astype(np.float64), aware.astype(np.float64), aware.astype(np.float64))
-    return Candidates(rng.uniform(0.5, 1.0, count), *columns, rng.uniform(0, 500, count), Crowd(100.0, 100.0, 500.0))
+    return Candidates(
+        rng.uniform(0.5, 1.0, count), *columns, rng.uniform(0, 500, count), UserPopulation(100.0, 100.0, 500.0)
+    )
 
 
 def _cpu_ms(work: Callable[[], object], rounds: int) -> float:

@@ -22,11 +22,11 @@ from pathlib import Path
 from vedette.lab.core.experiment import Cell
 from vedette.lab.core.registry import DEFAULT
 from vedette.lab.core.report import read_run
-from vedette.lab.core.statistics import interval, paired
+from vedette.lab.core.statistics import bootstrap_interval, compare_paired
 from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.runs.ranking.community_model import solved
-from vedette.lab.runs.ranking.rows import BEST, GRID
-from vedette.lab.worlds.community import community_named, ideal_qpc, qualities
+from vedette.lab.runs.ranking.community_model import solve_community
+from vedette.lab.runs.ranking.rows import BEST_OF_GRID, GRID
+from vedette.lab.worlds.community import draw_qualities, ideal_qpc, parse_community
 from vedette.policy import rng_for
 
 SHOWN = ("qpc_share", "tbp", "became", "explored")
@@ -79,7 +79,7 @@ def _print_runs(folders: Sequence[Path]) -> None:
         _print_world(world, policies, {key: row for key, row in rows.items() if key[0] == world})
     for rival in policies:
         ours = [key for key in rows if key[1] == DEFAULT and (key[0], rival, key[2], key[3]) in rows]
-        for world in worlds if rival == BEST else ():
+        for world in worlds if rival == BEST_OF_GRID else ():
             _against(DEFAULT, f"{rival} in {world}", [(key, rival) for key in ours if key[0] == world], rows)
         if rival != DEFAULT and ours:
             _against(DEFAULT, f"{rival} in all of them", [(key, rival) for key in ours], rows)
@@ -135,31 +135,33 @@ def _print_world(world: str, policies: Iterable[str], rows: Rows) -> None:
         ours = [row for (_, name, _, _), row in rows.items() if name == policy]
         if not ours:
             continue
-        found = [interval([row.get(name, float("nan")) for row in ours]) for name in SHOWN]
+        found = [bootstrap_interval([row.get(name, float("nan")) for row in ours]) for name in SHOWN]
         print(f"{policy:24}" + "".join(f"{f'{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]':>28}" for one in found))
 
 
 def _print_model(world: str) -> None:
     """Quality per click, days until popular, and the law of awareness of the best page, by degree and first place."""
-    community = community_named(world.partition(":")[2])
-    ideal = ideal_qpc(qualities(community, 1))
+    community = parse_community(world.partition(":")[2])
+    ideal = ideal_qpc(draw_qualities(community, 1))
     print(
         f"{world}: r, k, qpc share, tbp in days, the same within a life, visits handed out, rounds, known to 0, >90 %"
     )
     for degree, first in MODELLED:
-        model = solved(community, degree, first)
+        model = solve_community(community, degree, first)
         within = model.tbp_within_life(rng_for(1, "bench/ranking"))
-        known = model.law[0, int(0.9 * community.people) + 1 :].sum()
+        known = model.awareness_distribution[0, int(0.9 * community.monitored_users) + 1 :].sum()
         print(
-            f"{degree:.2f} {first} {model.qpc / ideal:.3f} {model.tbp_days():.0f} {within:.0f} {model.checked:.3f} "
-            f"{model.rounds} {model.law[0, 0]:.3f} {known:.3f}"
+            f"{degree:.2f} {first} {model.qpc / ideal:.3f} {model.tbp_days():.0f} {within:.0f} {model.visit_share:.3f} "
+            f"{model.iterations} {model.awareness_distribution[0, 0]:.3f} {known:.3f}"
         )
 
 
 def _against(policy: str, whom: str, rivals: Sequence[tuple[Key, str]], rows: Rows) -> None:
     """Differences by world and seed: of quality per click as a share of the ideal, and of time in days."""
     pairs = [(rows[key], rows[key[0], rival, key[2], key[3]]) for key, rival in rivals]
-    qpc, tbp = (paired([a[name] for a, _ in pairs], [b[name] for _, b in pairs]) for name in ("qpc_share", "tbp"))
+    qpc, tbp = (
+        compare_paired([a[name] for a, _ in pairs], [b[name] for _, b in pairs]) for name in ("qpc_share", "tbp")
+    )
     theirs = sum(b["qpc_share"] for _, b in pairs) / len(pairs)
     print(
         f"{policy} against {whom}: qpc_share {qpc.mean:+.3f} [{qpc.low:+.3f}, {qpc.high:+.3f}] of {theirs:.3f} "

@@ -36,25 +36,25 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.index_store.generations import Generations
-from vedette.engine.search.learned_order import group_number, learned_order
-from vedette.engine.search.ports import Signals
-from vedette.engine.search.scoring import ALL_FEATURES, Weighed
+from vedette.engine.search.learned_order import hash_query, order_by_learning
+from vedette.engine.search.ports import PageSignals
+from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates
 from vedette.engine.search.search import Searcher
-from vedette.lab.core.statistics import Interval, Paired, interval, paired
+from vedette.lab.core.statistics import Interval, PairedDifference, bootstrap_interval, compare_paired
 from vedette.lab.visitors.habits import Habits, Hit
-from vedette.lab.visitors.public import Public, appeal, quality, read
-from vedette.lab.visitors.queries import zipf
-from vedette.learn.clicks.impressions import DAY_S, joined
-from vedette.learn.clicks.reputations import taught_by
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.lab.visitors.public import VisitorPopulation, estimate_appeal, page_quality, simulate_reading
+from vedette.lab.visitors.queries import zipf_shares
+from vedette.learn.clicks.impressions import DAY_S, build_impressions
+from vedette.learn.clicks.reputations import learn_reputations
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Ints, rng_for
-from vedette.runtime.search.click_learning import reputation_of
-from vedette.runtime.search.index_snapshot import LiveShelf
-from vedette.serve.rank.explore.prospect import MOST_AWARE, MOST_LIKES
+from vedette.runtime.search.click_learning import build_reputation
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_keys
-from vedette.serve.rank.reranking import MOST_POINTS, POINTS
-from vedette.serve.slate import Audience, Result, Wish
-from vedette.text import words_of
+from vedette.serve.rank.reranking import MAX_POINTS, POINTS
+from vedette.serve.slate import Audience, SearchRequest, SearchResult
+from vedette.text import split_words
 
 ORDERS = ("relevance", "popularity", "learned", "default")
 HABITS = Habits()
@@ -80,8 +80,8 @@ class Query(NamedTuple):
     """A query with its results in the order of relevance, and the row that is born late."""
 
     words: str
-    results: tuple[Result, ...]
-    weighed: Weighed
+    results: tuple[SearchResult, ...]
+    weighed: ScoredCandidates
     newborn: int
 
 
@@ -103,7 +103,7 @@ def main() -> None:
         return
     generation = Generations(asked.data).current()
     assert generation is not None, "there is no index in this folder"
-    shelf = LiveShelf(generation)
+    shelf = LiveIndexSnapshot(generation)
     found: dict[str, list[Told]] = {name: [] for name in ORDERS}
     for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
         queries = _queries(shelf, seed, asked.queries, is_any=asked.any)
@@ -112,13 +112,13 @@ def main() -> None:
     _print(found)
 
 
-def _queries(shelf: LiveShelf, seed: int, count: int, *, is_any: bool) -> list[Query]:
+def _queries(shelf: LiveIndexSnapshot, seed: int, count: int, *, is_any: bool) -> list[Query]:
     """What people ask for that has enough results and names no site."""
-    interests, searcher = Public(seed).interests, Searcher(shelf)
+    interests, searcher = VisitorPopulation(seed).interests, Searcher(shelf)
     chosen: dict[str, Query] = {}
     for number in range(100 * count):
-        wish = interests.known_wish(number % len(interests.topics), number // len(interests.topics))
-        results = searcher.search(Wish(wish, n=MOST), START_D * DAY_S).results
+        wish = interests.topic_need(number % len(interests.topics), number // len(interests.topics))
+        results = searcher.search(SearchRequest(wish, n=MOST), START_D * DAY_S).results
         if len(results) < FEWEST or len(chosen) == count or any("home" in dict(r.features) for r in results):
             continue
         newborn = _best_behind(results, seed) if is_any else _top_page(wish, results, seed)
@@ -128,24 +128,24 @@ def _queries(shelf: LiveShelf, seed: int, count: int, *, is_any: bool) -> list[Q
     return list(chosen.values())
 
 
-def _best_behind(results: tuple[Result, ...], seed: int) -> int:
-    return BEHIND + int(np.argmax([quality(seed, result.url) for result in results[BEHIND:FEWEST]]))
+def _best_behind(results: tuple[SearchResult, ...], seed: int) -> int:
+    return BEHIND + int(np.argmax([page_quality(seed, result.url) for result in results[BEHIND:FEWEST]]))
 
 
-def _top_page(wish: str, results: tuple[Result, ...], seed: int) -> int | None:
+def _top_page(wish: str, results: tuple[SearchResult, ...], seed: int) -> int | None:
     """Of the first three by all that is true, whom relevance puts furthest behind; None where they are the same."""
-    appeals = [appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
-    liked = np.array([each.lure * each.content for each in appeals])
-    points = np.clip(POINTS * np.log(liked / liked.mean()), -MOST_POINTS, MOST_POINTS)
+    appeals = [estimate_appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
+    liked = np.array([each.attraction * each.satisfaction for each in appeals])
+    points = np.clip(POINTS * np.log(liked / liked.mean()), -MAX_POINTS, MAX_POINTS)
     first = np.argsort(-(np.array([result.score for result in results]) + points), kind="stable")[:TOP]
     return int(first.max()) if first.max() >= TOP else None
 
 
-def _query(shelf: LiveShelf, wish: str, results: tuple[Result, ...], newborn: int) -> Query:
+def _query(shelf: LiveIndexSnapshot, wish: str, results: tuple[SearchResult, ...], newborn: int) -> Query:
     ids = np.array([result.id for result in results], np.int64)
     nothing = np.zeros((len(ids), len(ALL_FEATURES)))
     scores = np.array([result.score for result in results])
-    return Query(wish, results, Weighed(ids, shelf.signals(ids), nothing, nothing, scores), newborn)
+    return Query(wish, results, ScoredCandidates(ids, shelf.get_signals(ids), nothing, nothing, scores), newborn)
 
 
 @dataclass
@@ -158,8 +158,8 @@ class Run:
     days: int
     born: int
     searches: int
-    slates: list[SlateRecord] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    slates: list[SearchEvent] = field(default_factory=list)
+    events: list[ClickEvent] = field(default_factory=list)
     reputation: Reputation | None = None
     opened: list[tuple[float, float]] = field(default_factory=list)  # day, quality
     reached: dict[str, float] = field(default_factory=dict)
@@ -183,47 +183,47 @@ class Run:
         rows = np.arange(len(query.results))
         if day < self.born:
             rows = rows[rows != query.newborn]
-        return learned_order(rows, query.weighed, query.words, self.reputation, audience).rows
+        return order_by_learning(rows, query.weighed, query.words, self.reputation, audience).rows
 
     def _search(self, day: float, number: int, rng: np.random.Generator) -> None:
-        query = self.queries[int(rng.choice(len(self.queries), p=zipf(len(self.queries), 0.8)))]
+        query = self.queries[int(rng.choice(len(self.queries), p=zipf_shares(len(self.queries), 0.8)))]
         person, reading = int(rng.integers(1 << 62)), np.random.default_rng(rng.integers(1 << 62))
         audience = Audience(unproven=2 if self.name == "default" else 0, seed=person)
         rows = self._order(query, day, audience)[:SHOWN].tolist()
         hits = [query.results[row] for row in rows]
-        appeals = [appeal(HABITS, self.seed, query.words, Hit(hit.id, hit.url, hit.title)) for hit in hits]
-        done = read(appeals, HABITS.perseverance, reading)
-        self._record(query, hits, done.opened, number, person, back=not done.content and reading.random() < AGAIN)
-        self.opened += [(day, quality(self.seed, hits[place].url)) for place in done.opened]
+        appeals = [estimate_appeal(HABITS, self.seed, query.words, Hit(hit.id, hit.url, hit.title)) for hit in hits]
+        done = simulate_reading(appeals, HABITS.perseverance, reading)
+        self._record(query, hits, done.opened, number, person, back=not done.satisfied and reading.random() < AGAIN)
+        self.opened += [(day, page_quality(self.seed, hits[place].url)) for place in done.opened]
 
     def _record(
-        self, query: Query, hits: list[Result], opened: tuple[int, ...], number: int, person: int, *, back: bool
+        self, query: Query, hits: list[SearchResult], opened: tuple[int, ...], number: int, person: int, *, back: bool
     ) -> None:
         at_s, mark, id_ = (START_D + number / self.searches) * DAY_S, f"{person:016x}", f"{number:032x}"
-        words = " ".join(words_of(query.words))
-        shown = tuple(Shown(hit.id, place, hit.score) for place, hit in enumerate(hits, 1))
-        self.slates.append(SlateRecord(id_, at_s, query.words, words, len(query.results), mark, results=shown))
-        self.events.append(Event(id_, "view", 0, at_s, 0.4, mark))
+        words = " ".join(split_words(query.words))
+        shown = tuple(ShownResult(hit.id, place, hit.score) for place, hit in enumerate(hits, 1))
+        self.slates.append(SearchEvent(id_, at_s, query.words, words, len(query.results), mark, results=shown))
+        self.events.append(ClickEvent(id_, "view", 0, at_s, 0.4, mark))
         after_s = 0.0
         for place in opened:
             after_s += HABITS.page_s
-            self.events.append(Event(id_, "click", hits[place].id, at_s + after_s, after_s, mark))
+            self.events.append(ClickEvent(id_, "click", hits[place].id, at_s + after_s, after_s, mark))
         if back:
-            self.slates.append(SlateRecord(f"{id_}b", at_s + after_s + HABITS.page_s, "", "", 0, mark))
+            self.slates.append(SearchEvent(f"{id_}b", at_s + after_s + HABITS.page_s, "", "", 0, mark))
 
     def _learn(self, day: float) -> None:
         if self.name == "relevance":
             self._look(day)
             return
-        seen = joined(self.slates, self.events)
+        seen = build_impressions(self.slates, self.events)
         hosts = {
             int(id_): int(host)
             for query in self.queries
             for id_, host in zip(query.weighed.ids, query.weighed.signals.host, strict=True)
         }
-        taught = taught_by(seen, hosts, START_D + day)
+        taught = learn_reputations(seen, hosts, START_D + day)
         if taught is not None:
-            self.reputation = reputation_of(taught, seen.groups)
+            self.reputation = build_reputation(taught, seen.groups)
             if self.name == "popularity":
                 self.reputation = _popular(self.reputation, sorted(hosts))
         self._look(day)
@@ -252,20 +252,20 @@ def _cost_ms() -> dict[str, float]:
     ids, nothing = np.arange(1, MANY + 1), np.zeros((MANY, len(ALL_FEATURES)))
     looks = rng.exponential(20.0, MANY // 2)
     likes = looks * rng.beta(1.0, 5.0, MANY // 2)
-    pairs = np.sort(pair_keys(group_number("kites"), ids[::4]))
-    teaching, ahead = np.full((2, MOST_AWARE + 1, MOST_LIKES + 1), [[[0.001]], [[5.0]]])
-    query = (np.array([group_number("kites")]), np.array([0.15]), np.array([500.0]))
+    pairs = np.sort(pair_keys(hash_query("kites"), ids[::4]))
+    teaching, ahead = np.full((2, MAX_AWARE + 1, MAX_LIKES + 1), [[[0.001]], [[5.0]]])
+    query = (np.array([hash_query("kites")]), np.array([0.15]), np.array([500.0]))
     mean = (likes + 0.75) / (looks + 5.0)
     hosts = (np.arange(50), np.full(50, 0.15))
     seen = (ids[::2], likes, looks, mean, pairs, mean[::2], likes[::2], looks[::2])
     known = Reputation(*seen, *query, *hosts, teaching, ahead, 0.15, 900.0)
     zeros = np.zeros(MANY)
-    signals = Signals(ids % 50, ids * 0, zeros, zeros, zeros, ids, ids, zeros, zeros, zeros, zeros)
-    weighed = Weighed(ids, signals, nothing, nothing, -np.sort(rng.exponential(3.0, MANY)))
+    signals = PageSignals(ids % 50, ids * 0, zeros, zeros, zeros, ids, ids, zeros, zeros, zeros, zeros)
+    weighed = ScoredCandidates(ids, signals, nothing, nothing, -np.sort(rng.exponential(3.0, MANY)))
     cpu, wall, rows = [], [], np.arange(MANY)
     for seed in range(1000):
         began, began_wall = process_time(), perf_counter()
-        found = learned_order(rows, weighed, "kites", known, Audience(unproven=2, seed=seed))
+        found = order_by_learning(rows, weighed, "kites", known, Audience(unproven=2, seed=seed))
         cpu.append(1000 * (process_time() - began))
         wall.append(1000 * (perf_counter() - began_wall))
         assert len(found.unproven) == 2, "there is nothing to be dealt"
@@ -276,17 +276,17 @@ def _print(found: dict[str, list[Told]]) -> None:
     for name, rows in found.items():
         print(
             name,
-            *(f"{part} {_said(interval([getattr(row, part) for row in rows]))}" for part in Told._fields),
+            *(f"{part} {_said(bootstrap_interval([getattr(row, part) for row in rows]))}" for part in Told._fields),
             sep="  ",
         )
     for name in ORDERS[:-1]:
         for part in Told._fields:
             ours, theirs = ([getattr(row, part) for row in found[each]] for each in (ORDERS[-1], name))
-            print(f"{ORDERS[-1]} less {name}, {part}: {_said(paired(ours, theirs))}")
+            print(f"{ORDERS[-1]} less {name}, {part}: {_said(compare_paired(ours, theirs))}")
     print(json.dumps(found))
 
 
-def _said(each: Interval | Paired) -> str:
+def _said(each: Interval | PairedDifference) -> str:
     return f"{each.mean:.3f} [{each.low:.3f}, {each.high:.3f}]"
 
 

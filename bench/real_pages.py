@@ -36,12 +36,12 @@ import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Content, Errand, Fetched
-from vedette.model import Answer, Site
-from vedette.parse.html.page import read_page
-from vedette.parse.text.charsets import Decoded, decode
+from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import Content, FetchSuccess, FetchTask
+from vedette.model import FetchResponse, Site
+from vedette.parse.html.page import parse_page
+from vedette.parse.text.charsets import DecodedText, decode_page
 
 # Repository, the folder of its built pages, and the host that serves them.
 SITES = (
@@ -218,25 +218,25 @@ def bodies_of(folder: Path, site: str, versions: Sequence[Version]) -> Iterator[
 # --- How it reads ---
 
 
-def read(version: Version, body: bytes, links: Links) -> Reading:
+def read(version: Version, body: bytes, links: LinkResolver) -> Reading:
     """A page on the way that a fetched page takes, and what is wrong with the result."""
     headers = (("content-type", "text/html"),)
-    answer = Answer(version.url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1")
-    errand = Errand(1, version.host, version.url, "page")
+    answer = FetchResponse(version.url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1")
+    errand = FetchTask(1, version.host, version.url, "page")
     before_s = process_time()
     try:
-        result = read_outcome(errand, answer, links)
+        result = parse_outcome(errand, answer, links)
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is what we look for
         return Reading(version, body, (f"broken: {error!r}",))
     cpu_ms = (process_time() - before_s) * 1000
-    if not isinstance(result, Fetched) or result.content is None:
+    if not isinstance(result, FetchSuccess) or result.content is None:
         return Reading(version, body, ("broken: not read as a page",))
     return _reading(version, body, cpu_ms, result.title, result.content)
 
 
 def _reading(version: Version, body: bytes, cpu_ms: float, title: str, content: Content) -> Reading:
-    decoded = decode(body, "text/html")
-    page = read_page(decoded.text)
+    decoded = decode_page(body, "text/html")
+    page = parse_page(decoded.text)
     return Reading(
         version,
         body,
@@ -253,7 +253,7 @@ def _reading(version: Version, body: bytes, cpu_ms: float, title: str, content: 
     )
 
 
-def misread(body: bytes, decoded: Decoded) -> str:
+def misread(body: bytes, decoded: DecodedText) -> str:
     """How charset and text differ from what the head names; empty where they do not."""
     if body.startswith(_MARKS):
         return ""
@@ -351,7 +351,7 @@ def main() -> None:
     if "VEDETTE_HISTORIES" not in os.environ:
         sys.exit("VEDETTE_HISTORIES must name a folder of bare repositories, such as apache+kafka-site/repo")
     folder = Path(os.environ["VEDETTE_HISTORIES"])
-    links = Links(SiteIndex([Site(f"https://{host}/") for _, _, host in SITES]))
+    links = LinkResolver(SiteIndex([Site(f"https://{host}/") for _, _, host in SITES]))
     readings: list[Reading] = []
     for site, root, host in SITES:
         pages = chosen(folder, site, root, host, arguments.pages // len(SITES))

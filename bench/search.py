@@ -34,19 +34,19 @@ from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from vedette import __version__
-from vedette.adapters.crawl_store.data_folder import hold, read_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, read_state
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.tantivy_index import open_reader
 from vedette.config import Config, Rate
 from vedette.discover.urls.scope import read_site
-from vedette.fetch.connect_to import read_detour
-from vedette.fetch.request import user_agent
-from vedette.index.query.retrieval import Any, Term
+from vedette.fetch.connect_to import parse_override
+from vedette.fetch.request import build_user_agent
+from vedette.index.query.retrieval import Or, Term
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.runtime.processes.supervisor import Tree, ask_keeper
-from vedette.text import words_of
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
+from vedette.text import split_words
 from vedette.web.server import bind
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -152,7 +152,7 @@ class Freshness:
         """Follow the newest page until the index has it."""
         if not self._seq:
             self._choose()
-        elif (Generations(self.folder).taken() or 0) >= self._seq:
+        elif (Generations(self.folder).min_indexed_seq() or 0) >= self._seq:
             self.waits_s.append(now_s - self._fetched_s)
             self._seq = 0
 
@@ -171,8 +171,8 @@ class Freshness:
 class Run:
     """The process tree over a copy of the folder, and whoever asks it."""
 
-    settings: LiveSettings
-    tree: Tree
+    settings: RuntimeSettings
+    tree: Supervisor
     scratch: Path
     fresh: Freshness
     asked: int = 0
@@ -185,7 +185,7 @@ class Run:
 
     def pages(self) -> tuple[int, int]:
         """How many pages were fetched since the start, and how many can be found."""
-        told = ask_keeper(self.settings.folder, Call("status"))
+        told = ask_coordinator(self.settings.folder, Request("status"))
         server = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_S)
         server.request("GET", "/healthz")
         found = json.load(server.getresponse())["pages"]
@@ -212,17 +212,17 @@ class Run:
 
     def cpu_s(self) -> dict[str, float]:
         """CPU seconds of each process so far."""
-        return {name: _cpu_s(pid) for name, pid in self.tree.pids().items()}
+        return {name: _cpu_s(pid) for name, pid in self.tree.list_pids().items()}
 
     def kept_s(self) -> float:
         """Seconds that a server was ready to run and others had the cores."""
-        pids = [pid for name, pid in self.tree.pids().items() if name.startswith("server")]
+        pids = [pid for name, pid in self.tree.list_pids().items() if name.startswith("server")]
         told = [Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1] for pid in pids]
         return sum(map(int, told)) / 1e9 / len(pids)
 
     def tend(self) -> None:
         """Nothing may die; and see how fresh the index is."""
-        if happened := self.tree.tend():
+        if happened := self.tree.restart_dead():
             sys.exit("\n".join(happened))
         self.fresh.look(self.settings.clock.now())
 
@@ -232,7 +232,7 @@ class Run:
         while time.monotonic() < until_s:
             self.tend()
             time.sleep(LOOK_EVERY_S)
-            if "server" in self.tree.pids() and self.fresh.waits_s:
+            if "server" in self.tree.list_pids() and self.fresh.waits_s:
                 return
         sys.exit("the crawl did not begin")
 
@@ -245,9 +245,9 @@ def _cpu_s(pid: int) -> float:
 @contextmanager
 def running(folder: Path, web: ServerHandle, scratch: Path, hosts: int) -> Iterator[Run]:
     """The tree with a made web to crawl, to its end."""
-    with bind("127.0.0.1:0") as listener, hold(folder):
+    with bind("127.0.0.1:0") as listener, lock_folder(folder):
         settings = replace(settings_for(folder, web, hosts), listener=listener)
-        tree = Tree(settings)
+        tree = Supervisor(settings)
         tree.start()
         try:
             yield Run(settings, tree, scratch, Freshness(folder, settings.clock.now()))
@@ -255,17 +255,17 @@ def running(folder: Path, web: ServerHandle, scratch: Path, hosts: int) -> Itera
             tree.stop()
 
 
-def settings_for(folder: Path, web: ServerHandle, hosts: int) -> LiveSettings:
+def settings_for(folder: Path, web: ServerHandle, hosts: int) -> RuntimeSettings:
     """As ``vedette up`` makes them; whoever asks too much is not turned away."""
     config = Config()
     names = [name for name in web.hosts if not name.startswith("*.")]
-    return LiveSettings(
+    return RuntimeSettings(
         config=replace(config, serve=replace(config.serve, rate=Rate(0, 1.0))),
         clock=web.clock,
         folder=folder,
-        agent=user_agent(__version__, ""),
+        agent=build_user_agent(__version__, ""),
         sites=tuple(read_site(f"http://{name}/") for name in names[:hosts]),
-        detours=tuple(read_detour(line) for line in [*web.connect_to_lines(), NOWHERE]),
+        detours=tuple(parse_override(line) for line in [*web.connect_to_lines(), NOWHERE]),
         allow_private=True,
         forever=True,
     )
@@ -294,9 +294,9 @@ def alone(run: Run, queries: Sequence[str], seconds: float) -> Alone:
     reader, taken_ms = open_reader(generation / "tantivy"), []
     started_s = looked_s = perf_counter()
     for query in cycle(queries):
-        parts = tuple(Term(field_, word) for word in words_of(query) for field_ in ("title", "body"))
+        parts = tuple(Term(field_, word) for word in split_words(query) for field_ in ("title", "body"))
         before_s = perf_counter()
-        reader.find(Any(parts), 10)
+        reader.find(Or(parts), 10)
         now_s = perf_counter()
         taken_ms.append(1000 * (now_s - before_s))
         if now_s - looked_s > 1.0:

@@ -23,13 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.search_log import SlateLog
+from vedette.adapters.event_store.reader import EventReader
+from vedette.adapters.event_store.search_log import EventLog
 from vedette.config import Config
-from vedette.learn.events import Shown, SlateRecord, line_of
+from vedette.learn.events import SearchEvent, ShownResult, encode_event
 from vedette.policy import rng_for
-from vedette.runtime.processes.event_recorder import run_recorder
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.event_recorder import run_event_recorder
+from vedette.runtime.processes.settings import RuntimeSettings
 
 FEATURES = (
     *("title", "headings", "anchors", "url", "body", "coverage"),
@@ -40,28 +40,28 @@ PLAIN_EVERY = 10
 CONTROL_SHARE = 4
 
 
-def made_slates() -> list[SlateRecord]:
+def made_slates() -> list[SearchEvent]:
     """Searches as unevenly common as people's, by many visitors."""
     rng = rng_for(1, "bench/slates")
     slates = []
     for rank in (POOL ** rng.random(POOL)).astype(int).tolist():
         scores = rng.random((10, 1 + len(FEATURES))).round(4).tolist()
         shown = tuple(
-            Shown(int(rng.integers(1 << 20)), place, score, 1.0, tuple(zip(FEATURES, values, strict=True)))
+            ShownResult(int(rng.integers(1 << 20)), place, score, 1.0, tuple(zip(FEATURES, values, strict=True)))
             for place, (score, *values) in enumerate(scores, 1)
         )
         words = f"what people call thing {rank}"
-        slates.append(SlateRecord("", 0.0, words.title(), words, 250, rng.bytes(8).hex(), took_ms=4.2, results=shown))
+        slates.append(SearchEvent("", 0.0, words.title(), words, 250, rng.bytes(8).hex(), took_ms=4.2, results=shown))
     return slates
 
 
-def log_at_pace(folder: Path, slates: list[SlateRecord], rate: int, seconds: float) -> dict[str, float]:
+def log_at_pace(folder: Path, slates: list[SearchEvent], rate: int, seconds: float) -> dict[str, float]:
     """The server's part: how long each append took, in microseconds, and CPU spent."""
-    lines = [line_of(slate) for slate in slates]
+    lines = [encode_event(slate) for slate in slates]
     plain = os.open(folder / "plain", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     append_s, plain_s, late_s = [], [], []
     count, now_s = int(rate * seconds), time.perf_counter
-    with closing(SlateLog(folder, "server")) as log:
+    with closing(EventLog(folder, "server")) as log:
         begun_s, cpu_s = now_s(), time.process_time()
         for number in range(count):
             time.sleep(max(begun_s + number / rate - now_s(), 0.0))
@@ -90,22 +90,22 @@ def forked(work: Callable[[], int]) -> int:
     return pid
 
 
-def turn(slates: list[SlateRecord], rate: int, seconds: float, *, recorder: bool) -> dict[str, float]:
+def turn(slates: list[SearchEvent], rate: int, seconds: float, *, recorder: bool) -> dict[str, float]:
     """One run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "format").write_text("4\n")
-        settings = LiveSettings(Config(), real_clock(), folder, "bench")
-        pid = forked(lambda: run_recorder(settings)) if recorder else 0
+        settings = RuntimeSettings(Config(), real_clock(), folder, "bench")
+        pid = forked(lambda: run_event_recorder(settings)) if recorder else 0
         figures = log_at_pace(folder, slates, rate, seconds)
         if not recorder:
             return figures
-        figures["backlog"] = figures["slates"] - RecordView(folder).totals(0.0).searches
+        figures["backlog"] = figures["slates"] - EventReader(folder).read_totals(0.0).searches
         os.kill(pid, signal.SIGTERM)
         _, status, used = os.wait4(pid, 0)
         figures["recorder_cpu"] = (used.ru_utime + used.ru_stime) / seconds
         figures["record_bytes"] = (folder / "record.db").stat().st_size / figures["slates"]
-        folded = len({slate.id for slate in RecordView(folder).slates(0.0)})
+        folded = len({slate.id for slate in EventReader(folder).iter_searches(0.0)})
         if status or folded != figures["slates"]:
             sys.exit(f"{figures['slates']:.0f} slates were logged and {folded} are in the record")
         return figures

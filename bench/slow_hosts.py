@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from vedette.lab.judge.access_log import Entry, read_log
+from vedette.lab.judge.access_log import AccessEntry, read_log
 from vedette.lab.worlds.synthetic.server import start_server
 
 SETTINGS = '[crawl]\ndelay = "500ms"\naddress_delay = "250ms"\n'
 WORLDS = {"alone": "good_part", "among bad": "slow_town"}
 
 
-def crawl_for(world: str, hosts: int, seconds: float, folder: Path) -> list[Entry]:
+def crawl_for(world: str, hosts: int, seconds: float, folder: Path) -> list[AccessEntry]:
     """What the servers saw of a crawl of that length."""
     log = folder / "access.log"
     with start_server(f"tests.tree_worlds:{world}", hosts, log_path=log) as web:
@@ -41,7 +41,7 @@ def crawl_for(world: str, hosts: int, seconds: float, folder: Path) -> list[Entr
     return read_log(log)[1]
 
 
-def rate(entries: Sequence[Entry], seconds: float) -> float:
+def rate(entries: Sequence[AccessEntry], seconds: float) -> float:
     """Pages of good hosts a second, from the first request of all on."""
     until_s = entries[0].wall_start_s + seconds
     good = (entry for entry in entries if entry.host.startswith("good") and entry.target != "/robots.txt")

@@ -19,11 +19,11 @@ from time import perf_counter_ns, process_time
 
 import numpy as np
 
-from vedette.lab.baselines.ads.ad_statistics import AdBook, Offers
+from vedette.lab.baselines.ads.ad_statistics import AdOffers, AdStats
 from vedette.policy import rng_for
-from vedette.serve.ads.ledger import Kind, Ledger, balances
-from vedette.serve.ads.placement import place
-from vedette.serve.ads.policies.bayes_greedy import Believed
+from vedette.serve.ads.ledger import EntryKind, Ledger, sum_balances
+from vedette.serve.ads.placement import place_ads
+from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
 
 SEED = 1
 MINIMUM = Decimal("0.05")
@@ -32,15 +32,15 @@ PHRASES, ADVERTISERS, BEAT = 40, 60, 5_000
 FACTORS = np.array([1.0, 0.55, 0.38])
 
 
-def book_of(phrases: int, candidates: int, advertisers: int) -> AdBook:
+def book_of(phrases: int, candidates: int, advertisers: int) -> AdStats:
     """Ads with any bids; half of the advertisers have a budget."""
     rng = rng_for(SEED, "bench/sponsor")
     phrase = np.repeat(np.arange(phrases), candidates)
     advertiser = np.concatenate([rng.permutation(advertisers)[:candidates] for _ in range(phrases)])
     bid = rng.integers(20, 900, len(phrase)).astype(np.float64)
-    offers = Offers(phrase, advertiser, advertiser, bid, *np.zeros((2, len(phrase))))
+    offers = AdOffers(phrase, advertiser, advertiser, bid, *np.zeros((2, len(phrase))))
     budget = np.where(rng.random(advertisers) < 0.5, 1_000_000.0, np.inf)
-    return AdBook(offers, budget, FACTORS)
+    return AdStats(offers, budget, FACTORS)
 
 
 def microseconds(work: Callable[[], object], times: int) -> float:
@@ -55,20 +55,24 @@ def microseconds(work: Callable[[], object], times: int) -> float:
 
 def choice(candidates: int, times: int) -> dict[str, float]:
     """The ceiling, the choice alone, and the choice with prices and reasons."""
-    book, policy, rng = book_of(1, candidates, max(candidates, ADVERTISERS)), Believed(), rng_for(SEED, "bench/choice")
+    book, policy, rng = (
+        book_of(1, candidates, max(candidates, ADVERTISERS)),
+        BayesGreedy(),
+        rng_for(SEED, "bench/choice"),
+    )
     state = policy.observe(policy.start(None), book.all_ads(), 0.0)
-    options = book.options(0)
+    options = book.get_options(0)
     return {
         "ceiling_us": microseconds(lambda: int((options.bid * options.views).argmax()), times),
         "choose_us": microseconds(lambda: policy.choose(state, options, 1, 0.0, rng), times),
         "choose_3_us": microseconds(lambda: policy.choose(state, options, 3, 0.0, rng), times),
-        "place_3_us": microseconds(lambda: place(policy, state, options, 3, MINIMUM, 0.0, rng), times),
+        "place_3_us": microseconds(lambda: place_ads(policy, state, options, 3, MINIMUM, 0.0, rng), times),
     }
 
 
 def served(queries: int) -> Ledger:
     """A day's queries, one after the other, into a ledger."""
-    book, policy, ledger = book_of(PHRASES, 9, ADVERTISERS), Believed(), Ledger()
+    book, policy, ledger = book_of(PHRASES, 9, ADVERTISERS), BayesGreedy(), Ledger()
     rng = rng_for(SEED, "bench/day")
     phrases, lucky = rng.integers(0, PHRASES, queries).tolist(), (rng.random(queries) < 0.02).tolist()
     state = policy.start(None)
@@ -77,17 +81,17 @@ def served(queries: int) -> Ledger:
         at_s = query / queries * 86_400.0
         if query % BEAT == 0:
             state = policy.observe(state, book.all_ads(), at_s)
-            ledger.let_go(at_s - 600.0, at_s)
-        options = book.options(phrase)
+            ledger.expire_holds(at_s - 600.0, at_s)
+        options = book.get_options(phrase)
         rows = policy.choose(state, options, 1, at_s, rng).rows
         if not len(rows):
-            book.enter(phrase, none, none.astype(bool), FACTORS)
+            book.record_query(phrase, none, none.astype(bool), FACTORS)
             continue
         cents, payer = float(options.bid[rows[0]]), int(options.advertiser[rows[0]])
         budget = Decimal("10000.00") if np.isfinite(options.budget[rows[0]]) else None
         held = ledger.hold(f"t{query}", f"a{payer}", DAY, int(cents) * Decimal("0.01"), budget, at_s)
         paid = clicked and held is not None and ledger.charge(f"t{query}", at_s) is not None
-        book.enter(phrase, rows, np.array([paid]), options.bid[rows])
+        book.record_query(phrase, rows, np.array([paid]), options.bid[rows])
     return ledger
 
 
@@ -106,12 +110,12 @@ def main() -> None:
     begun = process_time()
     again = Ledger(ledger.entries)
     replay_s = process_time() - begun
-    sums = balances(ledger.entries)
+    sums = sum_balances(ledger.entries)
     same = again.entries == ledger.entries and all(
-        again.balance(*key) == ledger.balance(*key) == found for key, found in sums.items()
+        again.get_balance(*key) == ledger.get_balance(*key) == found for key, found in sums.items()
     )
     charged = sum((each.charged for each in sums.values()), Decimal("0.00"))
-    clicks = sum(entry.kind is Kind.CHARGED for entry in ledger.entries)
+    clicks = sum(entry.kind is EntryKind.CHARGED for entry in ledger.entries)
     print(
         f"{asked.queries} queries served in {serve_s:.0f} s of CPU, {len(ledger.entries)} entries, {clicks} clicks, "
         f"{charged} charged; replayed in {replay_s:.1f} s: {'the same' if same else 'OTHER'} balances"

@@ -29,19 +29,19 @@ from typing import get_args
 
 import xxhash
 
-from vedette.discover.formats.sitemaps import is_sitemap, read_sitemap
-from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
+from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.discover.urls.normalize import normalize, resolve
-from vedette.engine.coordinator.trap_filter import Thrift
-from vedette.frontier.traps import GO, Brought, Later, Traps
-from vedette.frontier.url_patterns import pattern_of
-from vedette.lab.worlds.synthetic import SIZES, MadeWorld, open_made
-from vedette.lab.worlds.synthetic.grammar import library
-from vedette.lab.worlds.synthetic.shared import web_of
-from vedette.lab.worlds.synthetic.sites import Feature, made_sites
-from vedette.lab.worlds.world import Question, Reply
+from vedette.engine.coordinator.trap_filter import TrapFilter
+from vedette.frontier.traps import PERMIT, Deferral, FetchYield, TrapDetector
+from vedette.frontier.url_patterns import url_to_pattern
+from vedette.lab.worlds.synthetic import SIZES, SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.synthetic.grammar import build_library
+from vedette.lab.worlds.synthetic.shared import build_web
+from vedette.lab.worlds.synthetic.sites import SiteFeature, build_sites
+from vedette.lab.worlds.world import Reply, WorldRequest
 from vedette.model import Site, registrable_domain
-from vedette.parse.html.page import read_page
+from vedette.parse.html.page import parse_page
 
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _HREF = re.compile(rb'<a [^>]*?href="([^"]+)"')
@@ -53,28 +53,28 @@ _AS_IT_IS = Site("http://a.test/", drop_parameters=())
 _TIDY = Site("http://a.test/")
 
 
-def half_small(seed: int) -> MadeWorld:
+def half_small(seed: int) -> SyntheticWorld:
     """The world ``half`` to be served, without what takes long and is no trap: ill hosts and faults below ``/odd/``."""
     return harsh("small", seed, _STEPS["half"], healthy=True)
 
 
-def half_medium(seed: int) -> MadeWorld:
+def half_medium(seed: int) -> SyntheticWorld:
     """The same, ten times as large."""
     return harsh("medium", seed, _STEPS["half"], healthy=True)
 
 
-def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> MadeWorld:
+def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> SyntheticWorld:
     """A world in which every host has every trap, or one in so many."""
-    proses = library(seed)
-    sites = made_sites(SIZES[size], seed, proses, calm=False)
-    every = tuple(feature for feature in get_args(Feature) if feature != "odd")
+    proses = build_library(seed)
+    sites = build_sites(SIZES[size], seed, proses, calm=False)
+    every = tuple(feature for feature in get_args(SiteFeature) if feature != "odd")
     sites = tuple(site if site.index % step else replace(site, features=every) for site in sites)
     if healthy:
         sites = tuple(
-            replace(site, affliction="", features=tuple(each for each in site.features if each != "odd"))
+            replace(site, host_fault="", features=tuple(each for each in site.features if each != "odd"))
             for site in sites
         )
-    return MadeWorld(f"harsh:{size}:{seed}", web_of(seed, sites), proses, calm=False)
+    return SyntheticWorld(f"harsh:{size}:{seed}", build_web(seed, sites), proses, calm=False)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Tally:
 class Simulation:
     """A crawl of a made world: per host a queue, and aside from it what is held back, by pattern."""
 
-    def __init__(self, world: MadeWorld, traps: Traps | None, spelling: Site, *, sitemaps: bool) -> None:
+    def __init__(self, world: SyntheticWorld, traps: TrapDetector | None, spelling: Site, *, sitemaps: bool) -> None:
         self.world = world
         self.traps = traps
         self.tally = Tally()
@@ -117,7 +117,7 @@ class Simulation:
     def _read_sitemap(self, url: str) -> None:
         reply = self._reply(url)
         if reply.status == 200 and is_sitemap(reply.body):
-            sitemap = read_sitemap(reply.body, url)
+            sitemap = parse_sitemap(reply.body, url)
             for entry in sitemap.entries:
                 self._found(entry.loc, None, is_named=True)
             for child in sitemap.children:
@@ -130,7 +130,7 @@ class Simulation:
             return
         self.tally.known[url] = None
         if self.traps:
-            self.traps.found(url, from_url, is_named=is_named)
+            self.traps.add_url(url, from_url, is_named=is_named)
         self._queues.setdefault(host, deque()).append(url)
 
     def _turn(self, host: str) -> None:
@@ -138,20 +138,25 @@ class Simulation:
         queue = self._queues[host]
         while queue:
             url = queue.popleft()
-            verdict = self.traps.verdict(url) if self.traps else GO
-            if verdict is GO:
+            verdict = self.traps.judge_url(url) if self.traps else PERMIT
+            if verdict is PERMIT:
                 self._fetch(url)
                 self._release(host)
                 return
-            if isinstance(verdict, Later):
-                self._aside.setdefault(host, {}).setdefault(pattern_of(url), deque()).append(url)
+            if isinstance(verdict, Deferral):
+                self._aside.setdefault(host, {}).setdefault(url_to_pattern(url), deque()).append(url)
 
     def _release(self, host: str) -> bool:
         """What waited aside and may be asked for now, one URL of each pattern; whether there was any."""
         assert self.traps is not None or not self._aside
         released = False
         for pattern, urls in self._aside.get(host, {}).items():
-            if self.traps and urls and self.traps.standing(host, pattern) is GO and urls[0] not in self._queues[host]:
+            if (
+                self.traps
+                and urls
+                and self.traps.judge_pattern(host, pattern) is PERMIT
+                and urls[0] not in self._queues[host]
+            ):
                 self._queues[host].append(urls.popleft())
                 released = True
         return released
@@ -164,27 +169,27 @@ class Simulation:
         """The answer at the world's start, or a little later from a host that is ill just then."""
         _, _, host, target = url.split("/", 3)
         for patience_s in range(0, 86_400, 900):
-            reply = self.world.reply(Question(host, "/" + target), self.world.start_s + patience_s)
+            reply = self.world.reply(WorldRequest(host, "/" + target), self.world.start_s + patience_s)
             if reply.status not in {429, 503}:
                 break
         return reply
 
     def _fetch(self, url: str) -> None:
-        account = self.traps.went(url) if self.traps else None
+        account = self.traps.on_request(url) if self.traps else None
         reply = self._reply(url)
         self.tally.fetched[url] = sort_of(self.world, url, reply.status)
         brought, links = self._read(url, reply)
         if self.traps and account:
-            self.traps.came(account, brought)
+            self.traps.on_result(account, brought)
         for link in links:
             target = resolve(link, url)
             if target:
                 self._found(target, url)
 
-    def _read(self, url: str, reply: Reply) -> tuple[Brought, tuple[str, ...]]:
+    def _read(self, url: str, reply: Reply) -> tuple[FetchYield, tuple[str, ...]]:
         headers = dict(reply.headers)
         if reply.status != 200 or "html" not in headers.get("content-type", "html"):
-            return Brought(status=reply.status), (headers["location"],) if "location" in headers else ()
+            return FetchYield(status=reply.status), (headers["location"],) if "location" in headers else ()
         text = reply.body.decode("utf-8", "replace")
         main = text.partition("<footer>")[0]
         words = " ".join(_TAG.sub(" ", part) for part in _PARAGRAPH.findall(main)).split()
@@ -193,14 +198,14 @@ class Simulation:
         digest = xxhash.xxh64_intdigest(" ".join(words).encode())
         first = self._texts.setdefault(digest, canonical) if words else canonical
         is_missing = "<h1>Page not found</h1>" in text
-        return Brought(len(words), 200, is_copy=first != url, is_missing=is_missing), tuple(
-            link.href for link in read_page(text).links
+        return FetchYield(len(words), 200, is_copy=first != url, is_missing=is_missing), tuple(
+            link.href for link in parse_page(text).links
         )
 
 
-def sort_of(world: MadeWorld, url: str, status: int) -> str:
+def sort_of(world: SyntheticWorld, url: str, status: int) -> str:
     """``waste`` by its sort, ``page``, or what else was fetched."""
-    kind = world.kind_of(url)
+    kind = world.classify_url(url)
     host = url.split("/", 3)[2]
     if kind in _WASTEFUL or "?" in url:
         return f"waste: {'copy' if '?' in url and kind != 'trap' else _sort(host, url, world)}"
@@ -211,7 +216,7 @@ def sort_of(world: MadeWorld, url: str, status: int) -> str:
     return "page" if kind == "page" and status == 200 else f"other: {kind} {status}"
 
 
-def _sort(host: str, url: str, world: MadeWorld) -> str:
+def _sort(host: str, url: str, world: SyntheticWorld) -> str:
     if host not in world.sites:
         return "mirror" if host.startswith("mirror.") else "farm"
     return url.split("/", 4)[3].partition("?")[0]
@@ -240,7 +245,7 @@ class Figures:
         return self.wasted / self.fetches
 
 
-def figures_of(world: MadeWorld, tally: Tally) -> Figures:
+def figures_of(world: SyntheticWorld, tally: Tally) -> Figures:
     """The figures of a crawl."""
     sites = [site for site in world.sites.values() if site.robots != "closed"]
     pages = [url for site in sites for url in world.live_pages(site.name, world.start_s)]
@@ -258,18 +263,18 @@ def figures_of(world: MadeWorld, tally: Tally) -> Figures:
     )
 
 
-def is_trap(world: MadeWorld, url: str) -> bool:
+def is_trap(world: SyntheticWorld, url: str) -> bool:
     """Whether a URL, by its spelling, leads to nothing that is not had elsewhere."""
-    return world.kind_of(url) in _WASTEFUL or "?" in url or url.split("/", 3)[2] not in world.sites
+    return world.classify_url(url) in _WASTEFUL or "?" in url or url.split("/", 3)[2] not in world.sites
 
 
-def worlds_of(names: list[str], size: str, seed: int) -> Iterator[tuple[str, MadeWorld, Site]]:
+def worlds_of(names: list[str], size: str, seed: int) -> Iterator[tuple[str, SyntheticWorld, Site]]:
     """The worlds of these names, each with the way in which URLs are spelled there."""
     for name in names:
         if name in _STEPS:
             yield name, harsh(size, seed, _STEPS[name]), _AS_IT_IS
         else:
-            yield name, open_made(size, seed, calm=name == "calm"), _TIDY
+            yield name, open_synthetic_world(size, seed, calm=name == "calm"), _TIDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +295,10 @@ class Row:
         )
 
 
-def rows_of(name: str, seed: int, world: MadeWorld, spelling: Site, *, sitemaps: bool) -> Iterator[Row]:
+def rows_of(name: str, seed: int, world: SyntheticWorld, spelling: Site, *, sitemaps: bool) -> Iterator[Row]:
     """A world crawled with budgets, then without."""
     most = 10**9
-    for traps in (Traps(), None):
+    for traps in (TrapDetector(), None):
         tally = Simulation(world, traps, spelling, sitemaps=sitemaps).run(most)
         row = Row(name, seed, traps is not None, figures_of(world, tally))
         most = 2 * row.figures.fetches
@@ -332,17 +337,17 @@ def cost_us(hosts: int) -> tuple[int, float]:
     calls = list(calls_of(hosts))
     registrable_domain("a.test")  # so that its list is at hand
     ids = {url: id_ for id_, (what, url, _) in enumerate(calls) if what == "found"}
-    learned, rich = Learned(), Brought(1500)
-    thrift = Thrift(lambda: learned)
+    learned, rich = CopyRules(), FetchYield(1500)
+    thrift = TrapFilter(lambda: learned)
     started_s = time.process_time()
     for what, url, source in calls:
         if what == "found":
-            thrift.found(url, source, is_named=False)
+            thrift.add_url(url, source, is_named=False)
         elif what == "went":
-            thrift.judged(url, _TIDY)
-            thrift.went(ids[url], url)
+            thrift.judge(url, _TIDY)
+            thrift.on_request(ids[url], url)
         else:
-            thrift.came(ids[url], rich)
+            thrift.on_result(ids[url], rich)
     return len(ids), (time.process_time() - started_s) / len(ids) * 1e6
 
 

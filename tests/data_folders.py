@@ -9,19 +9,28 @@ from typing import Self
 
 import xxhash
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, MarketBook
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter, digest
-from vedette.adapters.crawl_store.data_folder import State, hold, open_state
-from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.archive.warc_writer import Exchange, WarcWriter, compute_digest
+from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
+from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.operator_store import Action
-from vedette.adapters.crawl_store.search_store import KeyRow, RuleRow
+from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.engine.messages import Content, Place
-from vedette.engine.ports import Fate, Find, FirstCrawl, HostRow, PageRow, Remembered, StrangerLink, Told
-from vedette.fetch.robots.state import UNKNOWN, RobotsAnswered, observe
-from vedette.index.stored_text import Stored, pack
+from vedette.engine.messages import ArchiveLocation, Content
+from vedette.engine.ports import (
+    Discovery,
+    FirstCrawl,
+    HostRow,
+    LinkBatch,
+    PageRow,
+    RefreshState,
+    UnlistedLink,
+    UrlState,
+)
+from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event
+from vedette.index.stored_text import StoredPage, pack_page
 from vedette.model import Origin, Site, origin_of
-from vedette.parse.change.comparison import Kept
+from vedette.parse.change.comparison import StoredVersion
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -29,26 +38,26 @@ HOST = "www.example.org"
 SITE = Site(f"https://{HOST}/", exclude=("/private/",), delay_s=2.5, change="main")
 URLS = tuple(f"https://{HOST}/{name}" for name in ("", "a?b=c", "private/", "broken", "later"))
 BODIES = ("<title>Grüße</title><a href=/a?b=c>a</a>".encode() * 20, b"\x00\xff" * 50)
-ROBOTS = observe(UNKNOWN, RobotsAnswered(NOW_S - 1, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette")
+ROBOTS = apply_event(UNKNOWN, RobotsResponse(NOW_S - 1, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette")
 ORIGIN = Origin("https", HOST, 443)
 CONTENT = Content(
-    Kept(bytes(16), b"", bytes(range(16)), bytes(128), 7, b"parts"),
+    StoredVersion(bytes(16), b"", bytes(range(16)), bytes(128), 7, b"parts"),
     charset="utf-8",
     language="en",
     description="An example",
     canonical="https://www.example.org/",
-    marks="noarchive",
+    directives="noarchive",
     words=120,
     published_s=NOW_S - 86_400,
     objections=(("thin", "3 words, 0 links"),),
-    stored=pack(Stored("https://www.example.org/", "Grüße", body="Grüße an alle")),
+    stored=pack_page(StoredPage("https://www.example.org/", "Grüße", body="Grüße an alle")),
     private="https://www.example.org/",
 )
 
-REMEMBERED = Remembered(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, views=2.0, memory=b"mark" + bytes(48))
-FIND = Find(2, 1, "feed", 1)
+REMEMBERED = RefreshState(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, views=2.0, memory=b"mark" + bytes(48))
+FIND = Discovery(2, 1, "feed", 1)
 FIRST_CRAWL = FirstCrawl(0, 12345, NOW_S - DAY_S, over=True)
-WATCH = WatchRow("harbour", "0123456789abcdef", HOST, "grüße", "https://hooks.example.org/new", "ann", NOW_S)
+WATCH = AlertRow("harbour", "0123456789abcdef", HOST, "grüße", "https://hooks.example.org/new", "ann", NOW_S)
 ADVERTISER = AdvertiserRow("ann", "wiki", "00" * 32, NOW_S)
 CAMPAIGN = CampaignRow("spring", "ann", "5.00", "2027-01-01", "", paused=True, added_s=NOW_S)
 AD = AdRow(
@@ -65,7 +74,7 @@ GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 @contextmanager
 def opened(folder: Path, now_s: float = NOW_S) -> Iterator[State]:
     """The state of a folder, held and closed cleanly."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "test", now_s)
         try:
             yield state
@@ -95,28 +104,28 @@ class Fetches:
 
     def know(self, *urls: str, at_s: float = NOW_S) -> None:
         """URLs become known and wait."""
-        hosts = self.state.urls.host_ids([origin_of(url).host for url in urls])
-        self.state.urls.add(Told(urls, hosts, [1] * len(urls), [2] * len(urls)), at_s)
+        hosts = self.state.urls.intern_hosts([origin_of(url).host for url in urls])
+        self.state.urls.add(LinkBatch(urls, hosts, [1] * len(urls), [2] * len(urls)), at_s)
 
-    def end(self, url: str, fate: Fate) -> int:
+    def end(self, url: str, fate: UrlState) -> int:
         """A URL that waits ends so; its id."""
         urls = self.state.urls
-        (id_,) = urls.find([url]).tolist()
-        (host,) = urls.host_ids([origin_of(url).host])
-        held = [one.id for one in urls.lease([host] * urls.waiting(host), 0, inf)]
+        (id_,) = urls.find_ids([url]).tolist()
+        (host,) = urls.intern_hosts([origin_of(url).host])
+        held = [one.id for one in urls.lease([host] * urls.count_waiting(host), 0, inf)]
         urls.acknowledge([id_], fate, 0)
-        urls.put_back([other for other in held if other != id_], 0)
+        urls.release_leases([other for other in held if other != id_], 0)
         return int(id_)
 
     def page(self, url: str, body: bytes, at_s: float = NOW_S, status: int = 200) -> PageRow:
         """A page is fetched: archived, kept, acknowledged and committed."""
         self.know(url)
-        id_ = self.end(url, Fate.FETCHED)
+        id_ = self.end(url, UrlState.FETCHED)
         head = b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\n\r\n" % status
         stood = self.writer.append(Exchange(url, at_s, b"GET / HTTP/1.1\r\n\r\n", head, body, "192.0.2.1"))
         row = PageRow(
             id_,
-            self.state.urls.host_ids([origin_of(url).host])[0],
+            self.state.urls.intern_hosts([origin_of(url).host])[0],
             status,
             "page",
             at_s,
@@ -126,15 +135,15 @@ class Fetches:
             etag='"1"',
             last_modified="",
             digest=xxhash.xxh3_128_hexdigest(body),
-            payload_digest=digest(body),
+            payload_digest=compute_digest(body),
             location="",
             body_bytes=len(body),
-            place=Place(stood.file, stood.offset, stood.length),
+            place=ArchiveLocation(stood.file, stood.offset, stood.length),
             interval_s=DAY_S,
             due_s=at_s + DAY_S,
         )
-        self.state.book.keep_pages([(row, ([URLS[1], URLS[4]], ()))])
-        self.state.book.acknowledge_archive(self.writer.flush(), at_s)
+        self.state.store.save_pages([(row, ([URLS[1], URLS[4]], ()))])
+        self.state.store.acknowledge_archive(self.writer.flush(), at_s)
         self.state.commit()
         return row
 
@@ -142,31 +151,33 @@ class Fetches:
 def write_sample(folder: Path) -> None:
     """The folder that is kept as the sample of the present format."""
     with opened(folder) as state:
-        book = state.book
-        book.keep_site(SiteRow(SITE, paused=True, added_s=NOW_S))
+        book = state.store
+        book.save_site(SiteRow(SITE, paused=True, added_s=NOW_S))
         with Fetches(state) as fetches:
             fetches.know(*URLS)
             for url, body in zip(URLS, BODIES, strict=False):
                 fetches.page(url, body)
-            book.note(fetches.end(URLS[2], Fate.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S)
-            book.note(fetches.end(URLS[3], Fate.FAILED), "too slow", NOW_S)
-        book.keep_contents([(1, 1, CONTENT)])
-        book.hold([(3, 0, "www.example.org /private/*")])
-        book.keep_yields({"www.example.org": "{}"})
-        book.keep_robots(ORIGIN, ROBOTS)
-        book.keep_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
-        book.keep_reader_key(KeyRow("wiki", "00" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
-        book.keep_search_rule(RuleRow("pin", "grusse", URLS[0], NOW_S))
+            book.add_note(
+                fetches.end(URLS[2], UrlState.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S
+            )
+            book.add_note(fetches.end(URLS[3], UrlState.FAILED), "too slow", NOW_S)
+        book.save_contents([(1, 1, CONTENT)])
+        book.hold_urls([(3, 0, "www.example.org /private/*")])
+        book.save_yields({"www.example.org": "{}"})
+        book.save_robots(ORIGIN, ROBOTS)
+        book.save_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
+        book.save_user_key(UserKeyRow("wiki", "00" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
+        book.add_search_rule(RuleRow("pin", "grusse", URLS[0], NOW_S))
         book.log_action(Action(NOW_S, f"added {SITE.start}", "the console", ({"order": "remove_site"},)))
         book.set_token("11" * 32)
         book.open_session("22" * 32, NOW_S)
-        book.link_strangers([StrangerLink("www.example.net", URLS[0], NOW_S)])
-        book.keep_remembered([REMEMBERED])
-        book.keep_groups([GROUP])
-        book.keep_finds([FIND])
-        book.keep_first_crawls([FIRST_CRAWL])
-        book.keep_watch(WATCH)
-        market = MarketBook(state.db)
-        market.keep_advertiser(ADVERTISER)
-        market.keep_campaign(CAMPAIGN)
-        market.keep_ad(AD)
+        book.add_unlisted_links([UnlistedLink("www.example.net", URLS[0], NOW_S)])
+        book.save_refresh_states([REMEMBERED])
+        book.save_groups([GROUP])
+        book.save_discoveries([FIND])
+        book.save_first_crawls([FIRST_CRAWL])
+        book.add_alert(WATCH)
+        market = AdStore(state.db)
+        market.save_advertiser(ADVERTISER)
+        market.save_campaign(CAMPAIGN)
+        market.save_ad(AD)

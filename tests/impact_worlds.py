@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import xxhash
 
-from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 from vedette.model import Headers
 
 __all__ = ["ARTICLES", "HOST", "Sections", "is_of", "query", "sections"]
@@ -31,7 +31,7 @@ class Sections:
         """The one host."""
         return (WorldHost(HOST, "127.9.0.1"),)
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """Always the same."""
         del now_s
         first, _, last = question.target.strip("/").partition("/")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
-from vedette.pricing import Firsts, Price, Returns, cleared, parts_of
+from vedette.pricing import FirstFetchModel, Price, Returns, clear_price, split_by_shares
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 
@@ -26,14 +26,14 @@ def test_it_settles_where_spending_meets_the_budget(first: float, budget: int, s
     for _ in range(30 * 24):
         bought = spends(price.value, worths)
         spent.append(bought)
-        price = price.after(bought, float(budget), HOUR_S)
+        price = price.update(bought, float(budget), HOUR_S)
     assert np.mean(spent[-5 * 24 :]) == pytest.approx(budget, rel=0.2, abs=2.0)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(0, 1e9), st.floats(1e-3, 1e6), st.floats(1.0, 1e7))
 def test_it_moves_towards_the_budget(value: float, spent: float, budget: float, span_s: float) -> None:
     """Too much spent never makes it lower, too little never higher; it is above 0 and finite whatever is told."""
-    after = Price(value).after(spent, budget, span_s).value
+    after = Price(value).update(spent, budget, span_s).value
     assert isfinite(after)
     assert after > 0
     assert (after - value) * (spent - budget) >= 0
@@ -42,12 +42,12 @@ def test_it_moves_towards_the_budget(value: float, spent: float, budget: float, 
 @pytest.mark.parametrize(("budget", "span_s"), [(0.0, 60.0), (inf, 60.0), (5.0, 0.0), (5.0, -60.0)])
 def test_nothing_moves_it_without_a_budget_or_time(budget: float, span_s: float) -> None:
     """Where there is no budget, or no time has passed, it stays."""
-    assert Price(2.0).after(99.0, budget, span_s) == Price(2.0)
+    assert Price(2.0).update(99.0, budget, span_s) == Price(2.0)
 
 
 def test_a_burst_moves_it_by_a_factor_only() -> None:
     """A thousand times the budget in one hour moves it no more than three times the budget does."""
-    assert Price(1.0).after(1000.0, 1.0, HOUR_S) == Price(1.0).after(3.0, 1.0, HOUR_S)
+    assert Price(1.0).update(1000.0, 1.0, HOUR_S) == Price(1.0).update(3.0, 1.0, HOUR_S)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, inf, float("nan")])
@@ -59,17 +59,23 @@ def test_what_is_no_price_is_refused(value: float) -> None:
 
 def test_what_was_never_fetched_is_worth_what_is_usual_and_what_brought_nothing_is_worth_something() -> None:
     """However often a section brought nothing, it keeps a part; and one that brings much is worth more."""
-    firsts = Firsts().changed(np.full(20, 1.0)).came([["full"]] * 50 + [["empty"]] * 50, np.repeat([9.0, 0.0], 50))
+    firsts = (
+        FirstFetchModel()
+        .add_changes(np.full(20, 1.0))
+        .add_first_fetches([["full"]] * 50 + [["empty"]] * 50, np.repeat([9.0, 0.0], 50))
+    )
     full, empty = firsts.worth([["full"], ["empty"]]).tolist()
     assert full > firsts.page_worth > empty > 0
-    assert Firsts().worth([["any"], []]).tolist() == [Firsts().page_worth] * 2
+    assert FirstFetchModel().worth([["any"], []]).tolist() == [FirstFetchModel().page_worth] * 2
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1e6, 1e6)), max_size=30), st.floats(1e-9, 1e9))
 def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]], factor: float) -> None:
     """Whether gains are told in one unit or another, what first fetches are worth in ordinary changes is the same."""
     names, gains = [[name] for name, _ in came], np.array([gain for _, gain in came], np.float64)
-    one, other = (Firsts().changed(np.array([2.0]) * by).came(names, gains * by) for by in (1.0, factor))
+    one, other = (
+        FirstFetchModel().add_changes(np.array([2.0]) * by).add_first_fetches(names, gains * by) for by in (1.0, factor)
+    )
     asked = [["a"], ["b"], ["z"]]
     assert other.worth(asked) == pytest.approx(one.worth(asked), rel=1e-6)
     assert (one.worth(asked) > 0).all()
@@ -79,7 +85,7 @@ def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]
 def test_nobody_who_is_left_out_is_worth_more_than_the_price(worth: list[float], most: int) -> None:
     """So many are fetched as may be, each worth the price, and nobody above it waits."""
     values = np.array(worth, np.float64)
-    found = cleared(values, most)
+    found = clear_price(values, most)
     others = np.delete(values, found.rows)
     assert len(found.rows) == min(most, len(values))
     assert (values[found.rows] >= found.price).all()
@@ -92,7 +98,7 @@ def test_parts_add_up_and_keep_to_their_shares(batches: list[int], one: int, two
     shares = (one / 8, two / 8, (8 - one - two) / 8)
     owed, had = [0.0] * 3, np.zeros(3)
     for most in batches:
-        parts, owed = parts_of(most, shares, owed)
+        parts, owed = split_by_shares(most, shares, owed)
         assert sum(parts) == most
         had += parts
     assert np.abs(had - np.array(shares) * sum(batches)).max() <= 2.0
@@ -101,6 +107,6 @@ def test_parts_add_up_and_keep_to_their_shares(batches: list[int], one: int, two
 def test_groups_are_bounded() -> None:
     """A hostile site with ever new sections does not fill the memory."""
     many = [[f"section {number}"] for number in range(7_000)]
-    known = Returns().after(many, np.ones(len(many)))
+    known = Returns().observe(many, np.ones(len(many)))
     assert len(known.groups) < len(many)
-    assert known.after(many[:1], np.ones(1)).groups[many[0][0]] == (2.0, 2.0)
+    assert known.observe(many[:1], np.ones(1)).groups[many[0][0]] == (2.0, 2.0)

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.text import composed, located, number_of, numbers_of, read_character, spaced, stirred, words_of
+from vedette.text import (
+    compose,
+    fold_character,
+    hash_word,
+    hash_words,
+    locate_words,
+    normalize_words,
+    scramble,
+    split_words,
+)
 
 ANYTHING = st.text(st.characters(exclude_categories=()))
 ODD = (
@@ -43,7 +52,7 @@ TRICKY = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()))
 )
 def test_what_is_a_word(text: str, words: str) -> None:
     """Letters and digits are folded, everything else separates, and some characters are words each."""
-    assert words_of(text) == words.split()
+    assert split_words(text) == words.split()
 
 
 @pytest.mark.parametrize(
@@ -60,79 +69,79 @@ def test_what_is_a_word(text: str, words: str) -> None:
 )
 def test_names_with_punctuation(text: str, words: str) -> None:
     """C++, C#, F# and .NET are words where they stand for themselves, and not inside something else."""
-    assert words_of(text) == words.split()
+    assert split_words(text) == words.split()
 
 
 @given(TRICKY)
 def test_form_is_its_own_form(text: str) -> None:
     """What has been folded once stays as it is."""
-    form = spaced(text)
-    assert spaced(form.decode()) == form
+    form = normalize_words(text)
+    assert normalize_words(form.decode()) == form
 
 
 @given(TRICKY)
 def test_equivalent_spellings_are_one(text: str) -> None:
     """Composed and decomposed, a text has the same words."""
-    forms = {spaced(unicodedata.normalize(how, text)) for how in ("NFC", "NFD")}
-    assert forms == {spaced(text)}
+    forms = {normalize_words(unicodedata.normalize(how, text)) for how in ("NFC", "NFD")}
+    assert forms == {normalize_words(text)}
 
 
 @given(TRICKY, TRICKY)
 def test_a_space_parts_texts(one: str, other: str) -> None:
     """The words of two texts beside each other are the words of the one and then of the other."""
-    assert words_of(f"{one} {other}") == words_of(one) + words_of(other)
+    assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
 
 
 @given(TRICKY)
 def test_words_are_spaced_once_and_short(text: str) -> None:
     """A form has single spaces, none at its ends, and no word beyond 64 bytes."""
-    words = spaced(text).split(b" ") if spaced(text) else []
+    words = normalize_words(text).split(b" ") if normalize_words(text) else []
     assert all(0 < len(word) <= 64 for word in words)
-    assert [word.decode() for word in words] == words_of(text)
+    assert [word.decode() for word in words] == split_words(text)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_short_way_is_the_long_way(text: str) -> None:
     """A text in ASCII has the words that it has beside a letter of another alphabet."""
-    assert words_of(f"{text} ж") == [*words_of(text), "ж"]
+    assert split_words(f"{text} ж") == [*split_words(text), "ж"]
 
 
 def test_every_character_is_settled() -> None:
     """Each character there is has a form that is its own form, whichever way it is spelt."""
     for block in [*range(0, 0xD800, 128), *range(0xE000, 0x3_0000, 128)]:
         every = " ".join(chr(block + at) for at in range(128))
-        form = spaced(every)
-        assert spaced(form.decode()) == form
-        assert spaced(unicodedata.normalize("NFC", every)) == form
-        assert spaced(unicodedata.normalize("NFD", every)) == form
+        form = normalize_words(every)
+        assert normalize_words(form.decode()) == form
+        assert normalize_words(unicodedata.normalize("NFC", every)) == form
+        assert normalize_words(unicodedata.normalize("NFD", every)) == form
 
 
 def test_marks_that_are_letters_stay() -> None:
     """Folding accents is for alphabets in which people leave them out; elsewhere it would make other words."""
     for one, other in (("が", "か"), ("ぱ", "は"), ("कि", "क"), ("เก่า", "เกา"), ("각", "가")):
-        assert spaced(one) != spaced(other)
+        assert normalize_words(one) != normalize_words(other)
 
 
 def test_reading_of_one_character() -> None:
     """A character read by itself is what it is inside a text, but for the spaces around lone characters."""
     for character in "AéßЖ日ﬁ-\u00ad\u0301":
-        assert spaced(f"x{read_character(character)}y") == spaced(f"x{character}y")
+        assert normalize_words(f"x{fold_character(character)}y") == normalize_words(f"x{character}y")
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "ж", "ß", "हि", "\U00010400"])
 def test_long_words_are_cut(letter: str) -> None:
     """A word ends after 64 bytes, between two characters; its neighbours are untouched."""
-    first, long, last = spaced(f"before {letter * 100} behind").split(b" ")
+    first, long, last = normalize_words(f"before {letter * 100} behind").split(b" ")
     assert (first, last) == (b"before", b"behind")
     assert 60 < len(long) <= 64
-    assert spaced(letter * 100).startswith(long.decode().encode())
+    assert normalize_words(letter * 100).startswith(long.decode().encode())
 
 
 @given(ANYTHING)
 def test_no_text_fails(text: str) -> None:
     """Lone surrogates, controls and unassigned characters are read like all others."""
-    form = spaced(text)
-    assert len(numbers_of(form)) == len(form.split())
+    form = normalize_words(text)
+    assert len(hash_words(form)) == len(form.split())
 
 
 @pytest.mark.parametrize(
@@ -140,17 +149,17 @@ def test_no_text_fails(text: str) -> None:
 )
 def test_monotonous_texts(text: str) -> None:
     """Endless words, endless marks and endless repetition are no trouble."""
-    form = spaced(text * 200_000)
-    assert len(set(numbers_of(form).tolist())) <= 1
+    form = normalize_words(text * 200_000)
+    assert len(set(hash_words(form).tolist())) <= 1
 
 
 @given(st.lists(TRICKY, max_size=30))
 def test_equal_numbers_are_equal_words(texts: list[str]) -> None:
     """Each word has its number wherever it stands, and no two words of a text share one."""
-    form = spaced(" ".join(texts))
+    form = normalize_words(" ".join(texts))
     words = form.decode().split()
-    numbers = numbers_of(form).tolist()
-    assert numbers == [number_of(word) for word in words]
+    numbers = hash_words(form).tolist()
+    assert numbers == [hash_word(word) for word in words]
     assert len(set(numbers)) == len(set(words)) == len(set(zip(words, numbers, strict=True)))
 
 
@@ -158,7 +167,7 @@ def test_numbers_are_spread() -> None:
     """Short and alike words fill all sixteenths of the range alike, and hardly any two share a number."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     form = " ".join(a + b + c + d for a in letters for b in letters for c in letters for d in "abcd").encode()
-    numbers = numbers_of(form)
+    numbers = hash_words(form)
     expected = len(numbers) / 16
     assert abs(np.bincount(numbers >> np.uint32(28), minlength=16) - expected).max() < 5 * expected**0.5
     assert abs(np.bincount(numbers & np.uint32(15), minlength=16) - expected).max() < 5 * expected**0.5
@@ -169,40 +178,40 @@ def test_numbers_are_for_ever() -> None:
     """A number is the upper half of the word's bytes, mixed and stirred, in every process and machine."""
     factor, value = 0x9E37_79B9_7F4A_7C15, int.from_bytes(b"vedette", "little")
     mixed = (value ^ value >> 32) * factor % 2**64
-    assert number_of("vedette") == int(stirred(np.array([mixed], np.uint64))[0]) >> 32
+    assert hash_word("vedette") == int(scramble(np.array([mixed], np.uint64))[0]) >> 32
 
 
 def test_no_word_has_no_number() -> None:
     """Without words there are no numbers; the number of nothing is 0."""
-    assert len(numbers_of(b"")) == 0
-    assert numbers_of(b"").dtype == np.uint32
-    assert number_of("") == 0
+    assert len(hash_words(b"")) == 0
+    assert hash_words(b"").dtype == np.uint32
+    assert hash_word("") == 0
 
 
 @given(TRICKY)
 def test_words_are_located(text: str) -> None:
     """Each word of a text, cut out from where it is said to stand, is that word; nothing lies between but signs."""
-    text = composed(text)
-    found = located(text)
+    text = compose(text)
+    found = locate_words(text)
     assert found is not None
     pieces = [text[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
-    assert [word for piece in pieces for word in words_of(piece)] == words_of(text)
-    assert found.numbers.tolist() == numbers_of(spaced(text)).tolist()
+    assert [word for piece in pieces for word in split_words(piece)] == split_words(text)
+    assert found.numbers.tolist() == hash_words(normalize_words(text)).tolist()
 
 
 def test_names_are_located() -> None:
     """A name is located with its punctuation, and one that hangs on a letter is no name."""
     text = "C++, c#-like, .NET; \u2c62c++ doc#x"
-    found = located(text)
+    found = locate_words(text)
     assert found is not None
     places = dict(
         zip(found.numbers.tolist(), zip(found.starts.tolist(), found.ends.tolist(), strict=True), strict=True)
     )
-    names = [text[slice(*places[number_of(word)])] for word in ("cplusplus", "csharp", "dotnet", "doc")]
+    names = [text[slice(*places[hash_word(word)])] for word in ("cplusplus", "csharp", "dotnet", "doc")]
     assert names == ["C++", "c#", ".NET", "doc"]
 
 
 @given(TRICKY)
 def test_composing_changes_no_word(text: str) -> None:
     """A text whose spellings were made one has the words that it had."""
-    assert spaced(composed(text)) == spaced(text)
+    assert normalize_words(compose(text)) == normalize_words(text)

@@ -14,30 +14,30 @@ from dataclasses import replace
 from pathlib import Path
 
 from vedette import __version__
-from vedette.adapters.clock import read_clock
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.clock import parse_clock
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.net.dns import Lookup, Resolver
 from vedette.config import load
 from vedette.discover.urls.scope import read_site
-from vedette.fetch.connect_to import read_detour
-from vedette.fetch.request import user_agent
+from vedette.fetch.connect_to import parse_override
+from vedette.fetch.request import build_user_agent
 from vedette.model import Failure
-from vedette.runtime.processes.coordinator import SOCKET, KeeperProcess
-from vedette.runtime.processes.fetcher import run_worker
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.runtime.processes.supervisor import Tree
+from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
+from vedette.runtime.processes.fetcher import run_fetcher
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.runtime.processes.supervisor import Supervisor
 
 
-def settings_for(folder: Path, clock: str, lease_wall_s: float) -> LiveSettings:
+def settings_for(folder: Path, clock: str, lease_wall_s: float) -> RuntimeSettings:
     """What ``vedette crawl`` makes of the same folder, but for clock and lease."""
     lines = (folder / "hosts.txt").read_text().splitlines()
-    return LiveSettings(
+    return RuntimeSettings(
         config=load(folder / "vedette.toml"),
-        clock=read_clock(clock),
+        clock=parse_clock(clock),
         folder=folder / "data",
-        agent=user_agent(__version__, ""),
+        agent=build_user_agent(__version__, ""),
         sites=tuple(read_site(f"http://{line.partition(':')[0]}/") for line in lines),
-        detours=tuple(map(read_detour, lines)),
+        detours=tuple(map(parse_override, lines)),
         allow_private=True,
         workers=2,
         lease_wall_s=lease_wall_s,
@@ -47,13 +47,13 @@ def settings_for(folder: Path, clock: str, lease_wall_s: float) -> LiveSettings:
 class Outage(Resolver):
     """A resolver that does not answer before a world time, and after that knows where the detours lead."""
 
-    def __init__(self, settings: LiveSettings, until_s: float) -> None:
+    def __init__(self, settings: RuntimeSettings, until_s: float) -> None:
         super().__init__()
         self._clock, self._until_s = settings.clock, until_s
         self._addresses = {detour.host: detour.to.address for detour in settings.detours}
         self.asked = 0
 
-    def ask(self, host: str) -> None:
+    def submit(self, host: str) -> None:
         """Answered at once, one way or the other."""
         self.asked += 1
         self.pending += 1
@@ -61,33 +61,33 @@ class Outage(Resolver):
         self._answers.put(Lookup(host, (self._addresses[host],)) if known else Lookup(host, (), Failure.RESOLVER))
 
 
-def crawl_through_outage(settings: LiveSettings, outage_s: float) -> None:
+def crawl_through_outage(settings: RuntimeSettings, outage_s: float) -> None:
     """The keeper has no detours and must look hosts up; the worker finds them at the world's port all the same."""
     worker = os.fork()
     if worker == 0:
         while not (settings.folder / SOCKET).exists():
             time.sleep(0.02)
-        os._exit(run_worker(settings, 0))
-    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
+        os._exit(run_fetcher(settings, 0))
+    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
     resolver = Outage(settings, settings.clock.now() + outage_s)
-    keeper = KeeperProcess(replace(settings, detours=()), state, resolver)
+    keeper = CoordinatorProcess(replace(settings, detours=()), state, resolver)
     keeper.run()
     keeper.close()
     os.waitpid(worker, 0)
     sys.stdout.write(f"asked {resolver.asked} times\n")
 
 
-def supervise(settings: LiveSettings) -> None:
+def supervise(settings: RuntimeSettings) -> None:
     """A whole tree, until SIGTERM."""
     wanted: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: wanted.append(number))
-    tree = Tree(settings)
+    tree = Supervisor(settings)
     tree.start()
     while not wanted:
-        sys.stdout.writelines(f"{words}\n" for words in tree.tend())
+        sys.stdout.writelines(f"{words}\n" for words in tree.restart_dead())
         sys.stdout.flush()
         time.sleep(0.02)
-    tree.hurry()
+    tree.set_stop_deadline()
     tree.stop()
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--outage", type=float)
     options = parser.parse_args()
     settings = settings_for(options.folder, options.clock, options.lease)
-    with hold(settings.folder):
+    with lock_folder(settings.folder):
         if options.outage is None:
             supervise(settings)
         else:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.lab.judge.access_log import Entry, read_log
-from vedette.lab.judge.politeness import Verdict, judge
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.lab.judge.access_log import AccessEntry, read_log
+from vedette.lab.judge.politeness import Verdict, judge_log
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 
 with warnings.catch_warnings():
@@ -73,7 +73,7 @@ class Run:
         """What all crawls said to people."""
         return (self.folder / "said.txt").read_text()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AccessEntry]:
         """What the servers saw, as far as it is written."""
         return read_log(self.folder / "access.log")[1]
 
@@ -81,7 +81,7 @@ class Run:
         """What the judge says, once the servers have ended."""
         self.web.stop()
         header, entries = read_log(self.folder / "access.log")
-        return judge(entries, header, delay_s=self.delay_s, address_delay_s=0.25)
+        return judge_log(entries, header, delay_s=self.delay_s, address_delay_s=0.25)
 
     def repeated(self) -> int:
         """How many requests for pages were made beyond the first for each."""
@@ -91,7 +91,7 @@ class Run:
     def pages(self) -> dict[str, tuple[int, str, int]]:
         """Every page that the state has: status, and where it is archived."""
         with closing(sqlite3.connect(self.data / "state.db")) as db:
-            rows = list(StateBook(db).pages())
+            rows = list(CrawlStore(db).iter_pages())
         return {url: (page.status, page.place.file, page.place.offset) for url, page in rows if page.place}
 
     def archived(self) -> dict[str, list[tuple[str, int]]]:

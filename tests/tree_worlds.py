@@ -11,7 +11,7 @@ from typing import Literal
 
 import xxhash
 
-from vedette.lab.worlds.world import WHOLE, Delivery, Question, Reply, WorldHost
+from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply, WorldHost, WorldRequest
 from vedette.model import Headers
 
 __all__ = ["Manners", "Town", "good_part", "kill_town", "plain_town", "slow_town", "strict_town"]
@@ -66,7 +66,7 @@ class Town:
         """Every page that may be asked for."""
         return [f"http://{each.name}{_path(number)}" for each in self.manners for number in range(each.pages)]
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """What the host's manners say."""
         manners = self._by_name[question.host]
         age_s = now_s - self.start_s
@@ -79,7 +79,7 @@ class Town:
         return _in_trouble(manners.page, question, age_s) or _page(manners, number)
 
 
-def _in_trouble(trouble: Trouble, question: Question, age_s: float) -> Reply | None:
+def _in_trouble(trouble: Trouble, question: WorldRequest, age_s: float) -> Reply | None:
     if trouble == "silent":
         return SILENT
     if trouble == "slow":
@@ -105,7 +105,7 @@ def _page(manners: Manners, number: int) -> Reply:
     further = range(FAN_OUT * number + 1, min(FAN_OUT * number + FAN_OUT + 1, manners.pages))
     links = "".join(f'<a href="{_path(each)}">{each}</a> ' for each in further)
     head = f"<!doctype html><title>{manners.name} {number}</title>{links}<a href='/private/{number}'>no</a>"
-    return Reply(200, HTML, head.encode() + _prose(manners.name, number), WHOLE)
+    return Reply(200, HTML, head.encode() + _prose(manners.name, number), NORMAL_DELIVERY)
 
 
 def _prose(name: str, number: int) -> bytes:

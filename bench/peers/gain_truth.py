@@ -9,28 +9,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.index.quality.gains import Change, forward_of, measure
-from vedette.index.quality.term_curves import Gathered, TermCurves, idf_of_terms
+from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
+from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
 from vedette.index.quality.watched_terms import (
     NO_WORDS,
-    Watched,
-    Words,
-    answers_of,
-    named_terms,
-    text_scores,
-    watched_terms,
+    PageWords,
+    TrackedTerms,
+    count_naming_terms,
+    score_pages,
+    score_texts,
+    select_tracked_terms,
 )
 from vedette.lab.experiments.importance import spearman
 from vedette.lab.quality.change import delta_q_exact
-from vedette.lab.quality.corpus import Corpus, corpus_of
-from vedette.lab.quality.quality import ideal
-from vedette.lab.quality.query_files import Queries, single_terms
-from vedette.lab.quality.scoring import Found, Scoring, Text, text_scoring
-from vedette.lab.quality.workload import drawn_queries, workload_of
+from vedette.lab.quality.corpus import Corpus, load_corpus
+from vedette.lab.quality.quality import ideal_quality
+from vedette.lab.quality.query_files import Queries, split_into_terms
+from vedette.lab.quality.scoring import QueryMatches, Scoring, TfIdfScoring, build_tfidf
+from vedette.lab.quality.workload import build_workload, draw_queries
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
-from vedette.text import numbers_of, spaced
+from vedette.text import hash_words, normalize_words
 
 __all__ = ["correlations"]
 
@@ -42,14 +42,14 @@ YEAR_S = 365 * 86_400.0
 class Weighed(NamedTuple):
     """Our own score by text for whole queries: the mean over words, each by how telling it is."""
 
-    text: Text
+    text: TfIdfScoring
 
-    def scores(self, found: Found) -> Floats:
+    def scores(self, found: QueryMatches) -> Floats:
         """The score of each version found."""
         at = np.searchsorted(self.text.terms, found.terms)
         df = np.where(np.isin(found.terms, self.text.terms), self.text.df[np.minimum(at, len(self.text.df) - 1)], 0)
-        idf = idf_of_terms(df, self.text.n)
-        each = np.stack([text_scores(times, found.lengths) for times in found.times.astype(np.float64)])
+        idf = compute_term_idf(df, self.text.n)
+        each = np.stack([score_texts(times, found.lengths) for times in found.times.astype(np.float64)])
         return np.asarray((idf[:, None] * each).sum(axis=0))
 
 
@@ -77,8 +77,8 @@ def truth_of(world: str, sample: int) -> Truth:
 
 def exact_gains(truth: Truth, corpus: Corpus, queries: Queries, scoring: Scoring) -> Floats:
     """What a fetch of each page of the sample would bring, by real lists."""
-    workload = workload_of(corpus, queries, scoring)
-    best = ideal(truth.live, workload)
+    workload = build_workload(corpus, queries, scoring)
+    best = ideal_quality(truth.live, workload)
     return np.array(
         [delta_q_exact(page, truth.local, truth.live, workload, best=best) for page in truth.sample.tolist()]
     )
@@ -86,28 +86,28 @@ def exact_gains(truth: Truth, corpus: Corpus, queries: Queries, scoring: Scoring
 
 def measured_gains(truth: Truth, queries: Queries, known: Ints) -> Floats:
     """The same as the indexer measures it: single words, and curves of three buckets, made of these versions."""
-    apart = single_terms(queries)
+    apart = split_into_terms(queries)
     asked = list(zip(apart.texts, apart.frequency.tolist(), strict=True))
-    watched = watched_terms(asked, float(queries.frequency.sum()), named_terms(forward_of([])))
+    watched = select_tracked_terms(asked, float(queries.frequency.sum()), count_naming_terms(concatenate_words([])))
     changes = [
-        Change(body_of(truth.history, int(truth.local[page])), body_of(truth.history, int(truth.live[page])))
+        PageChange(body_of(truth.history, int(truth.local[page])), body_of(truth.history, int(truth.live[page])))
         for page in truth.sample.tolist()
     ]
-    return measure(curves_of(watched, truth.history, known[known >= 0]), changes).gain
+    return measure_gains(curves_of(watched, truth.history, known[known >= 0]), changes).gain
 
 
-def curves_of(watched: Watched, history: History, versions: Ints) -> TermCurves:
+def curves_of(watched: TrackedTerms, history: History, versions: Ints) -> TermCurves:
     """The curves of what these versions say."""
     words = [body_of(history, version) for version in versions.tolist()]
-    gathered = Gathered(watched)
-    answers = answers_of(watched, forward_of([NO_WORDS] * len(words)), forward_of(words))
+    gathered = TermCurveBuilder(watched)
+    answers = score_pages(watched, concatenate_words([NO_WORDS] * len(words)), concatenate_words(words))
     gathered.add(answers, np.full(len(words), 0.5))
-    return gathered.curves(len(words))
+    return gathered.build(len(words))
 
 
-def body_of(history: History, version: int) -> Words:
+def body_of(history: History, version: int) -> PageWords:
     """The words of a version, all in its body."""
-    numbers = numbers_of(spaced(history.texts.text(version)))
+    numbers = hash_words(normalize_words(history.texts.text(version)))
     return numbers, (0, 0, 0, 0, len(numbers))
 
 
@@ -115,9 +115,9 @@ def correlations(world: str, sample: int) -> dict[str, float]:
     """Spearman's correlation with exact gains by our own scores, also with old curves; and with those by TF-IDF."""
     truth = truth_of(world, sample)
     known_then = truth.local[truth.local >= 0]
-    queries = drawn_queries(truth.history, known_then, SEED)
-    corpus = corpus_of(truth.history, queries.term)
-    text = text_scoring(corpus, known_then)
+    queries = draw_queries(truth.history, known_then, SEED)
+    corpus = load_corpus(truth.history, queries.term)
+    text = build_tfidf(corpus, known_then)
     exact = exact_gains(truth, corpus, queries, Weighed(text))
     ours = measured_gains(truth, queries, truth.local)
     found = {

@@ -15,16 +15,16 @@ from urllib.parse import urljoin
 
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Content, Errand, Fetched
-from vedette.index.fields import called
-from vedette.index.stored_text import Stored, unpack
-from vedette.model import Answer, Site
-from vedette.parse.html.page import read_page
-from vedette.parse.similarity.minhash import Sketch, sketch_of
-from vedette.parse.similarity.shingles import fingerprint_of, normal_form, shingles_of
-from vedette.parse.text.charsets import decode
+from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import Content, FetchSuccess, FetchTask
+from vedette.index.fields import choose_title
+from vedette.index.stored_text import StoredPage, unpack_page
+from vedette.model import FetchResponse, Site
+from vedette.parse.html.page import parse_page
+from vedette.parse.similarity.minhash import Sketch, build_sketch
+from vedette.parse.similarity.shingles import fingerprint_form, normal_form, shingle_form
+from vedette.parse.text.charsets import decode_page
 
 __all__ = ["SITES", "KnownPage", "Link", "known_pages"]
 
@@ -54,7 +54,7 @@ class KnownPage(NamedTuple):
     """A page: its address, its words, all visible text, the fingerprint of its main text, and what was read of it."""
 
     url: str
-    stored: Stored
+    stored: StoredPage
     text: str
     print: bytes
     sketch: Sketch | None
@@ -76,7 +76,7 @@ class _Read(NamedTuple):
 def known_pages(histories: Path) -> tuple[list[KnownPage], list[Link]]:
     """All pages worth indexing, and the links between them."""
     read: dict[str, _Read] = {}
-    links = Links(SiteIndex([Site(f"http://{host}/") for _, _, host in SITES]))
+    links = LinkResolver(SiteIndex([Site(f"http://{host}/") for _, _, host in SITES]))
     for site, root, host in SITES:
         files = dict(_files(histories, site, root))
         for path, body in files.items():
@@ -126,20 +126,22 @@ def _filled(body: bytes, path: str, files: Mapping[str, bytes], depth: int = 0) 
     return _INCLUDE.sub(included, body)[:MOST_BYTES]
 
 
-def _reading(url: str, body: bytes, links: Links) -> _Read:
+def _reading(url: str, body: bytes, links: LinkResolver) -> _Read:
     headers = (("content-type", "text/html"),)
     host = url.split("/")[2]
-    result = read_outcome(
-        Errand(1, host, url, "page"), Answer(url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1"), links
+    result = parse_outcome(
+        FetchTask(1, host, url, "page"),
+        FetchResponse(url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1"),
+        links,
     )
-    if not isinstance(result, Fetched) or result.content is None:
+    if not isinstance(result, FetchSuccess) or result.content is None:
         raise SystemExit(f"{url} was not read as a page")
-    page = read_page(decode(body, "text/html").text)
+    page = parse_page(decode_page(body, "text/html").text)
     base = (resolve(page.base, url) if page.base else None) or url
     form = normal_form(page.main)
     content = result.content
-    stored = unpack(content.stored) or Stored(url)
-    known = KnownPage(url, stored, page.text, fingerprint_of(form), sketch_of(shingles_of(form)), content)
+    stored = unpack_page(content.stored) or StoredPage(url)
+    known = KnownPage(url, stored, page.text, fingerprint_form(form), build_sketch(shingle_form(form)), content)
     hrefs = [(resolve(link.href, base), link.text) for link in page.links]
     leads_to = (resolve(page.refresh[1], base) or "") if page.refresh else ""
     return _Read(known, tuple((href, text) for href, text in hrefs if href), leads_to, not content.objections)
@@ -162,5 +164,5 @@ def _named(pages: Sequence[KnownPage]) -> list[KnownPage]:
     return [page._replace(stored=_called(page.stored, bearers[page.host, page.stored.title])) for page in pages]
 
 
-def _called(stored: Stored, bearers: int) -> Stored:
-    return stored._replace(title=called(stored.title, stored.headings, bearers))
+def _called(stored: StoredPage, bearers: int) -> StoredPage:
+    return stored._replace(title=choose_title(stored.title, stored.headings, bearers))

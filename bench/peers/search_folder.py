@@ -21,7 +21,7 @@ from vedette.adapters.crawl_store.data_folder import FORMAT
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.model import Site
 from vedette.runtime.commands.importer import Importer
-from vedette.runtime.commands.offline import written
+from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.indexing.indexer import catch_up
 
 NOW_S = 1_750_000_000.0
@@ -50,17 +50,17 @@ def name_of(some: Sequence[Version], pages: int) -> str:
 
 def make(histories: Path, folder: Path, some: Sequence[Version], pages: int) -> int:
     """Import and index; how many pages can be found."""
-    with written(folder, NOW_S) as state:
+    with open_for_write(folder, NOW_S) as state:
         state.db.execute("BEGIN IMMEDIATE")
         for _, _, host in SITES:
-            state.book.keep_site(SiteRow(Site(f"http://{host}/"), paused=True, added_s=NOW_S))
+            state.store.save_site(SiteRow(Site(f"http://{host}/"), paused=True, added_s=NOW_S))
         state.commit()
         importer = Importer(state, "bench", NOW_S, MOST_BYTES)
         for number, archive in enumerate(archives(histories, some, pages), 1):
-            importer.take_warc(archive)
+            importer.import_warc(archive)
             print(f"  {min(number * AT_ONCE, pages)} of {pages} imported", file=sys.stderr, flush=True)
         importer.close()
-        print(f"  passed over: {dict(importer.told.passed_over)}", file=sys.stderr, flush=True)
+        print(f"  passed over: {dict(importer.summary.skipped)}", file=sys.stderr, flush=True)
     return catch_up(folder, start_clock(NOW_S, 1.0))
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["Visibility", "among_first", "visibility", "visibility_sum"]
-
 Visibility = Callable[[Floats | Ints], Floats]
 EXACT_RANKS = 10_000
 
@@ -29,10 +27,10 @@ def visibility(ranks: Floats | Ints) -> Floats:
     return seen
 
 
-def among_first(count: int) -> Visibility:
+def step_visibility(count: int) -> Visibility:
     """The step: certainly viewed among the first ``count``, and never behind.
 
-    >>> among_first(2)(np.array([1, 2, 3])).tolist()
+    >>> step_visibility(2)(np.array([1, 2, 3])).tolist()
     [1.0, 1.0, 0.0]
     """
 
@@ -53,14 +51,14 @@ def visibility_sum(first: Floats | Ints, last: Floats | Ints) -> Floats:
     """
     first, last = np.asarray(first, np.float64), np.asarray(last, np.float64)
     last = np.maximum(last, first - 1)
-    near = _prefix()[np.minimum(last, EXACT_RANKS).astype(np.int64)]
-    near = near - _prefix()[np.minimum(first - 1, EXACT_RANKS).astype(np.int64)]
+    near = _build_prefix_sums()[np.minimum(last, EXACT_RANKS).astype(np.int64)]
+    near = near - _build_prefix_sums()[np.minimum(first - 1, EXACT_RANKS).astype(np.int64)]
     beyond = np.maximum(first, EXACT_RANKS + 1)
     far = 2.0 * (1.0 / np.sqrt(beyond - 0.5) - 1.0 / np.sqrt(np.maximum(last, EXACT_RANKS) + 0.5))
     return np.asarray(near + np.maximum(far, 0.0))
 
 
 @cache
-def _prefix() -> Floats:
+def _build_prefix_sums() -> Floats:
     """The sum of the first visibilities, by how many."""
     return np.append(0.0, np.cumsum(visibility(np.arange(1, EXACT_RANKS + 1))))

@@ -15,19 +15,6 @@ Answers of the web are never exceptions: they are values (see ``facts.Outcome``)
 Each message is one line that says what happened and what to type.
 """
 
-__all__ = [
-    "AddressRefused",
-    "ConfigError",
-    "ContactMissing",
-    "SiteError",
-    "StoreBusy",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreNewer",
-    "UsageError",
-    "VedetteError",
-]
-
 
 class VedetteError(Exception):
     """Anything that Vedette itself reports; ``exit_code`` is what the command line returns."""

@@ -12,32 +12,11 @@ from typing import Literal, NamedTuple, Protocol, cast
 import xxhash
 from publicsuffixlist import PublicSuffixList
 
-__all__ = [
-    "PARTITIONS",
-    "Answer",
-    "Ask",
-    "Failure",
-    "Headers",
-    "JudgedBy",
-    "NoAnswer",
-    "Origin",
-    "Outcome",
-    "Overrule",
-    "Purpose",
-    "Refusal",
-    "ScopeKind",
-    "Site",
-    "fingerprint",
-    "origin_of",
-    "partition_of",
-    "registrable_domain",
-]
-
 PARTITIONS = 1024
 
 Headers = tuple[tuple[str, str], ...]
 ScopeKind = Literal["prefix", "host", "domain"]
-JudgedBy = Literal["bytes", "text", "main", "links", "queries"]
+ChangeRule = Literal["bytes", "text", "main", "links", "queries"]
 Overrule = Literal["trap", "copy", "missing", "script", "empty", "thin", "spam"]
 Purpose = Literal["page", "robots"]
 
@@ -88,7 +67,7 @@ class Site:
     ignore_robots: bool = False
     allow_private: bool = False
     secrets: str = ""
-    change: JudgedBy = "queries"
+    change: ChangeRule = "queries"
     overrule: tuple[Overrule, ...] = ()
     readers: tuple[str, ...] = ()
     share: float | None = None
@@ -140,7 +119,7 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FetchRequest:
     """A request that may now leave: the decision is made, politeness included.
 
     ``secret_headers`` are sent with the others and shown nowhere.
@@ -153,7 +132,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchResponse:
     """What a server said: status, headers and the decoded body; and for the archive, what went over the wire.
 
     ``request_head`` holds no secret; ``payload`` is the body as sent, without chunks but still coded.
@@ -177,7 +156,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class NoAnswer:
+class NoResponse:
     """A request that brought no whole answer, and why."""
 
     url: str
@@ -188,16 +167,16 @@ class NoAnswer:
     ended_s: float
 
 
-Outcome = Answer | NoAnswer
+FetchOutcome = FetchResponse | NoResponse
 
 
-class _Suffixes(Protocol):
+class _SuffixList(Protocol):
     def privatesuffix(self, domain: str) -> str | None: ...
 
 
 @cache
-def _suffixes() -> _Suffixes:
-    return cast("_Suffixes", PublicSuffixList())
+def _load_suffixes() -> _SuffixList:
+    return cast("_SuffixList", PublicSuffixList())
 
 
 def origin_of(url: str) -> Origin:
@@ -225,7 +204,7 @@ def registrable_domain(host: str) -> str:
     """
     if host.startswith("[") or host.replace(".", "").isdigit():
         return host
-    return _suffixes().privatesuffix(host) or host
+    return _load_suffixes().privatesuffix(host) or host
 
 
 @lru_cache(maxsize=1 << 17)  # pages name hosts without end

@@ -23,8 +23,6 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = ["Choice", "Due", "Floats", "Ints", "Picks", "Policy", "Priority", "rng_for"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ Three kinds of fetches ask, all in ordinary changes that people have for a day l
 
     refresh   what a known page has probably changed         (``refresh.policies.expected_gain``)
     look      what a known page probably links to by now     (``discover.policies.accrual``)
-    first     what an unseen page probably brings            (``Firsts``)
+    first     what an unseen page probably brings            (``FirstFetchModel``)
 
 A first fetch is weighed by what earlier ones brought that were like it: by section, by depth, by in-links. Nothing is
 ever believed to be worth nothing: what is known of a few pages leans on what is known of all, and what is known of few
@@ -34,38 +34,25 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
 
-__all__ = [
-    "LASTING_D",
-    "USUAL",
-    "Cleared",
-    "FirstWorth",
-    "Firsts",
-    "Price",
-    "Returns",
-    "cleared",
-    "in_links_group",
-    "parts_of",
-]
-
 DAY_S = 86_400.0
 # Spending beyond so many times the budget moves the price no faster.
-MOST_OVERSPENT = 3.0
+MAX_OVERSPENT = 3.0
 # Steps in one direction make the next one longer, up to so many times.
-LONGEST_STRIDE = 8.0
-LENGTHENING = 1.15
+MAX_STRIDE = 8.0
+STRIDE_GROWTH = 1.15
 LOWEST, HIGHEST = 1e-30, 1e30
 # What a first fetch brings is had for about so long: as long as a refresh may wait at most, since both bring a copy.
-LASTING_D = 180.0
+GAIN_LASTS_D = 180.0
 # An unseen page counts for so many ordinary changes before any was fetched.
-USUAL = 3.0
+DEFAULT_WORTH = 3.0
 # So many fetches of its own weigh as much, in a group, as all others do.
 CONFIDENCE = 4.0
 # So many changes are imagined before the first, each bringing its usual part of what first fetches brought.
-IMAGINED = 4.0
+PSEUDO_CHANGES = 4.0
 # The part of what is usual that no measurement takes away.
-SURE = 0.5
-HOPE = 0.5
-MOST_GROUPS = 5_000
+SURE_SHARE = 0.5
+EXPLORATION = 0.5
+MAX_GROUPS = 5_000
 NO_SUMS: Mapping[str, tuple[float, float]] = {}
 
 
@@ -74,9 +61,9 @@ class Price:
     """A price; ``stride`` is positive where spending has been too high of late, negative where too low.
 
     >>> price = Price(1.0)
-    >>> price.after(spent=2.0, budget=1.0, span_s=3600.0).value > 1.0 > price.after(0.0, 1.0, 3600.0).value
+    >>> price.update(spent=2.0, budget=1.0, span_s=3600.0).value > 1.0 > price.update(0.0, 1.0, 3600.0).value
     True
-    >>> price.after(spent=1.0, budget=1.0, span_s=3600.0).value
+    >>> price.update(spent=1.0, budget=1.0, span_s=3600.0).value
     1.0
     """
 
@@ -88,11 +75,11 @@ class Price:
         if not (self.value > 0 and isfinite(self.value) and self.patience_s > 0):
             raise ConfigError("a price and its patience must be above 0")
 
-    def after(self, spent: float, budget: float, span_s: float) -> "Price":
+    def update(self, spent: float, budget: float, span_s: float) -> "Price":
         """The price after a time in which so much was spent of a budget for this time; nothing moves it without one."""
         if not (0 < budget < inf) or span_s <= 0:
             return self
-        off = min(spent / budget, MOST_OVERSPENT) - 1.0
+        off = min(spent / budget, MAX_OVERSPENT) - 1.0
         stride = self._stride(off)
         step = off * abs(stride) * min(span_s / self.patience_s, 1.0)
         return replace(self, value=min(max(self.value * exp(step), LOWEST), HIGHEST), stride=stride)
@@ -104,13 +91,13 @@ class Price:
         side = 1.0 if off > 0 else -1.0
         if side * self.stride < 0 or not self.stride:
             return side
-        return side * min(abs(self.stride) * LENGTHENING, LONGEST_STRIDE)
+        return side * min(abs(self.stride) * STRIDE_GROWTH, MAX_STRIDE)
 
 
-class FirstWorth(Protocol):
+class FirstFetchWorth(Protocol):
     """Whoever says what unseen pages bring, by the groups that each belongs to."""
 
-    def came(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstWorth":
+    def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchWorth":
         """After first fetches of such pages, with what each brought to search."""
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
@@ -130,15 +117,15 @@ class Returns:
 
     A section that brought much is worth more than one that brought nothing, and that is worth something still:
 
-    >>> known = Returns().after([["news"]] * 8 + [["tags"]] * 8, np.repeat([2.0, 0.0], 8))
-    >>> news, tags, other = known.expected([["news"], ["tags"], ["docs"]]).tolist()
+    >>> known = Returns().observe([["news"]] * 8 + [["tags"]] * 8, np.repeat([2.0, 0.0], 8))
+    >>> news, tags, other = known.estimate([["news"], ["tags"], ["docs"]]).tolist()
     >>> news > other > tags > 0
     True
     """
 
-    usual: float = USUAL
+    usual: float = DEFAULT_WORTH
     confidence: float = CONFIDENCE
-    hope: float = HOPE
+    hope: float = EXPLORATION
     total: tuple[float, float, float] = (0.0, 0.0, 0.0)
     groups: Mapping[str, tuple[float, float]] = field(default_factory=lambda: NO_SUMS)
 
@@ -155,30 +142,30 @@ class Returns:
         square = (squares + self.confidence * 2 * self.usual**2) / (number + self.confidence)
         return sqrt(max(square - self.mean**2, 0.0))
 
-    def after(self, groups: Sequence[Sequence[str]], gains: Floats) -> "Returns":
+    def observe(self, groups: Sequence[Sequence[str]], gains: Floats) -> "Returns":
         """After fetches of members of these groups; what makes things worse counts as nothing."""
         gains = np.maximum(np.nan_to_num(gains), 0.0)
         known = dict(self.groups)
         for names, gain in zip(groups, gains.tolist(), strict=True):
             for name in names:
-                if name in known or len(known) < MOST_GROUPS:
+                if name in known or len(known) < MAX_GROUPS:
                     number, brought = known.get(name, (0.0, 0.0))
                     known[name] = number + 1.0, brought + gain
         number, brought, squares = self.total
         total = number + len(gains), brought + float(gains.sum()), squares + float((gains**2).sum())
         return replace(self, total=total, groups=known)
 
-    def expected(self, groups: Sequence[Sequence[str]]) -> Floats:
+    def estimate(self, groups: Sequence[Sequence[str]]) -> Floats:
         """What a fetch of each is expected to bring; a group that nobody knows says nothing."""
         mean, spread = self.mean, self.hope * self.deviation
-        return np.array([self._expected(names, mean, spread) for names in groups], np.float64)
+        return np.array([self._estimate_one(names, mean, spread) for names in groups], np.float64)
 
-    def hopes(self, groups: Sequence[Sequence[str]]) -> Floats:
+    def estimate_bonus(self, groups: Sequence[Sequence[str]]) -> Floats:
         """What is hoped for on top of whatever is expected of each, since trying tells: less, the more was fetched."""
         fewest = [min((self.groups.get(name, (0.0, 0.0))[0] for name in names), default=0.0) for names in groups]
         return np.asarray(self.hope * self.deviation / np.sqrt(np.array(fewest, np.float64) + self.confidence))
 
-    def _expected(self, names: Sequence[str], mean: float, spread: float) -> float:
+    def _estimate_one(self, names: Sequence[str], mean: float, spread: float) -> float:
         factor, fewest = 1.0, self.total[0]
         for name in names:
             number, brought = self.groups.get(name, (0.0, 0.0))
@@ -188,15 +175,15 @@ class Returns:
 
 
 @dataclass(frozen=True, slots=True)
-class Firsts:
+class FirstFetchModel:
     """What first fetches brought against what changes brought, so that both are weighed in ordinary changes.
 
     ``changes`` is how many changes were measured, ``gained`` what they brought together: their mean is the unit. Where
     nobody searches nothing is measured, and every unseen page is worth what is usual; and however little people
     searched for so far, a part of what is usual is sure.
 
-    >>> firsts = Firsts().changed(np.full(50, 2.0)).came([["news"]] * 90, np.full(90, 20.0))
-    >>> Firsts().worth([["news"]]).tolist(), 4.0 < float(firsts.worth([["news"]])[0]) < 10.0
+    >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90, 20.0))
+    >>> FirstFetchModel().worth([["news"]]).tolist(), 4.0 < float(firsts.worth([["news"]])[0]) < 10.0
     ([3.0], True)
     """
 
@@ -204,46 +191,46 @@ class Firsts:
     changes: float = 0.0
     gained: float = 0.0
 
-    def changed(self, gains: Floats) -> "Firsts":
+    def add_changes(self, gains: Floats) -> "FirstFetchModel":
         """After changes of known pages that brought this."""
         gained = float(np.maximum(np.nan_to_num(gains), 0.0).sum())
         return replace(self, changes=self.changes + len(gains), gained=self.gained + gained)
 
-    def came(self, groups: Sequence[Sequence[str]], gains: Floats) -> "Firsts":
+    def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchModel":
         """After first fetches of such pages that brought this."""
-        return replace(self, returns=self.returns.after(groups, gains)) if len(groups) else self
+        return replace(self, returns=self.returns.observe(groups, gains)) if len(groups) else self
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
         """What first fetches of such pages are worth, for each day that they are had."""
         if not self.unit > 0:
-            return np.full(len(groups), USUAL)
-        return _surely(self._leaning.expected(groups) / self.unit)
+            return np.full(len(groups), DEFAULT_WORTH)
+        return _add_floor(self._scaled_returns.estimate(groups) / self.unit)
 
-    def foreseen(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
+    def worth_from_gains(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
         """The same where a gain is foreseen of each page, with what is hoped for of its groups; by these where none is.
 
-        >>> firsts = Firsts().changed(np.full(50, 2.0)).came([["news"]] * 90, np.full(90, 2.0))
-        >>> much, little, unknown = firsts.foreseen(np.array([20.0, 0.0, np.nan]), [["news"]] * 3).tolist()
-        >>> much > unknown > little >= SURE * USUAL, unknown == float(firsts.worth([["news"]])[0])
+        >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90, 2.0))
+        >>> much, little, unknown = firsts.worth_from_gains(np.array([20.0, 0.0, np.nan]), [["news"]] * 3).tolist()
+        >>> much > unknown > little >= SURE_SHARE * DEFAULT_WORTH, unknown == float(firsts.worth([["news"]])[0])
         (True, True)
         """
         by_groups = self.worth(groups)
         if not self.unit > 0:
             return by_groups
-        foreseen = _surely((np.maximum(gains, 0.0) + self._leaning.hopes(groups)) / self.unit)
+        foreseen = _add_floor((np.maximum(gains, 0.0) + self._scaled_returns.estimate_bonus(groups)) / self.unit)
         return np.where(np.isfinite(gains), foreseen, by_groups)
 
     @property
     def page_worth(self) -> float:
         """What any page is worth of which nothing is known yet."""
-        return float(_surely(np.array(self._leaning.mean / self.unit))) if self.unit > 0 else USUAL
+        return float(_add_floor(np.array(self._scaled_returns.mean / self.unit))) if self.unit > 0 else DEFAULT_WORTH
 
     @property
     def unit(self) -> float:
         """What an ordinary change brings; while few were measured, it leans on what first fetches say of it."""
         number, brought, _ = self.returns.total
-        imagined = brought / number / USUAL if number else 0.0
-        return (self.gained + IMAGINED * imagined) / (self.changes + IMAGINED)
+        imagined = brought / number / DEFAULT_WORTH if number else 0.0
+        return (self.gained + PSEUDO_CHANGES * imagined) / (self.changes + PSEUDO_CHANGES)
 
     @property
     def is_sound(self) -> bool:
@@ -252,12 +239,12 @@ class Firsts:
         return all(0.0 <= each < inf for each in sums)
 
     @property
-    def _leaning(self) -> Returns:
-        return replace(self.returns, usual=USUAL * self.unit)
+    def _scaled_returns(self) -> Returns:
+        return replace(self.returns, usual=DEFAULT_WORTH * self.unit)
 
 
-def _surely(worth: Floats) -> Floats:
-    sure: Floats = SURE * USUAL + (1.0 - SURE) * worth
+def _add_floor(worth: Floats) -> Floats:
+    sure: Floats = SURE_SHARE * DEFAULT_WORTH + (1.0 - SURE_SHARE) * worth
     return sure
 
 
@@ -270,31 +257,31 @@ def in_links_group(count: int) -> str:
     return f"in {1 << max(count, 1).bit_length() - 1}"
 
 
-class Cleared(NamedTuple):
+class ClearedPrice(NamedTuple):
     """Who is fetched, ascending, and the price: what the last of them is worth; 0 where nobody was left out."""
 
     rows: Ints
     price: float
 
 
-def cleared(worth: Floats, most: int) -> Cleared:
+def clear_price(worth: Floats, most: int) -> ClearedPrice:
     """The price at which so many fetches are asked for, where all worths are known at one moment.
 
-    >>> cleared(np.array([3.0, 9.0, 1.0, 5.0]), 2)
-    Cleared(rows=array([1, 3]), price=5.0)
+    >>> clear_price(np.array([3.0, 9.0, 1.0, 5.0]), 2)
+    ClearedPrice(rows=array([1, 3]), price=5.0)
     """
     if len(worth) <= most:
-        return Cleared(np.arange(len(worth)), 0.0)
+        return ClearedPrice(np.arange(len(worth)), 0.0)
     if most <= 0:
-        return Cleared(np.zeros(0, np.int64), float(worth.max()))
+        return ClearedPrice(np.zeros(0, np.int64), float(worth.max()))
     order = np.argsort(-worth, kind="stable")[:most]
-    return Cleared(np.sort(order), float(worth[order[-1]]))
+    return ClearedPrice(np.sort(order), float(worth[order[-1]]))
 
 
-def parts_of(most: int, shares: Sequence[float], owed: Sequence[float]) -> tuple[list[int], list[float]]:
+def split_by_shares(most: int, shares: Sequence[float], owed: Sequence[float]) -> tuple[list[int], list[float]]:
     """A number of fetches cut by fixed shares into whole ones, and what each is owed for the next time.
 
-    >>> parts_of(4, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0)), parts_of(1, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0))
+    >>> split_by_shares(4, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0)), split_by_shares(1, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0))
     (([2, 2, 0], [0.0, 0.0, 0.0]), ([1, 0, 0], [-0.5, 0.5, 0.0]))
     """
     due = [most * share + before for share, before in zip(shares, owed, strict=True)]

@@ -29,36 +29,13 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = [
-    "ALONE",
-    "FACTOR",
-    "SPACE",
-    "SPACELESS",
-    "Codes",
-    "Located",
-    "Numbers",
-    "Words",
-    "composed",
-    "located",
-    "mixed",
-    "needed",
-    "number_of",
-    "numbers_of",
-    "read_character",
-    "set_apart",
-    "spaced",
-    "stirred",
-    "word_numbers",
-    "words_of",
-]
-
-Numbers = npt.NDArray[np.uint32]
-Words = npt.NDArray[np.uint64]
+WordHashes = npt.NDArray[np.uint32]
+WideHashes = npt.NDArray[np.uint64]
 Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 
-LONGEST_BYTES = 64  # of a word; in ``word_numbers``, of one that is read in loads
+MAX_WORD_BYTES = 64  # of a word; in ``raw_word_hashes``, of one that is read in loads
 LOAD_BYTES = 8
 SPACE = 32
 FACTOR, HALF = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(32)
@@ -69,7 +46,7 @@ JOINS = np.uint32(1 << 30)  # it may have to be composed with what stands before
 LONGER = np.uint32(1 << 29)  # it is not one character
 MARKED = ALONE | JOINS | LONGER
 
-MOST_MARKS = 30  # in a row; no script needs so many, and putting more in order takes quadratic time
+MAX_MARKS = 30  # in a row; no script needs so many, and putting more in order takes quadratic time
 IDEOGRAPHS = 0x2_0000  # in planes 2 and 3 there is nothing else
 END = 0x4_0000  # from here on there is nothing that a page should have
 SPACELESS = (
@@ -115,50 +92,50 @@ _NAMES = re.compile(
 _NAMES_AS_WORDS = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
 
 
-def spaced(text: str) -> bytes:
+def normalize_words(text: str) -> bytes:
     """The words of a text, folded, one space between them.
 
-    >>> spaced("Don't panic: 42 towels, café-style.").decode()
+    >>> normalize_words("Don't panic: 42 towels, café-style.").decode()
     'don t panic 42 towels cafe style'
-    >>> spaced("Große Änderung in C++: 日本語!").decode()
+    >>> normalize_words("Große Änderung in C++: 日本語!").decode()
     'grosse anderung in cplusplus 日 本 語'
     """
     if _may_have_names(text):
         text = _NAMES.sub(lambda found: f" {_NAMES_AS_WORDS[found[0].lower()]} ", text)
-    return _form(_ascii_letters(text) if text.isascii() else _read(text))
+    return _join_words(_fold_ascii(text) if text.isascii() else _fold_text(text))
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text, in order.
 
-    >>> words_of("Ubuntu 24.04 (LTS)")
+    >>> split_words("Ubuntu 24.04 (LTS)")
     ['ubuntu', '24', '04', 'lts']
     """
-    return spaced(text).decode().split()
+    return normalize_words(text).decode().split()
 
 
-class Located(NamedTuple):
+class LocatedWords(NamedTuple):
     """The words of a text by their numbers, and where in the text each begins and ends."""
 
-    numbers: Numbers
+    numbers: WordHashes
     starts: Places
     ends: Places
 
 
-def located(text: str) -> Located | None:
-    """Where the words of a text stand, in order; None for spellings that have to be ``composed`` first.
+def locate_words(text: str) -> LocatedWords | None:
+    """Where the words of a text stand, in order; None for spellings that have to be ``compose`` first.
 
-    >>> found = located("Who? Der Große Bär!")
-    >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(number_of("grosse"))
+    >>> found = locate_words("Who? Der Große Bär!")
+    >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(hash_word("grosse"))
     ([0, 5, 9, 15], [3, 8, 14, 18], 2)
     """
-    letters = _ascii_letters(text) if text.isascii() else _read(text)
+    letters = _fold_ascii(text) if text.isascii() else _fold_text(text)
     solid = np.zeros(len(letters) + 2, bool)
     np.not_equal(letters, SPACE, out=solid[1:-1])
     edges = (solid[1:] != solid[:-1]).nonzero()[0]
     starts, ends = edges[::2], edges[1::2]
     if not text.isascii():
-        sizes = _sizes().take(_codes(text), mode="clip")
+        sizes = _build_sizes().take(_codes(text), mode="clip")
         if sizes.sum() != len(letters):
             return None
         origins = np.repeat(np.arange(len(text)), sizes)
@@ -166,57 +143,57 @@ def located(text: str) -> Located | None:
         if sizes.min() == 0:  # what vanishes belongs to the word before it
             visible = np.append(sizes.nonzero()[0], len(text))
             ends = visible[np.searchsorted(visible, ends)]
-    found = Located(numbers_of(_form(letters)), starts, ends)
+    found = LocatedWords(hash_words(_join_words(letters)), starts, ends)
     return _with_names(found, text) if _may_have_names(text) else found
 
 
-def _with_names(found: Located, text: str) -> Located:
+def _with_names(found: LocatedWords, text: str) -> LocatedWords:
     """The same with names that live by their punctuation in place of the letters in them."""
     names = list(_NAMES.finditer(text))
     spans = np.array([name.span() for name in names], np.int64).reshape(-1, 2)
     first, behind = np.searchsorted(found.starts, spans).T
     whole = first < behind  # a name that hangs on a letter of another script has no word of its own
     words = b" ".join(_NAMES_AS_WORDS[name[0].lower()].encode() for name in names)
-    found.numbers[first[whole]] = numbers_of(words)[whole]
+    found.numbers[first[whole]] = hash_words(words)[whole]
     found.starts[first[whole]], found.ends[first[whole]] = spans[whole].T
     return found
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """The text with equivalent spellings made one, in linear time: too many marks in a row are cut."""
     codes = _codes(text)
-    readings = _readings()[0].take(codes, mode="clip")
-    return _composed(codes, (readings == 0) | ((readings & JOINS) != 0))
+    readings = _build_readings()[0].take(codes, mode="clip")
+    return _compose_codes(codes, (readings == 0) | ((readings & JOINS) != 0))
 
 
-def numbers_of(form: bytes) -> Numbers:
+def hash_words(form: bytes) -> WordHashes:
     """One number for each word of a spaced form: equal words have equal numbers, others hardly ever.
 
-    >>> [len(numbers_of(form)) for form in (b"", b"to", b"to be or not to be")]
+    >>> [len(hash_words(form)) for form in (b"", b"to", b"to be or not to be")]
     [0, 1, 6]
     """
     if not form:
         return np.zeros(0, np.uint32)
-    return (stirred(word_numbers(form)) >> HALF).astype(np.uint32)
+    return (scramble(raw_word_hashes(form)) >> HALF).astype(np.uint32)
 
 
-def number_of(word: str) -> int:
+def hash_word(word: str) -> int:
     """The number of one word in its indexed form.
 
-    >>> numbers_of(b"to be").tolist().index(number_of("be"))
+    >>> hash_words(b"to be").tolist().index(hash_word("be"))
     1
     """
-    return int(numbers_of(word.encode("utf-8", "replace"))[0]) if word else 0
+    return int(hash_words(word.encode("utf-8", "replace"))[0]) if word else 0
 
 
-def stirred(values: Words) -> Words:
+def scramble(values: WideHashes) -> WideHashes:
     """Each value as another one, every bit of which depends on all bits (splitmix64's finaliser; one to one)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return values ^ (values >> np.uint64(31))
 
 
-def mixed(numbers: Words) -> Words:
+def mix(numbers: WideHashes) -> WideHashes:
     """Change each number into another one, in place and one to one."""
     numbers ^= numbers >> HALF
     numbers *= FACTOR
@@ -224,40 +201,40 @@ def mixed(numbers: Words) -> Words:
 
 
 # By the distance from the space before a word to the one behind it.
-_WANTED: Words = np.array([0] + [(1 << 8 * size) - 1 for size in range(LOAD_BYTES + 1)], np.uint64)
-_FURTHER = np.arange(LOAD_BYTES, LONGEST_BYTES, LOAD_BYTES)
-_FACTORS: Words = stirred(_FURTHER.astype(np.uint64)) | np.uint64(1)
+_LOAD_MASKS: WideHashes = np.array([0] + [(1 << 8 * size) - 1 for size in range(LOAD_BYTES + 1)], np.uint64)
+_TAIL_OFFSETS = np.arange(LOAD_BYTES, MAX_WORD_BYTES, LOAD_BYTES)
+_FACTORS: WideHashes = scramble(_TAIL_OFFSETS.astype(np.uint64)) | np.uint64(1)
 
 
-def word_numbers(form: bytes) -> Words:
+def raw_word_hashes(form: bytes) -> WideHashes:
     """The mixed number of each word of a text that has one space between words, and at least one word."""
-    padded = b" %b %b" % (form, bytes(LONGEST_BYTES))
-    loads: Words = np.ndarray(len(form) + LONGEST_BYTES - LOAD_BYTES, "<u8", padded, 1, (1,))
+    padded = b" %b %b" % (form, bytes(MAX_WORD_BYTES))
+    loads: WideHashes = np.ndarray(len(form) + MAX_WORD_BYTES - LOAD_BYTES, "<u8", padded, 1, (1,))
     spaces = (np.frombuffer(padded, np.uint8) == SPACE).nonzero()[0]
     before, reach = spaces[:-1], spaces[1:] - spaces[:-1]
     numbers = loads.take(before)
-    numbers &= _WANTED.take(reach, mode="clip")
+    numbers &= _LOAD_MASKS.take(reach, mode="clip")
     long = (reach > LOAD_BYTES + 1).nonzero()[0]
     if len(long):
-        numbers[long] += _further(padded, loads, before[long], reach[long])
-    return mixed(numbers)
+        numbers[long] += _hash_tail(padded, loads, before[long], reach[long])
+    return mix(numbers)
 
 
-def _further(padded: bytes, loads: Words, before: Places, reach: Places) -> Words:
+def _hash_tail(padded: bytes, loads: WideHashes, before: Places, reach: Places) -> WideHashes:
     """What longer words have behind their first load."""
     longest = int(reach.max()) - 1
-    offsets = _FURTHER[: (longest - 1) // LOAD_BYTES]
+    offsets = _TAIL_OFFSETS[: (longest - 1) // LOAD_BYTES]
     pieces = loads[before[:, None] + offsets]
-    pieces &= _WANTED.take(reach[:, None] - offsets, mode="clip")
-    numbers: Words = mixed(pieces) @ _FACTORS[: len(offsets)]
-    if longest > LONGEST_BYTES:
-        for row in (reach > LONGEST_BYTES + 1).nonzero()[0].tolist():
+    pieces &= _LOAD_MASKS.take(reach[:, None] - offsets, mode="clip")
+    numbers: WideHashes = mix(pieces) @ _FACTORS[: len(offsets)]
+    if longest > MAX_WORD_BYTES:
+        for row in (reach > MAX_WORD_BYTES + 1).nonzero()[0].tolist():
             start = int(before[row]) + 1
             numbers[row] = xxhash.xxh64_intdigest(padded[start : start + int(reach[row]) - 1])
     return numbers
 
 
-def needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
+def mask_needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
     """Where letters stand, and the first of the spaces behind them."""
     solid: Flags = codes != SPACE
     kept = solid.copy()
@@ -265,7 +242,7 @@ def needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
     return kept
 
 
-def set_apart(codes: Codes, alone: Flags) -> Codes:
+def space_out(codes: Codes, alone: Flags) -> Codes:
     """The same with a space before and behind each character that is a word by itself."""
     copies = np.where(alone, 3, 1)
     ends = np.cumsum(copies)[alone]
@@ -274,17 +251,17 @@ def set_apart(codes: Codes, alone: Flags) -> Codes:
     return codes
 
 
-def read_character(character: str) -> str:
+def fold_character(character: str) -> str:
     """What a character is read as: letters in lower case without accents, a space, or nothing.
 
-    >>> [read_character(character) for character in "Éß\u00ad!が"]
+    >>> [fold_character(character) for character in "Éß\u00ad!が"]
     ['e', 'ss', '', ' ', 'が']
     """
     pieces = unicodedata.normalize("NFD", character)
-    return unicodedata.normalize("NFC", "".join(_read_piece(piece) for piece in pieces))
+    return unicodedata.normalize("NFC", "".join(_fold_piece(piece) for piece in pieces))
 
 
-def _read_piece(piece: str) -> str:
+def _fold_piece(piece: str) -> str:
     """The same of a character that cannot be taken apart into equivalent ones."""
     category = unicodedata.category(piece)
     if category == "Cf" or _INVISIBLE.match(piece) or _ACCENTS.match(piece):
@@ -304,13 +281,13 @@ def _may_have_names(text: str) -> bool:
     return signs or ".net" in text or ".NET" in text or ".Net" in text
 
 
-def _form(letters: npt.NDArray[np.uint8] | Codes) -> bytes:
-    kept = letters[needed(letters)].tobytes()
+def _join_words(letters: npt.NDArray[np.uint8] | Codes) -> bytes:
+    kept = letters[mask_needed(letters)].tobytes()
     form = kept.rstrip(b" ") if letters.itemsize == 1 else kept.decode("utf-32-le").rstrip(" ").encode()
-    return _cut(form) if len(form) > LONGEST_BYTES else form
+    return _truncate_words(form) if len(form) > MAX_WORD_BYTES else form
 
 
-def _ascii_letters(text: str) -> npt.NDArray[np.uint8]:
+def _fold_ascii(text: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode().translate(_ASCII), np.uint8)
 
 
@@ -318,26 +295,26 @@ def _codes(text: str) -> Codes:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def _read(text: str) -> Codes:
+def _fold_text(text: str) -> Codes:
     """Folded letters, with spaces for all that separates words and around characters that are words themselves."""
-    table, longer = _readings()
+    table, longer = _build_readings()
     codes = table.take(_codes(text), mode="clip")
     highest = codes.max()
     if highest >= LONGER:
-        codes = _written_out(codes, longer)
+        codes = _expand_readings(codes, longer)
     if codes.min() == 0:
         codes = codes[codes != 0]
     if highest < LONGER:
         return codes
     joining = (codes & JOINS) != 0
     if joining.any():
-        codes = table.take(_codes(_composed(codes & ~MARKED, joining)))
+        codes = table.take(_codes(_compose_codes(codes & ~MARKED, joining)))
     codes &= ~JOINS
     alone = codes >= ALONE
-    return set_apart(codes, alone) if alone.any() else codes
+    return space_out(codes, alone) if alone.any() else codes
 
 
-def _written_out(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
+def _expand_readings(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
     """Longer readings in place of the marks that stand for them."""
     places = (codes & LONGER).nonzero()[0]
     if not len(places):
@@ -348,24 +325,24 @@ def _written_out(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
     return np.insert(codes, behind, np.concatenate([reading[1:] for reading in readings]))
 
 
-def _composed(codes: Codes, joining: Flags) -> str:
+def _compose_codes(codes: Codes, joining: Flags) -> str:
     """The characters with equivalent spellings made one; of too many marks in a row, the first."""
     places = np.arange(1, len(codes) + 1)
     letters = np.maximum.accumulate(np.where(joining, 0, places))
-    kept = codes[places - letters <= MOST_MARKS]
+    kept = codes[places - letters <= MAX_MARKS]
     return unicodedata.normalize("NFC", kept.tobytes().decode("utf-32-le", "surrogatepass"))
 
 
-def _cut(form: bytes) -> bytes:
+def _truncate_words(form: bytes) -> bytes:
     """The form with each word cut to the longest that there may be."""
     edges = (np.frombuffer(b" %b " % form, np.uint8) == SPACE).nonzero()[0]
-    if (edges[1:] - edges[:-1]).max() <= LONGEST_BYTES + 1:
+    if (edges[1:] - edges[:-1]).max() <= MAX_WORD_BYTES + 1:
         return form
-    return b" ".join(word[:LONGEST_BYTES].decode("utf-8", "ignore").encode() for word in form.split(b" "))
+    return b" ".join(word[:MAX_WORD_BYTES].decode("utf-8", "ignore").encode() for word in form.split(b" "))
 
 
 @cache
-def _readings() -> tuple[Codes, tuple[Codes, ...]]:
+def _build_readings() -> tuple[Codes, tuple[Codes, ...]]:
     """What each character is read as, and the longer readings; the last entry stands for all characters behind.
 
     Made when the first text comes that needs it, in about 200 ms.
@@ -377,26 +354,26 @@ def _readings() -> tuple[Codes, tuple[Codes, ...]]:
     for code in (table[:END] == SPACE).nonzero()[0].tolist():
         if unicodedata.category(chr(code)) in {"Cn", "Co", "Cs"}:
             continue  # nobody has said what it is; left out for speed, as it would be read as a space
-        reading = read_character(chr(code))
+        reading = fold_character(chr(code))
         if len(reading) > 1:
             table[code] = LONGER | np.uint32(found.setdefault(reading, len(found)))
         else:
-            table[code] = _marked(reading) if reading else 0
+            table[code] = _mark_code(reading) if reading else 0
     table[-1] = SPACE
-    return table, tuple(np.array([_marked(each) for each in reading], np.uint32) for reading in found)
+    return table, tuple(np.array([_mark_code(each) for each in reading], np.uint32) for reading in found)
 
 
 @cache
-def _sizes() -> npt.NDArray[np.uint8]:
+def _build_sizes() -> npt.NDArray[np.uint8]:
     """How many characters each becomes, with the spaces around those that stand alone."""
-    table, longer = _readings()
+    table, longer = _build_readings()
     sizes = np.where(table >= ALONE, 3, np.where(table == 0, 0, 1)).astype(np.uint8)
     written_out = ((table & LONGER) != 0).nonzero()[0]
     sizes[written_out] = [len(longer[at]) for at in (table[written_out] & ~MARKED).tolist()]
     return sizes
 
 
-def _marked(character: str) -> int:
+def _mark_code(character: str) -> int:
     code = ord(character)
     joins = unicodedata.category(character)[0] == "M" or 0x1160 <= code <= 0x11FF
     alone = any(first <= code <= last for first, last in STANDING_ALONE)

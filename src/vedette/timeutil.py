@@ -8,14 +8,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 
-__all__ = ["parse_feed_date", "parse_http_date"]
-
 # Three families are in use: RFC 822 and its heirs (``25 Jun 2010 15:00:00 PST``), RFC 850 and asctime, and ISO 8601. A
 # date is a stranger's text, so an unreadable one is None, never an error. Two-digit years follow RFC 2822, which needs
 # no clock: up to 49 lies in this century. A date without a zone is taken as UTC.
 
 
-_LONGEST = 80
+_MAX_LENGTH = 80
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # The names of RFC 822, section 5.1; other names stand for more than one zone.
 _ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
@@ -44,40 +42,40 @@ def parse_http_date(text: str) -> float | None:
     True
     """
     trimmed = text.strip()
-    if len(trimmed) > _LONGEST:
+    if len(trimmed) > _MAX_LENGTH:
         return None
     found = next((match for form in _FORMS if (match := form.fullmatch(trimmed))), None)
-    return None if found is None else _seconds_of_parts(found.groupdict(default=""))
+    return None if found is None else _parts_to_seconds(found.groupdict(default=""))
 
 
-def _seconds_of_parts(parts: dict[str, str]) -> float | None:
-    month = _month(parts["month"])
+def _parts_to_seconds(parts: dict[str, str]) -> float | None:
+    month = _parse_month(parts["month"])
     clock = [int(parts[unit] or 0) for unit in ("hour", "minute", "second")]
     try:
         # A leap second is legal in a header; datetime knows none.
         moment = datetime(
-            _year(parts["year"]), month, int(parts["day"]), clock[0], clock[1], min(clock[2], 59), tzinfo=UTC
+            _parse_year(parts["year"]), month, int(parts["day"]), clock[0], clock[1], min(clock[2], 59), tzinfo=UTC
         )
-        return (moment - _offset(parts)).timestamp()
+        return (moment - _parse_offset(parts)).timestamp()
     except (ValueError, OverflowError):
         return None
 
 
-def _month(written: str) -> int:
+def _parse_month(written: str) -> int:
     if written.isdigit():
         return int(written)
     lowered = written.lower()
     return _MONTHS.index(lowered) + 1 if lowered in _MONTHS else 0
 
 
-def _year(written: str) -> int:
+def _parse_year(written: str) -> int:
     year = int(written)
     if len(written) == 4:
         return year
     return year + (2000 if year < 50 else 1900)
 
 
-def _offset(parts: dict[str, str]) -> timedelta:
+def _parse_offset(parts: dict[str, str]) -> timedelta:
     if not parts["sign"]:
         return timedelta(hours=_ZONE_HOURS.get(parts["zone"].lower(), 0))
     size = timedelta(hours=int(parts["zone_hour"]), minutes=int(parts["zone_minute"] or 0))
@@ -105,28 +103,28 @@ def parse_feed_date(text: str) -> float | None:
         return None
     found = _W3C.fullmatch(trimmed)
     try:
-        return _w3c(found) if found else _rfc_822(trimmed)
+        return _parse_w3c(found) if found else _parse_rfc_822(trimmed)
     except (ValueError, OverflowError, IndexError, TypeError):  # the library's reader trips over odd words
         return None
 
 
-def _w3c(found: re.Match[str]) -> float:
+def _parse_w3c(found: re.Match[str]) -> float:
     part = {unit: int(digits) for unit, digits in found.groupdict("0").items() if unit != "sign"}
     clock = (part["hour"], part["minute"], part["second"])
     zone = timedelta(hours=part["zone_hour"], minutes=part["zone_minute"])
     ahead = -zone if found["sign"] == "-" else zone
-    return _moment((part["year"], part["month"] or 1, part["day"] or 1), clock, ahead)
+    return _to_seconds((part["year"], part["month"] or 1, part["day"] or 1), clock, ahead)
 
 
-def _rfc_822(text: str) -> float | None:
+def _parse_rfc_822(text: str) -> float | None:
     parts = parsedate_tz(text)
     if parts is None:
         return None
     year, month, day, hour, minute, second = parts[:6]
-    return _moment((year, month, day), (hour, minute, second), timedelta(seconds=parts[9] or 0))
+    return _to_seconds((year, month, day), (hour, minute, second), timedelta(seconds=parts[9] or 0))
 
 
-def _moment(date: tuple[int, int, int], clock: tuple[int, int, int], ahead: timedelta) -> float:
+def _to_seconds(date: tuple[int, int, int], clock: tuple[int, int, int], ahead: timedelta) -> float:
     hour, minute, second = clock
     second = min(second, 59)  # a leap second is legal; datetime knows none
     return (datetime(*date, hour, minute, second, tzinfo=UTC) - ahead).timestamp()

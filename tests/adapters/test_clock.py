@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.adapters.clock import Clock, read_clock, real_clock, start_clock
+from vedette.adapters.clock import Clock, parse_clock, real_clock, start_clock
 from vedette.errors import UsageError
 
 TIMES = st.floats(min_value=0.0, max_value=4e9)
@@ -41,7 +41,7 @@ def test_two_processes_agree_at_high_speed() -> None:
 def test_three_numbers_suffice_to_agree_within_a_tenth_of_a_millisecond() -> None:
     """Clocks made apart differ only by how well Unix time and the monotonic clock could be read together."""
     first, second = Clock(5.0, 7.0, 2.0), Clock(5.0, 7.0, 2.0)
-    assert first.world(100.0) == second.world(100.0)
+    assert first.to_world_s(100.0) == second.to_world_s(100.0)
     assert abs(first.ahead_s - second.ahead_s) < 1e-4
 
 
@@ -51,7 +51,7 @@ def test_real_clock_is_unix_time() -> None:
     before_s = time.time()
     now_s = clock.now()
     assert now_s == pytest.approx(before_s, abs=5.0)
-    assert clock.world(now_s) == now_s
+    assert clock.to_world_s(now_s) == now_s
 
 
 def test_a_started_clock_opens_the_world_now() -> None:
@@ -65,14 +65,14 @@ def test_a_started_clock_opens_the_world_now() -> None:
 def test_text_of_a_clock_gives_the_same_clock(wall_s: float, world_s: float, speed: float, ahead_s: float) -> None:
     """No digit is lost on the way to another process."""
     clock = Clock(wall_s, world_s, speed, ahead_s)
-    assert read_clock(str(clock)) == clock
+    assert parse_clock(str(clock)) == clock
 
 
 @given(TIMES, SPEEDS, st.floats(min_value=0.0, max_value=1e6))
 def test_delays_and_times_follow_the_same_speed(start_s: float, speed: float, delay_s: float) -> None:
     """Waiting the wall delay of some world seconds lets that many of them pass."""
     clock = Clock(0.0, start_s, speed, 0.0)
-    assert clock.world(clock.wall_delay(delay_s)) - start_s == pytest.approx(delay_s, rel=1e-9, abs=1e-5)
+    assert clock.to_world_s(clock.to_wall_s(delay_s)) - start_s == pytest.approx(delay_s, rel=1e-9, abs=1e-5)
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
@@ -86,4 +86,4 @@ def test_time_runs_forward_or_is_refused(speed: float) -> None:
 def test_text_that_is_no_clock_is_refused(text: str) -> None:
     """Nothing is guessed."""
     with pytest.raises(UsageError):
-        read_clock(text)
+        parse_clock(text)

@@ -14,8 +14,8 @@ from tests.tree_runs import patiently
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
 from vedette.serve.slate import Snippet
-from vedette.web.branding import Look
-from vedette.web.ports import Count, Overview
+from vedette.web.branding import Branding
+from vedette.web.ports import FacetCount, IndexOverview
 
 HOSTILE = (
     result(1, "lag <script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"),
@@ -25,7 +25,7 @@ HOSTILE = (
     result(5, "lag", url="javascript:window.hurt=1"),
     result(6, "lag {{7*7}} &amp; \"'><svg onload=window.hurt=1>", snippet=Snippet("<b onclick=window.hurt=1>" * 40)),
 )
-SITES = tuple(Count(f"site-{n}-{'x' * 60}.example.org", n) for n in range(100))
+SITES = tuple(FacetCount(f"site-{n}-{'x' * 60}.example.org", n) for n in range(100))
 MANY = tuple(result(n, f"Lag number {n}", similar=3 if n == 1 else 0) for n in range(1, 36))
 COPY = (
     "<h1>Monitoring</h1><p><a id=out href=/x>a link</a></p><script>parent.hurt = top.hurt = 1</script>"
@@ -43,7 +43,14 @@ def held() -> HeldPages:
         MANY,
         {1: copy(COPY)},
         {1: MANY[1:4]},
-        Overview(35, (Count("kafka.example.org", 35),), (Count("html", 35),), (Count("en", 35),), NOW_S - 240, 7_200.0),
+        IndexOverview(
+            35,
+            (FacetCount("kafka.example.org", 35),),
+            (FacetCount("html", 35),),
+            (FacetCount("en", 35),),
+            NOW_S - 240,
+            7_200.0,
+        ),
         completions=("lag", "lag of a consumer", "lag <b>per</b> partition"),
     )
 
@@ -51,16 +58,16 @@ def held() -> HeldPages:
 @pytest.fixture(scope="module")
 def address(held: HeldPages) -> Iterator[str]:
     """A server with much to show."""
-    with serving(application(held, Look(name="Finder", contact="ops@example.org"))) as at:
+    with serving(application(held, Branding(name="Finder", contact="ops@example.org"))) as at:
         yield at
 
 
 @pytest.fixture(scope="module")
 def hostile_address() -> Iterator[str]:
     """A server whose pages were all written by somebody with bad intentions."""
-    known = Overview(10**9, SITES, (Count("html", 3),), (Count("en", 1),), NOW_S, 1e9, 10_000, HOSTILE)
+    known = IndexOverview(10**9, SITES, (FacetCount("html", 3),), (FacetCount("en", 1),), NOW_S, 1e9, 10_000, HOSTILE)
     search = HeldPages(HOSTILE, known=known, says={"total": 10**12}, likes={1: HOSTILE})
-    with serving(application(search, Look(name="A name that goes on and on and on", demo=True))) as at:
+    with serving(application(search, Branding(name="A name that goes on and on and on", demo=True))) as at:
         yield at
 
 

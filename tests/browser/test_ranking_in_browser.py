@@ -19,11 +19,11 @@ from tests.tree_runs import patiently
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.lab.visitors.browser import Browser
-from vedette.lab.visitors.habits import Ask, Found, Look, Open
+from vedette.lab.visitors.habits import Click, ResultPage, Search, View
 from vedette.lab.visitors.public import Person
 from vedette.runtime.search.click_learning import learn
-from vedette.runtime.search.reputation_store import read_told
-from vedette.web.console.ports.monitoring import RankingTold
+from vedette.runtime.search.reputation_store import load_ranking_status
+from vedette.web.console.ports.monitoring import RankingReport
 
 HOME = "http://one.test/"
 NAMES = [f"kite{number}" for number in range(24)]
@@ -43,16 +43,16 @@ class Readers:
     def __init__(self, port: int) -> None:
         self._port, self._next = port, 0
 
-    def come(self, many: int) -> list[tuple[Browser, Found]]:
+    def come(self, many: int) -> list[tuple[Browser, ResultPage]]:
         """So many search, and look at what they find."""
         came = []
         for _ in range(many):
             self._next += 1
             address = f"127.1.{self._next // 200}.{self._next % 200 + 1}"
-            browser = Browser(self._port, Person(self._next, address, AGENT, robot=False))
-            found = browser.do(Ask(0.0, QUERY))
+            browser = Browser(self._port, Person(self._next, address, AGENT, is_robot=False))
+            found = browser.perform(Search(0.0, QUERY))
             assert found is not None
-            assert browser.do(Look(0.0, found.slate)) is not None
+            assert browser.perform(View(0.0, found.slate)) is not None
             came.append((browser, found))
         time.sleep(0.4)  # nobody opens a result sooner
         return came
@@ -67,9 +67,9 @@ def run(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield run
 
 
-def told_of(run: Up) -> RankingTold:
+def told_of(run: Up) -> RankingReport:
     """How it stands, as servers and console read it."""
-    return read_told(run.folder / "data" / "index") or RankingTold()
+    return load_ranking_status(run.folder / "data" / "index") or RankingReport()
 
 
 def learn_now(run: Up, clicks: int) -> None:
@@ -103,7 +103,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     by_relevance = [hit.page for hit in came[0][1].hits]
     assert all([hit.page for hit in found.hits] == by_relevance for _, found in came)
     liked = came[0][1].hits[LIKED_AT]
-    assert all(browser.do(Open(0.0, found.slate, liked.page)) is not None for browser, found in came)
+    assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in came)
     learn_now(run, TEACHERS)
     patiently(lambda: run.found(QUERY)[0] == liked.url, PATIENCE_S)
     assert "liked it" in run.vedette("explain", liked.url)
@@ -113,9 +113,9 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     assert len(learned) > UNHAPPY // 2
     assert len({tuple(hit.page for hit in found.hits) for _, found in learned}) > 1  # lots decide what is tried
     for browser, found in came:
-        assert browser.do(Open(0.0, found.slate, found.hits[0].page)) is not None
+        assert browser.perform(Click(0.0, found.slate, found.hits[0].page)) is not None
         if found.hits[0].page == liked.page:
-            browser.do(Ask(0.0, QUERY))
+            browser.perform(Search(0.0, QUERY))
     learn_now(run, TEACHERS + UNHAPPY)
     patiently(lambda: run.found(QUERY)[0] != liked.url, PATIENCE_S)
     assert all([hit.page for hit in found.hits] == by_relevance for _, found in readers.come(20))

@@ -60,7 +60,7 @@ def test_a_view_and_each_way_of_opening_are_told(run: Run) -> None:
     run.page.wait_for_url("**/bot")
     assert run.told(5)[3:] == [("view", 0), ("click", 1)]
     assert {event.slate for event in run.log.events} == {slate.id for slate in run.log.slates}
-    assert {event.doubt for event in run.log.events} <= {"", "too quick"}  # a script is quicker than any person
+    assert {event.filter_reason for event in run.log.events} <= {"", "too quick"}  # a script is quicker than any person
     assert len({event.visitor for event in run.log.events} | {slate.visitor for slate in run.log.slates}) == 1
 
 

@@ -14,12 +14,12 @@ from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
 from vedette.adapters.ads.campaign_store import AdRow
-from vedette.adapters.ads.ledger_reader import LedgerView
-from vedette.adapters.ads.ledger_store import Showing
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.supervisor import ask_keeper
-from vedette.serve.ads.click_validity import Objection
-from vedette.web.commands.ads_commands import JudgeAd, KeepAd, MarketOrder
+from vedette.adapters.ads.ledger_reader import LedgerReader
+from vedette.adapters.ads.ledger_store import AdImpression
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.serve.ads.click_validity import ClickRejection
+from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -89,15 +89,15 @@ def console(chromium: Browser, run: Up) -> Iterator[Page]:
     context.close()
 
 
-def ordered(run: Up, order: MarketOrder) -> None:
+def ordered(run: Up, order: AdCommand) -> None:
     """Past all that reads what people write, as a fault of ours would let it."""
-    reply = ask_keeper(run.folder / "data", Call("order", {"order": order, "who": "a test"}))
+    reply = ask_coordinator(run.folder / "data", Request("order", {"order": order, "who": "a test"}))
     assert "done" in reply, reply
 
 
-def showings(run: Up) -> list[Showing]:
+def showings(run: Up) -> list[AdImpression]:
     """What was shown, the last first."""
-    return LedgerView(run.folder / "data").latest(100)
+    return LedgerReader(run.folder / "data").read_latest(100)
 
 
 def looked_at(tab: Page, name: str, folder: Path) -> None:
@@ -138,9 +138,9 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
     assert (showings(run)[0].closed, showings(run)[0].price) == ("charged", Decimal("0.05"))
     person.goto(f"{run.address}{address}")
     assert person.url == f"{SHOP}fly"
-    data = LedgerView(run.folder / "data")
-    assert data.balances(showings(run)[0].day)["spring"].charged == Decimal("0.05")
-    assert [one.reason for one in data.refused(showings(run)[0].day)] == [Objection.DUPLICATE.value]
+    data = LedgerReader(run.folder / "data")
+    assert data.read_balances(showings(run)[0].day)["spring"].charged == Decimal("0.05")
+    assert [one.reason for one in data.read_refused_clicks(showings(run)[0].day)] == [ClickRejection.DUPLICATE.value]
 
 
 def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, console: Page) -> None:
@@ -198,10 +198,10 @@ def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: P
     time.sleep(1.2)  # servers look at the market every second
     person.locator(".sponsored a").click()
     expect(person.locator("main")).to_contain_text("127.0.0.1 is a private address")
-    assert (showings(run)[0].closed, showings(run)[0].said) == ("refused", Objection.OFF_TARGET)
+    assert (showings(run)[0].closed, showings(run)[0].said) == ("refused", ClickRejection.OFF_TARGET)
     person.goto(f"{run.address}{forged}")
-    expect(person.locator("main")).to_contain_text(Objection.FORGED.value)
+    expect(person.locator("main")).to_contain_text(ClickRejection.FORGED.value)
     console.goto(f"{run.address}/console/sponsored")
     expect(console.locator("main")).to_contain_text(HOSTILE)
-    expect(console.locator("main")).to_contain_text(Objection.FORGED.value)
+    expect(console.locator("main")).to_contain_text(ClickRejection.FORGED.value)
     looked_at(console, "console", run.folder)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.config.site_settings import changes_of, read_sites, write_sites
+from vedette.config.site_settings import format_sites, parse_changes, parse_sites
 from vedette.errors import UsageError
-from vedette.model import JudgedBy, Overrule, ScopeKind, Site
+from vedette.model import ChangeRule, Overrule, ScopeKind, Site
 
 PATTERN = st.text(st.characters(codec="utf-8"), max_size=20).map(lambda text: f"/{text}")
 SCOPE: st.SearchStrategy[ScopeKind] = st.sampled_from(["prefix", "host", "domain"])
-CHANGE: st.SearchStrategy[JudgedBy] = st.sampled_from(["bytes", "text", "main", "links", "queries"])
+CHANGE: st.SearchStrategy[ChangeRule] = st.sampled_from(["bytes", "text", "main", "links", "queries"])
 OVERRULE: st.SearchStrategy[tuple[Overrule, ...]] = st.sampled_from([(), ("trap",), ("trap", "copy"), ("thin", "spam")])
 SITE = st.builds(
     Site,
@@ -39,13 +39,13 @@ SITE = st.builds(
 @given(st.lists(st.tuples(SITE, st.booleans()), max_size=4))
 def test_what_export_writes_import_reads(sites: list[tuple[Site, bool]]) -> None:
     """Every setting of every site survives the way through TOML, whatever characters its patterns have."""
-    assert read_sites(write_sites(sites), "sites.toml") == tuple(sites)
+    assert parse_sites(format_sites(sites), "sites.toml") == tuple(sites)
 
 
 def complaint(text: str) -> str:
     """What is wrong with a file; nothing if it can be read."""
     try:
-        read_sites(text, "x")
+        parse_sites(text, "x")
     except UsageError as error:
         return str(error)
     return ""
@@ -80,7 +80,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> None:
     """The message names the file, the site and the right word; it never repeats what may be a secret."""
     with pytest.raises(UsageError) as error:
-        read_sites(text, "sites.toml")
+        parse_sites(text, "sites.toml")
     assert "sites.toml" in str(error.value)
     assert said in str(error.value)
     assert "hunter2" not in str(error.value)
@@ -101,33 +101,33 @@ def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> Non
 def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: str) -> None:
     """Each mistake on the command line has its own advice."""
     with pytest.raises(UsageError) as error:
-        changes_of(words)
+        parse_changes(words)
     assert said in str(error.value)
 
 
 @pytest.mark.parametrize("written", ["spam,trap", "trap, spam", "trap,trap,spam"])
 def test_judgements_are_overruled_by_name_in_any_order(written: str) -> None:
     """The same names are the same setting, however they are written."""
-    assert changes_of([f"overrule={written}"]) == {"overrule": ("trap", "spam")}
+    assert parse_changes([f"overrule={written}"]) == {"overrule": ("trap", "spam")}
 
 
 @pytest.mark.parametrize("written", ["", "none"])
 def test_overruling_is_taken_back(written: str) -> None:
     """Nothing behind the sign, or the word for nothing."""
-    assert changes_of([f"overrule={written}"]) == {"overrule": ()}
+    assert parse_changes([f"overrule={written}"]) == {"overrule": ()}
 
 
 @pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("0.5%", 0.005), ("100%", 1.0), ("", None)])
 def test_a_share_is_written_as_a_percentage(text: str, share: float | None) -> None:
     """What people write is a part of the whole, and nothing stands for all of it."""
-    assert changes_of([f"share={text}"]) == {"share": share}
+    assert parse_changes([f"share={text}"]) == {"share": share}
 
 
 @pytest.mark.parametrize("text", ["0%", "101%", "20", "-1%", "1e1%", "٢٠%", "nan%", "20 %"])
 def test_what_is_no_share_is_told(text: str) -> None:
     """Anything else is named as wrong, with what to write."""
     with pytest.raises(UsageError, match="such as 20%"):
-        changes_of([f"share={text}"])
+        parse_changes([f"share={text}"])
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
 
 def test_promises_add_up_and_are_taken_back() -> None:
     """Each word promises one source something; nothing behind the sign takes all of them back."""
-    assert changes_of(["promise=/news=15min", "promise=/tag=2h"]) == {"promise": ("900 /news", "7200 /tag")}
-    assert changes_of(["promise="]) == {"promise": ()}
+    assert parse_changes(["promise=/news=15min", "promise=/tag=2h"]) == {"promise": ("900 /news", "7200 /tag")}
+    assert parse_changes(["promise="]) == {"promise": ()}
 
 
 @pytest.mark.parametrize("typed", ["15min", "/news", "/news=", "/news=15", "/news=0s", "ftp://x/=1h", "/a b=1h", "=1h"])
 def test_what_is_no_promise_is_wrong_usage(typed: str) -> None:
     """It takes an address and a time with its unit, of a second at least."""
     with pytest.raises(UsageError, match="promise"):
-        changes_of([f"promise={typed}"])
+        parse_changes([f"promise={typed}"])

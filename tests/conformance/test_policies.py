@@ -19,18 +19,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.lab.core.conformance import (
     NOW_S,
     STAGES,
     Trial,
-    complaint_of,
-    fits_the_batch,
-    gives_its_reasons,
-    keeps_what_it_is_handed,
-    repeats_itself,
-    shapes_of,
-    survives_storage,
+    check_deterministic,
+    check_no_mutation,
+    check_output_shape,
+    check_reasons,
+    check_serializable,
+    find_shapes,
+    find_violation,
 )
 from vedette.lab.core.registry import policy_packages
 from vedette.policy import Ints, rng_for
@@ -50,7 +50,7 @@ class Entry:
     @property
     def shape(self) -> str:
         """The kind of decision that it makes."""
-        return shapes_of(self.policy)[0]
+        return find_shapes(self.policy)[0]
 
 
 def entries() -> Iterator[Entry]:
@@ -69,28 +69,28 @@ def _files(stage: str) -> list[str]:
 
 def _kinds(module: ModuleType) -> list[type]:
     own = [each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__]
-    return [each for each in own if shapes_of(each)]
+    return [each for each in own if find_shapes(each)]
 
 
 @st.composite
-def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Unseen:
+def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> UnseenUrls:
     """URLs that were never fetched, with depths, numbers and in-links in any order."""
     count = draw(rows)
     column = _column(st.integers(0, 2**31), count)
-    return Unseen(_ints(draw(column)), _ints(draw(column)), _ints(draw(column)))
+    return UnseenUrls(_ints(draw(column)), _ints(draw(column)), _ints(draw(column)))
 
 
 @st.composite
 def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
     """Pages that were fetched, each once in a batch, with and without a known time of change."""
-    from vedette.refresh.known_pages import Known  # a stage that may not be there yet
+    from vedette.refresh.known_pages import KnownPages  # a stage that may not be there yet
 
     count = draw(rows)
     times = st.floats(NOW_S - 1e8, NOW_S)
     place = draw(st.permutations(range(count)))
     fetched_s, modified_s = draw(_column(times, count)), draw(_column(times | st.just(np.nan), count))
     changed, first = draw(_column(st.booleans(), count)), draw(_column(st.booleans(), count))
-    return Known(
+    return KnownPages(
         _ints(list(place)), np.array(fetched_s), np.array(changed, bool), np.array(first, bool), np.array(modified_s)
     )
 
@@ -139,7 +139,7 @@ def test_one_policy_per_file_of_one_shape_and_the_files_name(entry: Entry) -> No
     """A policy is found by the name that people know it by, and makes exactly one kind of decision."""
     assert entry.policy.name == entry.module.__name__.rpartition(".")[2].replace("_", "-")
     assert [each for each in ENTRIES if each.module is entry.module] == [entry]
-    assert len(shapes_of(entry.policy)) == 1
+    assert len(find_shapes(entry.policy)) == 1
 
 
 @every_policy
@@ -161,38 +161,38 @@ def test_its_stage_has_a_generator_of_batches(entry: Entry) -> None:
 @given(data=st.data())
 def test_what_is_handed_in_stays_as_it_was(entry: Entry, data: st.DataObject) -> None:
     """Neither a decision nor an observation changes the batch or the state that it was given."""
-    assert not keeps_what_it_is_handed(a_trial(entry, data, st.integers(0, 20)))
+    assert not check_no_mutation(a_trial(entry, data, st.integers(0, 20)))
 
 
 @every_policy
 @given(data=st.data(), k=st.integers(0, 40))
 def test_the_output_fits_the_batch(entry: Entry, data: st.DataObject, k: int) -> None:
     """Empty, one row or many: a number for each row, or at most k distinct rows with their propensities."""
-    assert not fits_the_batch(a_trial(entry, data, st.sampled_from([0, 1, 2, 30]), k=k))
+    assert not check_output_shape(a_trial(entry, data, st.sampled_from([0, 1, 2, 30]), k=k))
 
 
 @every_policy
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_the_same_seed_makes_the_same_decision(entry: Entry, data: st.DataObject, seed: int) -> None:
     """What is handed in is all that counts: no clock, no order of calls, no hidden state."""
-    assert not repeats_itself(a_trial(entry, data, st.integers(0, 20), seed=seed))
+    assert not check_deterministic(a_trial(entry, data, st.integers(0, 20), seed=seed))
 
 
 @every_policy
 @given(data=st.data())
 def test_a_state_survives_storage(entry: Entry, data: st.DataObject) -> None:
     """A state that was written and read again decides as before; where it is plain, JSON keeps it too."""
-    assert not survives_storage(a_trial(entry, data, st.integers(0, 20)))
+    assert not check_serializable(a_trial(entry, data, st.integers(0, 20)))
 
 
 @every_policy
 @given(data=st.data())
 def test_each_row_has_its_reason_on_one_line(entry: Entry, data: st.DataObject) -> None:
     """A person who asks why gets a sentence: not empty, not two lines."""
-    assert not gives_its_reasons(a_trial(entry, data, st.integers(1, 5)))
+    assert not check_reasons(a_trial(entry, data, st.integers(1, 5)))
 
 
 @every_policy
 def test_the_lab_would_let_it_in(entry: Entry) -> None:
     """What a policy from elsewhere has to pass before it is run, ours pass as well."""
-    assert complaint_of(entry.policy) == ""
+    assert find_violation(entry.policy) == ""

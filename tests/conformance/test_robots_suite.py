@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vedette.fetch.robots.rules import allowed
+from vedette.fetch.robots.rules import is_allowed
 
 PUBLISHED_EXPECTATIONS = 146
 
@@ -102,5 +102,5 @@ def test_the_suite_is_whole(suite: list[Expectation]) -> None:
 
 def test_every_expectation_is_met(suite: list[Expectation]) -> None:
     """The bare matcher agrees with the published suite without exception."""
-    missed = [found for found in suite if allowed(found.robots, found.user_agent, found.url) != found.is_allowed]
+    missed = [found for found in suite if is_allowed(found.robots, found.user_agent, found.url) != found.is_allowed]
     assert missed == []

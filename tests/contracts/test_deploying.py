@@ -42,7 +42,7 @@ def test_every_command_is_one(line: list[str]) -> None:
     """Verbs and options exist, and settings are read from where the page says that they are."""
     program, *words = line
     assert program in {PROGRAM, "vedette"}
-    options = arguments.parse(words)
+    options = arguments.parse_arguments(words)
     named = {getattr(options, "config", None), getattr(options, "data", None)} - {None}
     assert all(str(place).startswith(("/etc/vedette/", "/var/lib/vedette/")) for place in named)
     assert named

@@ -63,7 +63,7 @@ def verbs(parser: argparse.ArgumentParser, name: str = "vedette") -> Iterator[tu
                 yield from verbs(inner, f"{name} {word}")
 
 
-VERBS = tuple(verbs(arguments._parser()))
+VERBS = tuple(verbs(arguments._build_parser()))
 SETTINGS = tuple(name for name, _, _ in config.describe())
 PLACES = (*SOURCE.glob("*/policies/*.py"), *(SOURCE / "lab" / "baselines").glob("[dor]*/*.py"))
 POLICIES = tuple(path for path in sorted(PLACES) if path.name != "__init__.py")

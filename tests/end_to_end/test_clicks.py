@@ -16,7 +16,7 @@ import pytest
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.adapters.event_store.reader import RecordView
+from vedette.adapters.event_store.reader import EventReader
 
 HOME = "http://one.test/"
 NAMES = tuple(f"page{number}" for number in range(8))
@@ -92,7 +92,7 @@ def burst(run: Up, clicks: list[Click], acknowledged: set[Click], *, stubborn: b
 
 def counted(folder: Path) -> int:
     """The clicks that count."""
-    return RecordView(folder / "data").totals(0.0).clicks
+    return EventReader(folder / "data").read_totals(0.0).clicks
 
 
 def test_servers_and_recorder_are_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_the_whole_tree_is_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: 
             thread.join()
     with up(web, tmp_path):
         patiently(lambda: not list((tmp_path / "data" / "log").glob("*.jsonl")), PATIENCE_S)
-    view = RecordView(tmp_path / "data")
-    events = {(event.slate, event.page) for slate in view.slates(0.0) for event in view.events_of(slate.id)}
+    view = EventReader(tmp_path / "data")
+    events = {(event.slate, event.page) for slate in view.iter_searches(0.0) for event in view.list_clicks(slate.id)}
     ids = {click: (slate_id(click.slate), click.page) for click in clicks}
     assert {ids[click] for click in acknowledged} <= events <= set(ids.values())
     assert counted(tmp_path) == len(events)

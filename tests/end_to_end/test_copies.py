@@ -9,10 +9,10 @@ from random import Random
 
 from tests.tree_runs import Run
 
-from vedette.discover.urls.duplicate_evidence import Lessons
-from vedette.engine.coordinator.duplicates import LESSONS
+from vedette.discover.urls.duplicate_evidence import CopyEvidence
+from vedette.engine.coordinator.duplicates import LESSONS_KEY
 from vedette.lab.worlds.synthetic.server import start_server
-from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 SPEED = 600.0
 ITEMS = 150
@@ -32,7 +32,7 @@ class TwinTown:
         """Both doors to the shop."""
         return tuple(WorldHost(name, f"127.9.0.{number}") for number, name in enumerate(self._names, 1))
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """The same at all times, whatever the host and the parameter."""
         del now_s
         path = question.target.partition("?")[0]
@@ -49,11 +49,11 @@ class TwinTown:
         return f"<!doctype html><title>Item {number}</title><main><p>{words}</p></main><nav>{links}</nav>"
 
 
-def lessons_of(run: Run) -> Lessons:
+def lessons_of(run: Run) -> CopyEvidence:
     """What a crawl has learned, as it left it."""
     with closing(sqlite3.connect(run.data / "state.db")) as db:
-        ((text,),) = db.execute("SELECT value FROM life WHERE what = ?", (LESSONS,)).fetchall()
-    return Lessons.from_json(text)
+        ((text,),) = db.execute("SELECT value FROM life WHERE what = ?", (LESSONS_KEY,)).fetchall()
+    return CopyEvidence.from_json(text)
 
 
 def asked_items(run: Run) -> list[str]:
@@ -69,10 +69,10 @@ def test_spellings_and_mirrors_are_learned_and_not_forgotten(tmp_path: Path) -> 
         run = Run(web, tmp_path, SPEED, 1.0)
         done = subprocess.run(run.command(), stdout=subprocess.PIPE, check=True)
         assert json.loads(done.stdout)["ending"] == "done"
-        rules = lessons_of(run).learned().rules
+        rules = lessons_of(run).build_rules().rules
         assert "parameter" in {rule.subject.kind for rule in rules}
         subprocess.run(run.command(), stdout=subprocess.PIPE, check=True)
-        assert lessons_of(run).learned().rules == rules
+        assert lessons_of(run).build_rules().rules == rules
     asked = asked_items(run)
     assert len({url.partition("?")[0].rpartition("/")[2] for url in asked}) == ITEMS
     assert len(asked) < 2 * ITEMS

@@ -12,12 +12,12 @@ from tests.tree_worlds import plain_town
 
 from vedette.adapters.clock import real_clock
 from vedette.adapters.crawl_store.data_folder import open_state
-from vedette.adapters.net.ipc import Gone
+from vedette.adapters.net.ipc import ChannelClosed
 from vedette.engine.ports import HostRow
 from vedette.model import Failure
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.coordinator import KeeperProcess
-from vedette.runtime.processes.supervisor import ask_keeper
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.coordinator import CoordinatorProcess
+from vedette.runtime.processes.supervisor import ask_coordinator
 
 HOUR_S = 3600.0
 DAY_S = 86_400.0
@@ -79,13 +79,13 @@ def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
     with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
         run.data.mkdir()
         settings = settings_for(run.folder, str(real_clock()), 300.0)
-        first = open_state(run.data, "test", settings.clock.wall())
-        first.urls.host_ids(["good0000.test"])
-        first.book.keep_hosts([HostRow("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")])
+        first = open_state(run.data, "test", settings.clock.wall_now())
+        first.urls.intern_hosts(["good0000.test"])
+        first.store.save_hosts([HostRow("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")])
         first.close(clean=True)
-        process = KeeperProcess(settings, open_state(run.data, "test", settings.clock.wall()))
-        process._begin()
-        left_s = process.keeper.hosts["good0000.test"].ready_s - settings.clock.now()
+        process = CoordinatorProcess(settings, open_state(run.data, "test", settings.clock.wall_now()))
+        process._restore()
+        left_s = process.coordinator.hosts["good0000.test"].ready_s - settings.clock.now()
         process.close()
         assert 0 < left_s <= DAY_S
 
@@ -109,6 +109,6 @@ def test_a_resolver_that_fails_for_ten_minutes_loses_nothing(tmp_path: Path) -> 
 def status(run: Run) -> dict[str, object]:
     """What a keeper tells about itself; nothing if it is not there."""
     try:
-        return ask_keeper(run.data, Call("status"))
-    except (OSError, Gone):
+        return ask_coordinator(run.data, Request("status"))
+    except (OSError, ChannelClosed):
         return {}

@@ -23,18 +23,18 @@ import pytest
 from tests.impact_worlds import ARTICLES, HOST, is_of, query
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.crawl_store.url_list import unseen_after
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.url_list import list_unfetched
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import Expected
-from vedette.engine.coordinator.state import Rules
+from vedette.adapters.index_store.impact_store import ImpactEstimates
+from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.price_controller import PURSE, Purse
+from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceController
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import start_server
-from vedette.runtime.indexing.impact import weigh
-from vedette.runtime.indexing.term_curves import write_curves
-from vedette.runtime.processes.gain_reader import new_gains
+from vedette.runtime.indexing.impact import run_impact_pass
+from vedette.runtime.indexing.term_curves import update_curves
+from vedette.runtime.processes.gain_reader import read_new_gains
 
 SECTIONS, WANTED = 20, 15
 EARLY, LATER = 150, 60
@@ -105,7 +105,7 @@ def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> 
         time.sleep(0.5)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        weigh(tree.data, time.time())  # here, as what gives way to all others may take long on a busy machine
+        run_impact_pass(tree.data, time.time())  # here, as what gives way to all others may take long on a busy machine
         told = json.loads(
             run("vedette", "explain", f"http://{HOST}/a/{WANTED + SECTIONS * 7}", "--json", "--data", str(tree.data))
         )
@@ -129,16 +129,18 @@ def test_what_people_search_for_is_fetched_first_under_a_budget_too(tmp_path: Pa
     with started(tmp_path, "impact", SPEED) as tree:
         generation = Generations(tree.data).current()
         assert generation is not None
-        write_curves(tree.data, generation, time.time())
+        update_curves(tree.data, generation, time.time())
         run(*tree.crawl, str(MEASURED))
-        weigh(tree.data, time.time())
+        run_impact_pass(tree.data, time.time())
         early = tree.articles()
         (tmp_path / "vedette.toml").write_text(SETTINGS.format(order="impact", budget=BUDGET))
         wanted, others = worths(tree.data)
         assert wanted > 1.5 * others
         price = sqrt(wanted * others)
         with closing(sqlite3.connect(tree.data / "state.db")) as db, db:
-            StateBook(db).set_life(PURSE, Purse("expected-gain", price=price, is_settled=True).to_json())
+            CrawlStore(db).set_value(
+                PRICE_KEY, PriceController("expected-gain", price=price, is_settled=True).to_json()
+            )
         run(*tree.crawl, str(DEAR))
         after = tree.articles()[len(early) :]
     of_section = sum(is_of(url, WANTED, SECTIONS) for url in after)
@@ -147,14 +149,16 @@ def test_what_people_search_for_is_fetched_first_under_a_budget_too(tmp_path: Pa
 
 def worths(data: Path) -> tuple[float, float]:
     """What first fetches are worth in the middle: of articles of the section, and of all others."""
-    urls, expected = unseen_after(data, 0, 10_000), Expected(data / "index")
-    gains = expected.known(np.array([one.id for one in urls], np.uint32)).tolist()
+    urls, expected = list_unfetched(data, 0, 10_000), ImpactEstimates(data / "index")
+    gains = expected.get_known(np.array([one.id for one in urls], np.uint32)).tolist()
     with closing(sqlite3.connect(data / "state.db")) as db:
-        book = StateBook(db)
-        firsts = FirstFetches(Rules(budget_per_s=PER_S), book, lambda: 1.0)
-        firsts.gained(new_gains(book, data).first, 0.0)  # as the keeper does when it begins; nothing is committed here
+        book = CrawlStore(db)
+        firsts = FirstFetches(CrawlRules(budget_per_s=PER_S), book, lambda: 1.0)
+        firsts.on_first_gains(
+            read_new_gains(book, data).first_fetches, 0.0
+        )  # as the keeper does when it begins; nothing is committed here
     each = [
-        (is_of(one.url, WANTED, SECTIONS), firsts.worth(one.url, 1, gain))
+        (is_of(one.url, WANTED, SECTIONS), firsts.estimate_worth(one.url, 1, gain))
         for one, gain in zip(urls, gains, strict=True)
     ]
     return median(worth for is_wanted, worth in each if is_wanted), median(

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.politeness import Verdict, judge
-from vedette.lab.worlds.synthetic import open_made
+from vedette.lab.judge.politeness import Verdict, judge_log
+from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 
 SPEED = 600.0
@@ -40,7 +40,7 @@ def verdict(web: ServerHandle, folder: Path) -> Verdict:
     """What the servers' log says, once all of it is written."""
     web.stop()
     header, entries = read_log(folder / "access.log")
-    return judge(entries, header, delay_s=1.0, address_delay_s=0.25)
+    return judge_log(entries, header, delay_s=1.0, address_delay_s=0.25)
 
 
 def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle, tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle
     assert [each.detail for each in judged.violations] == []
     assert judged.requests == told["requests"]
     with closing(sqlite3.connect(tmp_path / "data" / "state.db")) as db:
-        fetched = {url for url, page in StateBook(db).pages() if page.status == 200}
-    world = open_made("tiny", 3)
+        fetched = {url for url, page in CrawlStore(db).iter_pages() if page.status == 200}
+    world = open_synthetic_world("tiny", 3)
     living = {
         url for host in world.hosts() if not host.name.startswith("*.") for url in world.live_pages(host.name, opened_s)
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.tree_runs import kill_all, open_run, patiently
 from tests.tree_worlds import slow_town
 
-from vedette.lab.judge.access_log import Entry
+from vedette.lab.judge.access_log import AccessEntry
 
 HOSTS = 300
 
@@ -29,7 +29,7 @@ def test_good_hosts_go_on_although_nine_in_ten_never_bring_a_page(tmp_path: Path
         assert not any(brought(entries, name) for name in hanging)
 
 
-def brought(entries: list[Entry], host: str) -> int:
+def brought(entries: list[AccessEntry], host: str) -> int:
     """How many pages a host has answered with."""
     return sum(
         entry.host == host and entry.status == 200 and entry.whole and entry.target != "/robots.txt"

@@ -20,16 +20,16 @@ from tests.tree_runs import PROVE
 
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.lab.worlds.synthetic.sites import FARM
-from vedette.lab.worlds.synthetic.world import MadeWorld
+from vedette.lab.worlds.synthetic.sites import LINK_FARM
+from vedette.lab.worlds.synthetic.world import SyntheticWorld
 
 SEED = 3
 SPEED = 600.0
-FARM_START = f"http://start.{FARM}/0"
+FARM_START = f"http://start.{LINK_FARM}/0"
 
 
 @pytest.fixture
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """The made web, to know the truth of."""
     return (half_medium if PROVE else half_small)(SEED)
 
@@ -67,7 +67,7 @@ def known_urls(folder: Path) -> list[str]:
 
 @pytest.mark.timeout(900 if PROVE else 120)
 def test_half_of_the_web_is_traps_and_hardly_a_fetch_is_wasted(
-    web: ServerHandle, world: MadeWorld, tmp_path: Path
+    web: ServerHandle, world: SyntheticWorld, tmp_path: Path
 ) -> None:
     """At least 95 % of the pages that lived through the crawl are fetched; at most 5 % of the fetches are wasted."""
     open_sites = [site.name for site in world.sites.values() if site.robots != "closed"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader, open_writer
-from vedette.engine.search.ports import Signals
-from vedette.index.fields import Entry, access_of, document_of, forms_of, numbers
-from vedette.index.query.retrieval import TEXT_FIELDS, Forward
-from vedette.index.stored_text import Stored
+from vedette.engine.search.ports import PageSignals
+from vedette.index.fields import IndexEntry, access_label, build_document, number_tokens, tokenize_entry
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.stored_text import StoredPage
 from vedette.model import origin_of
 from vedette.policy import Ints
 
@@ -56,10 +56,10 @@ class TestShelf:
         for id_, leaf in enumerate(self.leaves, 1):
             date_s = NOW_S if np.isnan(leaf.date_s) else leaf.date_s
             about = (leaf.kind, leaf.language, date_s, "" if self.lying else leaf.private)
-            entry = Entry(id_, leaf.url, leaf.title, leaf.headings, leaf.body, leaf.anchors, *about)
-            forms = forms_of(entry)
-            writer.put(document_of(entry, forms))
-            self._words.append(numbers(forms))
+            entry = IndexEntry(id_, leaf.url, leaf.title, leaf.headings, leaf.body, leaf.anchors, *about)
+            forms = tokenize_entry(entry)
+            writer.put(build_document(entry, forms))
+            self._words.append(number_tokens(forms))
         writer.commit()
         writer.close()
         self._reader = open_reader(self.folder)
@@ -69,19 +69,19 @@ class TestShelf:
         """The index."""
         return self._reader
 
-    def forward(self, ids: Ints) -> Forward:
+    def forward(self, ids: Ints) -> ForwardTokens:
         """The words of pages."""
         rows = [self._words[id_] for id_ in ids.tolist()]
         words = np.concatenate([np.zeros(0, np.uint32), *(row[0] for row in rows)])
-        return Forward(words, np.array([row[1] for row in rows], np.int64).reshape(len(rows), len(TEXT_FIELDS)))
+        return ForwardTokens(words, np.array([row[1] for row in rows], np.int64).reshape(len(rows), len(TEXT_FIELDS)))
 
-    def signals(self, ids: Ints) -> Signals:
+    def get_signals(self, ids: Ints) -> PageSignals:
         """What else is known of them."""
         some = [self.leaves[id_ - 1] for id_ in ids.tolist()]
         hosts = sorted({origin_of(leaf.url).host for leaf in self.leaves})
         floats = np.array([(leaf.date_s, leaf.spam, leaf.importance) for leaf in some]).reshape(len(some), 3)
         here = np.full(len(some), NOW_S)
-        return Signals(
+        return PageSignals(
             host=np.array([hosts.index(origin_of(leaf.url).host) for leaf in some], np.int64),
             group=np.array([leaf.group for leaf in some], np.int64),
             date_s=floats[:, 0],
@@ -95,11 +95,11 @@ class TestShelf:
             popularity=np.full(len(some), 0.5),
         )
 
-    def access(self, ids: Ints) -> Sequence[str]:
+    def get_access(self, ids: Ints) -> Sequence[str]:
         """What a reader must be allowed to see each with."""
-        return [access_of(self.leaves[id_ - 1].private) for id_ in ids.tolist()]
+        return [access_label(self.leaves[id_ - 1].private) for id_ in ids.tolist()]
 
-    def stored(self, ids: Ints) -> Sequence[Stored | None]:
+    def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
         """What they say."""
         return [self._stored(id_) for id_ in ids.tolist()]
 
@@ -107,18 +107,18 @@ class TestShelf:
         """How many pages have a word."""
         return self._reader.df("body", word)
 
-    def forms_of(self, word: str) -> Sequence[tuple[str, float]]:
+    def get_word_forms(self, word: str) -> Sequence[tuple[str, float]]:
         """Other forms of a word."""
         return self.forms.get(word, ())
 
-    def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
+    def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
         """What was perhaps meant."""
         better = tuple(self.spellings.get(word, word) for word in words)
         return None if better == tuple(words) else better
 
-    def _stored(self, id_: int) -> Stored | None:
+    def _stored(self, id_: int) -> StoredPage | None:
         leaf = self.leaves[id_ - 1]
         if id_ in self.gone:
             return None
         about = (leaf.kind, leaf.language, None if np.isnan(leaf.date_s) else leaf.date_s, leaf.marks)
-        return Stored(leaf.url, leaf.title, "", leaf.headings, leaf.body, *about)
+        return StoredPage(leaf.url, leaf.title, "", leaf.headings, leaf.body, *about)

@@ -13,18 +13,28 @@ from heapq import heappop, heappush
 from typing import TypeVar
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
-from vedette.adapters.crawl_store.store import StateBook, create_book
-from vedette.adapters.url_store.store import UrlStore, create
-from vedette.engine.coordinator.coordinator import Keeper
-from vedette.engine.coordinator.duplicates import Copies
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.fetcher.fetcher import Asker
-from vedette.engine.messages import Fetched, Orders, Place, Recall, Report, Result
+from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.duplicates import DuplicateDetector
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.fetcher.fetcher import Fetcher
+from vedette.engine.messages import ArchiveLocation, FetchReport, FetchResult, FetchSuccess, Recall, WorkBatch
 from vedette.engine.ports import PageRow
-from vedette.engine.scheduling.impact_ports import BLIND, Foresight
+from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.fetch.connect_to import Route, detour_for
-from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome, Purpose, Site, origin_of
+from vedette.fetch.connect_to import Endpoint, find_endpoint
+from vedette.model import (
+    Failure,
+    FetchOutcome,
+    FetchRequest,
+    FetchResponse,
+    Headers,
+    NoResponse,
+    Purpose,
+    Site,
+    origin_of,
+)
 from vedette.refresh.policies.fixed import Fixed
 
 __all__ = ["Asked", "Drive", "MemoryWeb", "Reply", "Served", "Server", "Worker", "moved", "page", "robots", "rules_for"]
@@ -105,41 +115,41 @@ class Asked:
 class Worker:
     """One asker, what it has not reported yet, and what it has on its way; ``run`` tells it from its predecessors."""
 
-    asker: Asker
+    asker: Fetcher
     run: int
-    results: list[Result] = field(default_factory=list)
+    results: list[FetchResult] = field(default_factory=list)
     in_flight: int = 0
     serial: int = 0
 
-    def report(self) -> Report | None:
+    def report(self) -> FetchReport | None:
         """What happened since the last report, if anything did."""
         asker = self.asker
-        if not (self.results or asker.returned or asker.news):
+        if not (self.results or asker.returned or asker.host_updates):
             return None
         self.serial += 1
-        told = Report(self.serial, tuple(self.results), tuple(asker.returned), tuple(asker.news.values()))
-        self.results, asker.returned, asker.news = [], [], {}
+        told = FetchReport(self.serial, tuple(self.results), tuple(asker.returned), tuple(asker.host_updates.values()))
+        self.results, asker.returned, asker.host_updates = [], [], {}
         return told
 
 
-def rules_for(*starts: str | Site, **settings: object) -> Rules:
+def rules_for(*starts: str | Site, **settings: object) -> CrawlRules:
     """The rules of a crawl that starts there."""
     sites = tuple(Site(start) if isinstance(start, str) else start for start in starts)
-    return Rules(sites=sites, **settings)  # type: ignore[arg-type]  # each test names real fields
+    return CrawlRules(sites=sites, **settings)  # type: ignore[arg-type]  # each test names real fields
 
 
 def _database() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
-    create(db)
-    create_book(db)
+    create_url_tables(db)
+    create_tables(db)
     return db
 
 
-def memory_book(*hosts: str) -> StateBook:
+def memory_book(*hosts: str) -> CrawlStore:
     """A book that nobody has written in but the names of these hosts."""
     db = _database()
-    UrlStore(db, 1).host_ids(hosts)
-    return StateBook(db)
+    UrlStore(db, 1).intern_hosts(hosts)
+    return CrawlStore(db)
 
 
 class Drive:
@@ -148,7 +158,7 @@ class Drive:
     def __init__(
         self,
         web: MemoryWeb,
-        rules: Rules,
+        rules: CrawlRules,
         *,
         workers: int = 2,
         room: int = 100,
@@ -156,15 +166,15 @@ class Drive:
         db: sqlite3.Connection | None = None,
         schedule: Schedule | None = None,
         hold_s: float = 20.0,
-        foresight: Foresight = BLIND,
+        foresight: ImpactEstimates = NO_IMPACT,
     ) -> None:
         self.web, self.rules, self.room, self.now_s = web, rules, room, start_s
         self.db = db or _database()
         self.urls = UrlStore(self.db, epoch=1)
-        self.book = StateBook(self.db)
+        self.book = CrawlStore(self.db)
         schedule = schedule or Schedule(recrawl=rules.recrawl, sources=Fixed())
-        copies = Copies(BandTable(None, self.urls.secret), self.book, self.urls)
-        self.keeper = Keeper(rules, self.urls, self.book, schedule, copies, workers, foresight)
+        copies = DuplicateDetector(BandTable(None, self.urls.secret), self.book, self.urls)
+        self.keeper = Coordinator(rules, self.urls, self.book, schedule, copies, workers, foresight)
         self.hold_s = hold_s
         self.log: list[Asked] = []
         self.looked_up: list[str] = []
@@ -178,12 +188,12 @@ class Drive:
 
     def begin(self, *, clean: bool = True) -> "Drive":
         """Start, or go on where another drive over the same database ended."""
-        self.urls.expired(float("inf"))
-        for row in self.book.hosts():
-            self.keeper.recall_host(row.name, row.ready_s, row.strain, row.trouble)
-        self.keeper.begin(self.urls.names_with_work(), self.book.robots(), self.now_s, clean=clean)
+        self.urls.requeue_expired(float("inf"))
+        for row in self.book.load_hosts():
+            self.keeper.restore_host(row.name, row.ready_s, row.failure_streak, row.trouble)
+        self.keeper.start(self.urls.host_names_with_work(), self.book.load_robots(), self.now_s, clean=clean)
         for site in self.rules.sites:
-            self.keeper.found([site.start], 0, self.now_s, front=0)
+            self.keeper.add_urls([site.start], 0, self.now_s, front=0)
         return self
 
     def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
@@ -213,24 +223,24 @@ class Drive:
     def start_worker(self, number: int) -> Worker:
         """A worker comes, or comes back with empty hands."""
         run = self.workers[number].run + 1 if number in self.workers else 0
-        asker = Asker("vedette/test", self.rules.address_delay_s, self.hold_s)
-        asker.take_orders(Orders(sites=self.keeper.rules.sites))
+        asker = Fetcher("vedette/test", self.rules.address_delay_s, self.hold_s)
+        asker.accept_batch(WorkBatch(sites=self.keeper.rules.sites))
         self.workers[number] = Worker(asker, run)
         return self.workers[number]
 
     def kill_worker(self, number: int) -> Worker:
         """A worker dies with all that it had not reported; another takes its place."""
         dead = self.workers[number]
-        self.keeper.lost(number, self.now_s)
+        self.keeper.on_fetcher_lost(number, self.now_s)
         self.start_worker(number)
         return dead
 
-    def rule(self, rules: Rules) -> None:
+    def rule(self, rules: CrawlRules) -> None:
         """The operator changes his mind, as the command desk would have it."""
         self.rules = rules
-        recalled = self.keeper.ruled(rules, self.urls.names_with_work(), self.now_s)
+        recalled = self.keeper.apply_rules(rules, self.urls.host_names_with_work(), self.now_s)
         for worker in self.workers.values():
-            worker.asker.take_orders(Orders(sites=rules.sites))
+            worker.asker.accept_batch(WorkBatch(sites=rules.sites))
             worker.asker.recall(Recall(recalled))
 
     # what came of it
@@ -245,7 +255,7 @@ class Drive:
 
     def pages(self) -> dict[str, PageRow]:
         """What was kept, by URL."""
-        return dict(self.book.pages())
+        return dict(self.book.iter_pages())
 
     def depths(self) -> dict[str, int]:
         """How far each known URL lies from a start."""
@@ -261,7 +271,7 @@ class Drive:
 
     def waiting(self) -> int:
         """How many URLs wait."""
-        return self.urls.counts().waiting
+        return self.urls.get_counts().waiting
 
     def _notes(self) -> list[tuple[str, str]]:
         return self.db.execute("SELECT url, why FROM note JOIN url ON id = url_id ORDER BY id").fetchall()
@@ -269,7 +279,7 @@ class Drive:
     # time
 
     def _is_over(self) -> bool:
-        return not self._events and self.keeper.ending(self.now_s, FAR_S) == "done" and not self.rules.recrawl
+        return not self._events and self.keeper.get_ending(self.now_s, FAR_S) == "done" and not self.rules.recrawl
 
     def _soonest_s(self) -> float:
         askers = (worker.asker.next_s() for worker in self.workers.values() if worker.in_flight < self.room)
@@ -289,7 +299,7 @@ class Drive:
     def _settle(self) -> None:
         """All that can happen at this moment."""
         for _ in range(MOST_STEPS):
-            self.keeper.renewed(self.now_s)
+            self.keeper.wake_due_pages(self.now_s)
             if not any((self._hand_out(), self._send(), self._report())):
                 return
         raise AssertionError("there is always something more to do at one and the same moment")
@@ -297,14 +307,14 @@ class Drive:
     def _report(self) -> bool:
         reports = [(number, told) for number, worker in self.workers.items() if (told := worker.report()) is not None]
         for number, told in reports:
-            self.keeper.taken_in(number, self._carried(told))
+            self.keeper.apply_report(number, self._carried(told))
         return bool(reports)
 
     def _hand_out(self) -> bool:
         before = self.keeper.next_s()
-        orders, lookups = self.keeper.hand_out(self.now_s, self.now_s + 300.0, dict.fromkeys(self.workers, 1000))
+        orders, lookups = self.keeper.assign_work(self.now_s, self.now_s + 300.0, dict.fromkeys(self.workers, 1000))
         for order in orders:
-            self.workers[order.worker].asker.take_orders(self._carried(order.orders))
+            self.workers[order.worker].asker.accept_batch(self._carried(order.batch))
         for host in lookups:
             self.looked_up.append(host)
             self._later(self.now_s + LOOKUP_S, self._naming(host, self.web.look_up(host, self.now_s)))
@@ -312,20 +322,20 @@ class Drive:
 
     def _naming(self, host: str, named: Named) -> Callable[[], None]:
         addresses, failure = ((), named) if isinstance(named, Failure) else (named, None)
-        return lambda: self.keeper.named(host, addresses, failure, self.now_s)
+        return lambda: self.keeper.on_dns(host, addresses, failure, self.now_s)
 
     def _send(self) -> bool:
         sent = False
         for number, worker in self.workers.items():
-            while worker.in_flight < self.room and (ask := worker.asker.take(self.now_s)) is not None:
+            while worker.in_flight < self.room and (ask := worker.asker.take_request(self.now_s)) is not None:
                 self._ask(number, worker, ask)
                 sent = True
         return sent
 
-    def _ask(self, number: int, worker: Worker, ask: Ask) -> None:
+    def _ask(self, number: int, worker: Worker, ask: FetchRequest) -> None:
         origin = origin_of(ask.url)
-        route = detour_for(origin, self.rules.detours)
-        route = route or Route(worker.asker.hosts[origin.host].orders.address, origin.port)
+        route = find_endpoint(origin, self.rules.detours)
+        route = route or Endpoint(worker.asker.hosts[origin.host].settings.address, origin.port)
         outcome = self._outcome(ask, route, self.web.reply(ask.url, self.now_s))
         asked = Asked(
             ask.url, ask.purpose, origin.host, route.address, number, self.now_s, outcome.ended_s, ask.headers
@@ -334,18 +344,18 @@ class Drive:
         worker.in_flight += 1
         self._later(outcome.ended_s, lambda: self._came(worker, origin.host, outcome))
 
-    def _came(self, worker: Worker, host: str, outcome: Outcome) -> None:
+    def _came(self, worker: Worker, host: str, outcome: FetchOutcome) -> None:
         worker.in_flight -= 1
-        result = worker.asker.came(host, outcome)
-        if isinstance(result, Fetched):
-            result = result._replace(place=Place("memory", len(self.log), 1))
+        result = worker.asker.on_outcome(host, outcome)
+        if isinstance(result, FetchSuccess):
+            result = result._replace(place=ArchiveLocation("memory", len(self.log), 1))
         worker.results.append(result)
 
-    def _outcome(self, ask: Ask, route: Route, served: Served) -> Outcome:
+    def _outcome(self, ask: FetchRequest, route: Endpoint, served: Served) -> FetchOutcome:
         if isinstance(served, Failure):
-            return NoAnswer(ask.url, ask.purpose, served, "", self.now_s, self.now_s + 1.0)
+            return NoResponse(ask.url, ask.purpose, served, "", self.now_s, self.now_s + 1.0)
         ended_s = self.now_s + served.took_s
-        return Answer(
+        return FetchResponse(
             ask.url, ask.purpose, served.status, served.headers, served.body, self.now_s, ended_s, route.address
         )
 

@@ -30,7 +30,7 @@ class BusyDrive(Drive):
         is_tick = self.now_s >= self._ticked_s + TICK_S
         if is_tick:
             self._ticked_s = self.now_s
-            self.keeper.renewed(self.now_s)
+            self.keeper.wake_due_pages(self.now_s)
             super()._report()
             self._later(self.now_s + TICK_S, lambda: None)
         while self._hand_out() | self._send():
@@ -132,7 +132,7 @@ def struck(scene: Scene, refresh: str = "expected-gain") -> Taken:
         drive.rule(replace(drive.rules, budget_per_s=budget, sites=(*drive.rules.sites, *joined)))
         if minute == BLOW_MIN:
             for host in range(scene.hosts):
-                drive.keeper.found([f"{origin(host)}{path}" for path in scene.born_on(host)], 1, drive.now_s)
+                drive.keeper.add_urls([f"{origin(host)}{path}" for path in scene.born_on(host)], 1, drive.now_s)
     drive.run(START_S + END_MIN * MINUTE_S - drive.now_s)
     return _taken(scene, drive)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, rules_for
 
-from vedette.model import JudgedBy, Site
+from vedette.model import ChangeRule, Site
 
 A = "https://a.test"
 START = f"{A}/start"
@@ -34,7 +34,7 @@ WAYS: dict[str, Callable[[float], Reply]] = {
 }
 
 
-def driven(change: JudgedBy) -> Drive:
+def driven(change: ChangeRule) -> Drive:
     """Some days of a crawl with a page for each way of changing."""
     web = MemoryWeb({START: page(*(f"/p/{way}" for way in WAYS)), **{f"{A}/p/{way}": WAYS[way] for way in WAYS}})
     rules = rules_for(Site(START, change=change), recrawl=True, refresh="nutch")
@@ -58,7 +58,7 @@ def found_changed(drive: Drive) -> set[str]:
         ("queries", {"words"}),
     ],
 )
-def test_the_rule_of_the_site_decides(rule: JudgedBy, counting: set[str]) -> None:
+def test_the_rule_of_the_site_decides(rule: ChangeRule, counting: set[str]) -> None:
     """By default only what can be searched for counts: words of title and main text, not markup, frame or targets."""
     assert found_changed(driven(rule)) == counting
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
 
-from vedette.fetch.connect_to import Detour, Route
+from vedette.fetch.connect_to import ConnectOverride, Endpoint
 from vedette.model import Failure, Site
 
 A, B, C = "https://a.test", "https://b.test", "https://c.test"
@@ -198,7 +198,7 @@ def test_of_several_addresses_an_allowed_one_is_asked() -> None:
 def test_a_port_sent_elsewhere_and_the_rest_of_its_host_are_two_servers(starts: tuple[str, ...]) -> None:
     """Each goes to its own address, whichever is known first, and all of both is fetched."""
     web = MemoryWeb({f"{A}/": page("http://a.test/plain"), "http://a.test/": page(f"{A}/secure")})
-    detour = Detour("a.test", 443, Route("93.184.0.9", 8443))
+    detour = ConnectOverride("a.test", 443, Endpoint("93.184.0.9", 8443))
     drive = Drive(web, rules_for(*starts, detours=(detour,))).begin().run()
     assert {"http://a.test/plain", f"{A}/"} <= set(drive.asked_urls())
     assert len(drive.asked_urls()) == 2 * len(starts)

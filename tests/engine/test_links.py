@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from vedette.discover.urls.normalize import normalize, resolve
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine import links as links_module
-from vedette.engine.links import Links
+from vedette.engine.links import LinkResolver
 from vedette.model import Site
 
 SITES = SiteIndex(
@@ -32,25 +32,25 @@ hrefs = st.builds(lambda beginning, end: beginning + end, st.sampled_from(BEGINN
 def followed(href: str, base: str) -> str | None:
     """One link the long way."""
     url = resolve(href, base)
-    site = SITES.site_of(url) if url is not None else None
+    site = SITES.find_site(url) if url is not None else None
     return normalize(url, site) if site is not None and url is not None else None
 
 
 @given(st.lists(hrefs, max_size=4), st.sampled_from(BASES))
 def test_a_remembered_link_leads_where_it_would_have_led(found: list[str], base: str) -> None:
     """Neither the short way to an absolute text nor the memory changes where a link leads."""
-    links = Links(SITES)
+    links = LinkResolver(SITES)
     expected = [followed(href, base) for href in found]
-    assert links.each(found, base) == expected
-    assert links.each(found, base) == expected
+    assert links.resolve_each(found, base) == expected
+    assert links.resolve_each(found, base) == expected
 
 
 def test_the_memory_is_bounded() -> None:
     """Whatever pages link to, no more than two halves of texts are kept, and no text that is very long."""
-    links = Links(SITES)
-    half = links_module.HALF
-    links.each((f"/{number}" for number in range(3 * half)), "https://a.test/")
-    links.each(["/" + "x" * 100_000], "https://a.test/")
+    links = LinkResolver(SITES)
+    half = links_module.CACHE_HALF
+    links.resolve_each((f"/{number}" for number in range(3 * half)), "https://a.test/")
+    links.resolve_each(["/" + "x" * 100_000], "https://a.test/")
     kept = [*links._young, *links._old]
     assert len(kept) <= 2 * half
     assert max(map(len, kept)) < 1000

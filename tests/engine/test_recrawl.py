@@ -102,7 +102,7 @@ def test_a_page_is_asked_for_conditionally_and_304_keeps_what_was_known() -> Non
     assert len(asked) > 1
     row = drive.pages()[f"{A}/p"]
     assert (row.status, row.title, row.etag, row.kind) == (200, "Known", '"1"', "page")
-    assert drive.book.links_of(row.id) == (f"{A}/q",)
+    assert drive.book.get_links(row.id) == (f"{A}/q",)
     assert row.digest
     assert row.changed_s < row.fetched_s
     assert row.place is not None
@@ -123,7 +123,7 @@ def test_another_body_replaces_what_was_known() -> None:
     first = crawled(replies, 600.0).pages()[f"{A}/p"]
     drive = crawled(replies, 4 * DAY_S)
     row = drive.pages()[f"{A}/p"]
-    assert (row.title, drive.book.links_of(row.id)) == ("new", (f"{A}/q",))
+    assert (row.title, drive.book.get_links(row.id)) == ("new", (f"{A}/q",))
     assert row.place != first.place
     assert f"{A}/q" in drive.asked_urls()
 
@@ -164,7 +164,7 @@ def test_without_recrawl_nothing_is_due_again() -> None:
     """A single crawl fetches each page once, however long it takes."""
     drive = Drive(MemoryWeb({START: page("/p"), f"{A}/p": page()}), rules_for(START)).begin().run()
     drive.now_s += 100 * DAY_S
-    assert drive.keeper.renewed(drive.now_s) == 0
+    assert drive.keeper.wake_due_pages(drive.now_s) == 0
     assert drive.run().asked_urls() == [START, f"{A}/p"]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, page, robots, rules_for
 
-from vedette.engine.ports import Look, Signal
-from vedette.engine.scheduling.policy_memory import Recollection
+from vedette.engine.ports import ChangeSignal, KnownPage
+from vedette.engine.scheduling.policy_memory import PolicyMemory
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.refresh.policies.fixed import Fixed
 
@@ -44,9 +44,9 @@ def begun(replies: dict[str, Served | Server], **settings: object) -> Drive:
     return Drive(web, rules_for(START, recrawl=True, **settings), schedule=schedule).begin()
 
 
-def look_of(drive: Drive, path: str) -> Look:
+def look_of(drive: Drive, path: str) -> KnownPage:
     """A page as the policy looks at it."""
-    (look,) = drive.book.looks([drive.pages()[f"{A}{path}"].id])
+    (look,) = drive.book.get_known_pages([drive.pages()[f"{A}{path}"].id])
     return look
 
 
@@ -61,22 +61,22 @@ def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, floa
 
     drive = begun({START: page("/p", "/q"), f"{A}/p": page(title="p"), f"{A}/q": page(title="q"), f"{A}/map.xml": told})
     drive.run(3 * HOUR_S)
-    assert look_of(drive, "/p").kept.signal_s is None
+    assert look_of(drive, "/p").state.signal_s is None
     drive.run(5 * HOUR_S)
-    assert look_of(drive, "/p").kept.signal_s == pytest.approx(changed_s)
-    assert look_of(drive, "/q").kept.signal_s is None
-    assert drive.book.signal_of(look_of(drive, "/p").page.id) == (changed_s, kind)
+    assert look_of(drive, "/p").state.signal_s == pytest.approx(changed_s)
+    assert look_of(drive, "/q").state.signal_s is None
+    assert drive.book.find_signal(look_of(drive, "/p").page.id) == (changed_s, kind)
 
 
 def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
     """A date that lies weeks ahead is no news, nor is any of a URL that was never fetched; a little ahead means now."""
     drive = begun({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
     id_, now_s = look_of(drive, "/p").page.id, drive.now_s
-    far, unknown = Signal(id_, now_s + 30 * DAY_S, "ping"), Signal(10**6, now_s, "ping")
-    assert drive.keeper.refreshing.signalled([far, unknown], now_s) == 0
-    assert drive.keeper.refreshing.signalled([Signal(id_, now_s + 60.0, "ping")], now_s) == 1
-    assert look_of(drive, "/p").kept.signal_s == now_s
-    assert drive.keeper.refreshing.signalled([Signal(id_, now_s - 60.0, "sitemap")], now_s) == 0
+    far, unknown = ChangeSignal(id_, now_s + 30 * DAY_S, "ping"), ChangeSignal(10**6, now_s, "ping")
+    assert drive.keeper.refresher.on_signals([far, unknown], now_s) == 0
+    assert drive.keeper.refresher.on_signals([ChangeSignal(id_, now_s + 60.0, "ping")], now_s) == 1
+    assert look_of(drive, "/p").state.signal_s == now_s
+    assert drive.keeper.refresher.on_signals([ChangeSignal(id_, now_s - 60.0, "sitemap")], now_s) == 0
 
 
 def test_the_policy_is_told_of_links_signals_and_costs() -> None:
@@ -85,10 +85,10 @@ def test_the_policy_is_told_of_links_signals_and_costs() -> None:
     replies[f"{A}/p"] = page("/q", title="word " * 60_000)
     drive = begun(replies).run(2 * HOUR_S)
     looks = [look_of(drive, path) for path in ("/p", "/q")]
-    drive.keeper.refreshing.signalled([Signal(looks[0].page.id, drive.now_s, "ping")], drive.now_s)
+    drive.keeper.refresher.on_signals([ChangeSignal(looks[0].page.id, drive.now_s, "ping")], drive.now_s)
     looks = [look_of(drive, path) for path in ("/p", "/q")]
-    memory: Recollection = drive.keeper.refreshing._memory
-    batch = memory.of_looks(looks).batch
+    memory: PolicyMemory = drive.keeper.refresher._memory
+    batch = memory.batch_pages(looks).batch
     assert batch.signal_s[0] == drive.now_s
     assert np.isnan(batch.signal_s[1])
     assert batch.cost[0] > 1 > batch.cost[1] > 0
@@ -99,7 +99,7 @@ def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
     """However often the page is fetched that links to another, it is one page that links."""
     drive = begun({START: page("/p"), f"{A}/p": page()}, refresh="nutch")
     id_ = look_of(drive.run(HOUR_S), "/p").page.id
-    counted = drive.urls.times_named(np.array([id_], np.uint32)).tolist()
+    counted = drive.urls.count_inlinks(np.array([id_], np.uint32)).tolist()
     drive.run(5 * DAY_S)
     assert len([url for url in drive.asked_urls() if url == START]) > 1
-    assert drive.urls.times_named(np.array([id_], np.uint32)).tolist() == counted
+    assert drive.urls.count_inlinks(np.array([id_], np.uint32)).tolist() == counted

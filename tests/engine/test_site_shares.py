@@ -78,10 +78,10 @@ def test_a_host_says_that_it_waits_for_the_budget() -> None:
     """Which of the two limits keeps it waiting can be told, and is no trouble that ends a crawl."""
     web = wide_web(A, B, pages=20)
     drive = begun(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
-    assert drive.keeper.wait_of("a.test", drive.now_s)[0] == "its site's share of the fetch budget is spent"
-    assert drive.keeper.wait_of("b.test", drive.now_s)[0] == "waiting for the fetch budget"
-    assert drive.keeper.wait_of("b.test", drive.now_s)[1] > drive.now_s
-    assert drive.keeper.ending(drive.now_s, 1.0) is None
+    assert drive.keeper.explain_wait("a.test", drive.now_s)[0] == "its site's share of the fetch budget is spent"
+    assert drive.keeper.explain_wait("b.test", drive.now_s)[0] == "waiting for the fetch budget"
+    assert drive.keeper.explain_wait("b.test", drive.now_s)[1] > drive.now_s
+    assert drive.keeper.get_ending(drive.now_s, 1.0) is None
 
 
 def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
@@ -90,7 +90,7 @@ def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
     drive = begun(web, Site(f"{A}/"), per_s=1 / 600.0).run(for_s=30.0)
     before = len(drive.asked_urls())
     wished = [f"{A}/{number}" for number in (41, 42, 43)]
-    drive.keeper.wish(wished, drive.now_s)
+    drive.keeper.request_urls(wished, drive.now_s)
     drive.run(for_s=30.0)
     assert sorted(drive.asked_urls()[before:]) == wished
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
 from tests.engine.shocks import START_S, BusyDrive, origin, site
 
-from vedette.engine.ports import Gained
-from vedette.engine.scheduling.price_controller import PURSE, Purse
+from vedette.engine.ports import FetchGain
+from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceController
 
 __all__ = ["Waited", "weighed"]
 
@@ -48,7 +48,7 @@ def weighed(hosts: Mapping[str, int], per_s: float, price: float = 700.0, pages:
     rules = rules_for(*sites, recrawl=True, budget_per_s=per_s, delay_s=1.0, address_delay_s=0.0)
     taught = BusyDrive(web, rules, workers=1, start_s=START_S).begin().run(TAUGHT_MIN * MINUTE_S)
     _teach(taught)
-    taught.book.set_life(PURSE, Purse("expected-gain", price=price, is_settled=True).to_json())
+    taught.book.set_value(PRICE_KEY, PriceController("expected-gain", price=price, is_settled=True).to_json())
     drive = BusyDrive(web, rules, workers=1, start_s=taught.now_s, db=taught.db).begin()
     drive.run(END_MIN * MINUTE_S)
     return _waited(drive, kinds)
@@ -69,9 +69,9 @@ def _teach(drive: Drive) -> None:
     """Changes bring a little, first fetches of the good section much, those of the poor one nothing."""
     drive._report()
     rows = [(url.split("/")[3], row) for url, row in drive.pages().items() if not url.endswith("/start")]
-    drive.keeper.gained([Gained(row.id, row.fetched_s, 1.0, None) for _, row in rows[:40]], drive.now_s)
-    firsts = [Gained(row.id, row.fetched_s, GAINS[part], None) for part, row in rows]
-    drive.keeper.gained((), drive.now_s + HOUR_S, firsts)
+    drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for _, row in rows[:40]], drive.now_s)
+    firsts = [FetchGain(row.id, row.fetched_s, GAINS[part], None) for part, row in rows]
+    drive.keeper.on_gains((), drive.now_s + HOUR_S, firsts)
 
 
 def _waited(drive: Drive, kinds: list[str]) -> Waited:
@@ -85,10 +85,10 @@ def _waited(drive: Drive, kinds: list[str]) -> Waited:
         longest_s[kind] = max(longest_s[kind], *waits)
         counts[kind] += len(times) / span_s
     parts = [asked.url.split("/")[3] for asked in pages]
-    firsts = drive.keeper.firsts
-    worths = {part: firsts.worth(f"{origin(kinds.index(part))}/{part}/new", 1) for part in GAINS}
+    firsts = drive.keeper.first_fetches
+    worths = {part: firsts.estimate_worth(f"{origin(kinds.index(part))}/{part}/new", 1) for part in GAINS}
     sections = {part: parts.count(part) / span_s for part in GAINS}
-    return Waited(longest_s, counts, sections, drive.keeper.refreshing.price or 0.0, worths)
+    return Waited(longest_s, counts, sections, drive.keeper.refresher.price or 0.0, worths)
 
 
 def main() -> None:

@@ -5,27 +5,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import UsageError
-from vedette.fetch.connect_to import Detour, Route, detour_for, read_detour
+from vedette.fetch.connect_to import ConnectOverride, Endpoint, find_endpoint, parse_override
 from vedette.model import Origin, origin_of
 
-HERE = Route("127.0.0.1", 8080)
+HERE = Endpoint("127.0.0.1", 8080)
 
 
 @pytest.mark.parametrize(
     ("text", "detour"),
     [
-        ("example.org:443=127.0.0.1:8080", Detour("example.org", 443, HERE)),
-        ("*:*=127.0.0.1:8080", Detour("*", None, HERE)),
-        ("*.example.org:*=127.0.0.1:8080", Detour("*.example.org", None, HERE)),
-        (" Example.ORG:80=[::1]:1 \n", Detour("example.org", 80, Route("::1", 1))),
-        ("[::1]:80=[0:0:0:0:0:0:0:2]:65535", Detour("[::1]", 80, Route("::2", 65535))),
-        ("[0:0::1]:80=127.0.0.1:8080", Detour("[::1]", 80, HERE)),
-        ("bücher.example:80=127.0.0.1:8080", Detour("xn--bcher-kva.example", 80, HERE)),
+        ("example.org:443=127.0.0.1:8080", ConnectOverride("example.org", 443, HERE)),
+        ("*:*=127.0.0.1:8080", ConnectOverride("*", None, HERE)),
+        ("*.example.org:*=127.0.0.1:8080", ConnectOverride("*.example.org", None, HERE)),
+        (" Example.ORG:80=[::1]:1 \n", ConnectOverride("example.org", 80, Endpoint("::1", 1))),
+        ("[::1]:80=[0:0:0:0:0:0:0:2]:65535", ConnectOverride("[::1]", 80, Endpoint("::2", 65535))),
+        ("[0:0::1]:80=127.0.0.1:8080", ConnectOverride("[::1]", 80, HERE)),
+        ("bücher.example:80=127.0.0.1:8080", ConnectOverride("xn--bcher-kva.example", 80, HERE)),
     ],
 )
-def test_what_people_type(text: str, detour: Detour) -> None:
+def test_what_people_type(text: str, detour: ConnectOverride) -> None:
     """Hosts are written as URLs have them, so that a rule does not miss its host for the way it was typed."""
-    assert read_detour(text) == detour
+    assert parse_override(text) == detour
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_people_type(text: str, detour: Detour) -> None:
 def test_what_cannot_be_meant(text: str) -> None:
     """A rule that could never fit is refused with the words that were typed."""
     with pytest.raises(UsageError) as caught:
-        read_detour(text)
+        parse_override(text)
     assert text in str(caught.value)
 
 
@@ -63,27 +63,27 @@ def test_what_cannot_be_meant(text: str) -> None:
 )
 def test_for_whom_a_rule_counts(rule: str, url: str, fits: bool) -> None:  # noqa: FBT001 - a column of the table
     """Host and port both have to fit; a star before a dot stands for at least one label."""
-    detours = [read_detour(f"{rule}=127.0.0.1:8080")]
-    assert (detour_for(origin_of(url), detours) == HERE) is fits
+    detours = [parse_override(f"{rule}=127.0.0.1:8080")]
+    assert (find_endpoint(origin_of(url), detours) == HERE) is fits
 
 
 def test_the_first_that_fits() -> None:
     """Of several rules the first one counts; where none fits, nothing changes."""
     detours = [
-        read_detour("a.test:80=127.0.0.1:1"),
-        read_detour("*:80=127.0.0.1:2"),
-        read_detour("a.test:*=127.0.0.1:3"),
+        parse_override("a.test:80=127.0.0.1:1"),
+        parse_override("*:80=127.0.0.1:2"),
+        parse_override("a.test:*=127.0.0.1:3"),
     ]
     origins = [Origin("http", "a.test", 80), Origin("http", "b.test", 80), Origin("http", "a.test", 81)]
-    assert [detour_for(origin, detours) for origin in origins] == [Route("127.0.0.1", port) for port in (1, 2, 3)]
-    assert detour_for(Origin("http", "b.test", 81), detours) is None
+    assert [find_endpoint(origin, detours) for origin in origins] == [Endpoint("127.0.0.1", port) for port in (1, 2, 3)]
+    assert find_endpoint(Origin("http", "b.test", 81), detours) is None
 
 
 @given(st.text(max_size=40) | st.text("ab*.:=[]0123456789", max_size=40))
 def test_whatever_is_typed(text: str) -> None:
     """Any text is a rule or a plain refusal."""
     try:
-        detour = read_detour(text)
+        detour = parse_override(text)
     except UsageError:
         return
     assert 0 < detour.to.port < 65_536

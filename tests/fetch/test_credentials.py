@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from vedette.adapters.files.secret_files import read_secrets
 from vedette.errors import ConfigError
-from vedette.fetch.credentials import Secrets, headers_for, hide, parse_secrets
-from vedette.model import Ask, Site
+from vedette.fetch.credentials import Secrets, parse_secrets, redact, select_headers
+from vedette.model import FetchRequest, Site
 
 HORSE = "correct-horse-battery"
 KEY = Secrets((("x-key", HORSE),))
@@ -90,7 +90,7 @@ def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
 )
 def test_who_gets_them(start: str, url: str, *, sent: bool) -> None:
     """The host and port of the start URL, and where that is https, only over https unless the address is private."""
-    assert headers_for(KEY, Site(start), url) == (KEY.headers if sent else ())
+    assert select_headers(KEY, Site(start), url) == (KEY.headers if sent else ())
 
 
 @given(WORDS, st.sampled_from(["Cookie", "X-Key", "Authorization"]))
@@ -99,16 +99,16 @@ def test_nothing_shows_them(secret: str, name: str) -> None:
     site = Site("https://a.test/", secrets="env:KEY")
     assume(secret not in repr(site))  # a word that its settings have anyway
     secrets = parse_secrets(f"{name}: {secret}")
-    ask = Ask("https://a.test/", "page", (("accept", "*/*"),), secrets.headers)
+    ask = FetchRequest("https://a.test/", "page", (("accept", "*/*"),), secrets.headers)
     shown = f"{secrets!r} {ask!r} {site!r} {secrets} {ask}"
     assert secret not in shown
-    assert secret not in hide(f"bad value: {secret}, {secret}{secret}", secrets.headers)
+    assert secret not in redact(f"bad value: {secret}, {secret}{secret}", secrets.headers)
 
 
 def test_part_of_a_secret_is_a_secret() -> None:
     """A server that repeats only the token, or one of the cookies, is not quoted either."""
     headers = parse_secrets(f"Authorization: Bearer {HORSE}\nCookie: theme=dark; session=0123456789abcdef").headers
-    assert hide(f"unknown token {HORSE} in 0123456789abcdef", headers) == "unknown token … in …"
+    assert redact(f"unknown token {HORSE} in 0123456789abcdef", headers) == "unknown token … in …"
 
 
 def test_no_place_no_secrets() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.fetch.politeness import FRESH, Rest, Strain, rest_after
-from vedette.model import Answer, Failure, Headers, NoAnswer, Outcome
+from vedette.fetch.politeness import NO_FAILURES, FailureStreak, HostDelay, compute_delay
+from vedette.model import Failure, FetchOutcome, FetchResponse, Headers, NoResponse
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -15,32 +15,34 @@ TROUBLE = [failure for failure in Failure if failure is not Failure.TOO_LARGE]
 
 seconds = st.floats(0, 1e6)
 statuses = st.integers(100, 599)
-strains = st.builds(Strain, st.integers(0, 10_000))
+strains = st.builds(FailureStreak, st.integers(0, 10_000))
 retry_afters = st.one_of(st.just(()), st.text(max_size=20).map(lambda text: (("retry-after", text),)))
 
 
-def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> Answer:
+def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> FetchResponse:
     """An answer that came at some time."""
-    return Answer("http://a.test/", "page", status, headers, b"", ended_s - 5, ended_s, "127.0.0.1")
+    return FetchResponse("http://a.test/", "page", status, headers, b"", ended_s - 5, ended_s, "127.0.0.1")
 
 
-def silence(failure: Failure = Failure.TIMEOUT) -> NoAnswer:
+def silence(failure: Failure = Failure.TIMEOUT) -> NoResponse:
     """A request that brought nothing."""
-    return NoAnswer("http://a.test/", "page", failure, "", NOW_S - 5, NOW_S)
+    return NoResponse("http://a.test/", "page", failure, "", NOW_S - 5, NOW_S)
 
 
-def rest(outcome: Outcome, strain: Strain = FRESH, delay_s: float = 1.0, crawl_delay_s: float | None = None) -> Rest:
+def rest(
+    outcome: FetchOutcome, strain: FailureStreak = NO_FAILURES, delay_s: float = 1.0, crawl_delay_s: float | None = None
+) -> HostDelay:
     """The rest after an outcome, with everyday settings."""
-    return rest_after(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=0.25)
+    return compute_delay(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=0.25)
 
 
-def waits(outcome: Outcome, times: int) -> list[float]:
+def waits(outcome: FetchOutcome, times: int) -> list[float]:
     """The rests of a host that has the same trouble again and again."""
     found: list[float] = []
-    strain = FRESH
+    strain = NO_FAILURES
     for _ in range(times):
         after = rest(outcome, strain)
-        strain = after.strain
+        strain = after.failure_streak
         found.append(after.host_ready_s - NOW_S)
     return found
 
@@ -49,7 +51,7 @@ def test_the_gap_runs_from_the_end_of_the_answer() -> None:
     """A slow answer does not shorten the rest after it."""
     after = rest(answer(200), delay_s=3.0)
     assert (after.host_ready_s, after.address_ready_s) == (NOW_S + 3.0, NOW_S + 0.25)
-    assert (after.strain, after.why) == (FRESH, "delay")
+    assert (after.failure_streak, after.why) == (NO_FAILURES, "delay")
 
 
 @pytest.mark.parametrize(("delay_s", "crawl_delay_s", "gap_s"), [(1.0, 7.0, 7.0), (9.0, 7.0, 9.0), (2.0, None, 2.0)])
@@ -59,7 +61,7 @@ def test_the_longer_delay_holds(delay_s: float, crawl_delay_s: float | None, gap
 
 
 @pytest.mark.parametrize("outcome", [answer(429), answer(503), *map(silence, TROUBLE)])
-def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: Outcome) -> None:
+def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: FetchOutcome) -> None:
     """Each repetition waits longer than the one before, until a bound; no number of them overflows."""
     found = waits(outcome, 2_000)
     growing = found[: found.index(found[-1]) + 1]
@@ -70,10 +72,10 @@ def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: Outcome) -> No
 
 
 @pytest.mark.parametrize("outcome", [answer(200), answer(301), answer(404), answer(500), silence(Failure.TOO_LARGE)])
-def test_an_answer_ends_the_trouble(outcome: Outcome) -> None:
+def test_an_answer_ends_the_trouble(outcome: FetchOutcome) -> None:
     """Once a host answers, it is asked at its usual pace; a body that was too large is an answer."""
-    after = rest(outcome, Strain(5), delay_s=1.0)
-    assert (after.strain, after.host_ready_s) == (FRESH, NOW_S + 1.0)
+    after = rest(outcome, FailureStreak(5), delay_s=1.0)
+    assert (after.failure_streak, after.host_ready_s) == (NO_FAILURES, NOW_S + 1.0)
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -100,19 +102,21 @@ def test_the_reason_names_what_decided() -> None:
 
 @given(st.builds(answer, statuses, retry_afters) | st.builds(silence), strains, seconds, st.none() | seconds, seconds)
 def test_no_rest_is_shorter_than_asked(
-    outcome: Outcome, strain: Strain, delay_s: float, crawl_delay_s: float | None, address_delay_s: float
+    outcome: FetchOutcome, strain: FailureStreak, delay_s: float, crawl_delay_s: float | None, address_delay_s: float
 ) -> None:
     """Whatever came, host and address rest at least as long as operator and robots.txt ask, and a bounded time."""
-    after = rest_after(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=address_delay_s)
+    after = compute_delay(
+        outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=address_delay_s
+    )
     least_s = max(delay_s, crawl_delay_s or 0.0)
     assert outcome.ended_s + least_s <= after.host_ready_s <= outcome.ended_s + max(least_s, DAY_S)
     assert after.address_ready_s >= outcome.ended_s + address_delay_s
 
 
-def slow_rest(outcome: Outcome, factor: float, speed: float = 1.0) -> float:
+def slow_rest(outcome: FetchOutcome, factor: float, speed: float = 1.0) -> float:
     """How long a host rests after an outcome that took five seconds of world time."""
-    after = rest_after(
-        outcome, FRESH, delay_s=1.0, crawl_delay_s=None, address_delay_s=0.25, latency_factor=factor, speed=speed
+    after = compute_delay(
+        outcome, NO_FAILURES, delay_s=1.0, crawl_delay_s=None, address_delay_s=0.25, latency_factor=factor, speed=speed
     )
     return after.host_ready_s - NOW_S
 

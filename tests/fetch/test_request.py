@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from vedette.fetch.body import decode
-from vedette.fetch.request import PRODUCT, page_headers, user_agent
+from vedette.fetch.request import PRODUCT, build_headers, build_user_agent
 from vedette.model import Purpose
 
 
@@ -22,20 +22,20 @@ from vedette.model import Purpose
 )
 def test_who_asks(contact: str, agent: str) -> None:
     """Product, version and a way to complain, in the form that crawlers use."""
-    assert user_agent("1.2", contact) == agent
+    assert build_user_agent("1.2", contact) == agent
 
 
 def test_the_product_is_what_robots_txt_may_name() -> None:
     """The name before the slash is the one that robots.txt rules are looked up by, in letters RFC 9309 allows."""
-    assert user_agent("1.2", "").partition("/")[0] == PRODUCT
+    assert build_user_agent("1.2", "").partition("/")[0] == PRODUCT
     assert PRODUCT.replace("-", "").replace("_", "").isalpha()
 
 
 @pytest.mark.parametrize("purpose", ["page", "robots"])
 def test_headers(purpose: Purpose) -> None:
     """Each header is sent once, under a lower-case name, with the agent as given."""
-    headers = dict(page_headers(purpose, "me/1"))
-    assert len(headers) == len(page_headers(purpose, "me/1"))
+    headers = dict(build_headers(purpose, "me/1"))
+    assert len(headers) == len(build_headers(purpose, "me/1"))
     assert headers["user-agent"] == "me/1"
     assert all(name == name.lower() for name in headers)
 
@@ -48,18 +48,18 @@ def test_only_codings_that_can_be_undone() -> None:
         "br": brotli.compress(b"text"),
         "zstd": zstandard.compress(b"text"),
     }
-    codings = [coding.strip() for coding in dict(page_headers("page", "me/1"))["accept-encoding"].split(",")]
+    codings = [coding.strip() for coding in dict(build_headers("page", "me/1"))["accept-encoding"].split(",")]
     assert sorted(codings) == sorted(packed)
     assert [decode(packed[coding], coding, 100) for coding in codings] == [b"text"] * len(codings)
 
 
 def test_a_robots_txt_is_wanted_plain() -> None:
     """It may be cut off where nobody reads on, and half of a packed file is nothing."""
-    assert dict(page_headers("robots", "me/1"))["accept-encoding"] == "identity"
+    assert dict(build_headers("robots", "me/1"))["accept-encoding"] == "identity"
 
 
 def test_each_purpose_asks_for_its_kind() -> None:
     """Pages are wanted as HTML, robots.txt as plain text; anything else is taken too."""
-    accepts = [dict(page_headers(purpose, "me/1"))["accept"] for purpose in ("page", "robots")]
+    accepts = [dict(build_headers(purpose, "me/1"))["accept"] for purpose in ("page", "robots")]
     assert [accept.partition(",")[0] for accept in accepts] == ["text/html", "text/plain"]
     assert all("*/*" in accept for accept in accepts)

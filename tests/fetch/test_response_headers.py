@@ -1,16 +1,18 @@
 """How long an answer holds, and when one may ask again."""
 
-from vedette.fetch.response_headers import max_age_s, retry_after_s
+from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
 
 
 def test_the_shortest_max_age_holds() -> None:
     """Where a server contradicts itself, within a header or between two, the shorter time is believed."""
-    assert max_age_s((("cache-control", "max-age=90, max-age=30"), ("cache-control", "public, max-age=60"))) == 30.0
-    assert max_age_s((("expires", "max-age=90"),)) is None
+    assert (
+        parse_max_age_s((("cache-control", "max-age=90, max-age=30"), ("cache-control", "public, max-age=60"))) == 30.0
+    )
+    assert parse_max_age_s((("expires", "max-age=90"),)) is None
 
 
 def test_a_date_counts_from_now_and_never_backwards() -> None:
     """A date is a wait relative to the given time; one that has passed is no wait."""
     header = (("retry-after", "Thu, 01 Jan 1970 00:02:00 GMT"),)
-    assert retry_after_s(header, now_s=50.0) == 70.0
-    assert retry_after_s(header, now_s=500.0) == 0.0
+    assert parse_retry_after_s(header, now_s=50.0) == 70.0
+    assert parse_retry_after_s(header, now_s=500.0) == 0.0

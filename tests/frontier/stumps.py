@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vedette.frontier.impact.forest import Forest, leaf_values
+from vedette.frontier.impact.forest import Forest, summarize_leaves
 from vedette.policy import Floats
 
 
@@ -14,7 +14,7 @@ def stump(rows: Floats, targets: Floats, seed: int) -> Forest:
     feature = int(np.argmax(with_targets))
     middle = float((rows[:, feature].min() + rows[:, feature].max()) / 2)
     leaf = np.where(rows[:, feature] <= middle, 1, 2)
-    values, mean = leaf_values(leaf, targets, 3)
+    values, mean = summarize_leaves(leaf, targets, 3)
     return Forest(
         root=np.array([0]),
         feature=np.array([feature, 0, 0]),

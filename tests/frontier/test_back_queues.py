@@ -11,7 +11,7 @@ def opened(*hosts: str, address: str = PLACE, ready_s: float = 0.0) -> Frontier[
     """A frontier with these hosts at one address."""
     frontier = Frontier[str]()
     for host in hosts:
-        frontier.open(host, address, ready_s)
+        frontier.open_host(host, address, ready_s)
     return frontier
 
 
@@ -24,7 +24,7 @@ def taken_from(frontier: Frontier[str], now_s: float) -> str | None:
 def test_an_empty_frontier_has_nothing_and_waits_for_nothing() -> None:
     """With no host, or a host without things, there is neither something to take nor a time to wait for."""
     frontier = opened("a")
-    assert (frontier.take(1e9), frontier.next_s(), len(frontier)) == (None, None, 0)
+    assert (frontier.take(1e9), frontier.peek_next_s(), len(frontier)) == (None, None, 0)
 
 
 def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
@@ -35,7 +35,7 @@ def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
     order: list[str | None] = []
     while frontier:
         order.append(taken_from(frontier, 0.0))
-        frontier.done("a", 0.0, 0.0)
+        frontier.complete("a", 0.0, 0.0)
     assert order == ["first", "second", "third", "last"]
 
 
@@ -45,7 +45,7 @@ def test_a_host_is_asked_for_one_thing_at_a_time() -> None:
     frontier.add("a", "one", 1.0)
     frontier.add("a", "two", 1.0)
     assert taken_from(frontier, 0.0) == "one"
-    assert (frontier.take(1e9), frontier.next_s(), frontier.busy) == (None, None, 1)
+    assert (frontier.take(1e9), frontier.peek_next_s(), frontier.busy) == (None, None, 1)
 
 
 def test_hosts_at_one_address_take_turns() -> None:
@@ -55,15 +55,15 @@ def test_hosts_at_one_address_take_turns() -> None:
         frontier.add(host, host, 1.0)
     assert taken_from(frontier, 0.0) == "b"
     assert frontier.take(5.0) is None
-    frontier.done("b", 5.0, 6.0)
-    assert (taken_from(frontier, 5.9), frontier.next_s()) == (None, 6.0)
+    frontier.complete("b", 5.0, 6.0)
+    assert (taken_from(frontier, 5.9), frontier.peek_next_s()) == (None, 6.0)
     assert taken_from(frontier, 6.0) == "c"
 
 
 def test_other_addresses_go_on() -> None:
     """A busy or resting address costs hosts elsewhere nothing."""
     frontier = opened("a", "b")
-    frontier.open("far", ELSEWHERE, 0.0)
+    frontier.open_host("far", ELSEWHERE, 0.0)
     for host in ("a", "b", "far"):
         frontier.add(host, host, 1.0)
     assert taken_from(frontier, 0.0) == "a"
@@ -77,7 +77,7 @@ def test_a_host_that_joins_the_line_late_is_served_late() -> None:
         frontier.add("quick", f"quick {number}", 1.0)
     frontier.add("patient", "patient", 1.0)
     assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("quick 0", None)
-    frontier.done("quick", 0.0, 1.0)
+    frontier.complete("quick", 0.0, 1.0)
     assert taken_from(frontier, 1.0) == "patient"
 
 
@@ -90,25 +90,25 @@ def test_a_dropped_thing_costs_its_host_no_time() -> None:
     assert unwanted is not None
     frontier.drop(unwanted)
     assert taken_from(frontier, 0.0) == "wanted"
-    frontier.done("a", 0.0, 0.0)
-    assert (frontier.take(1e9), len(frontier), frontier.next_s()) == (None, 0, None)
+    frontier.complete("a", 0.0, 0.0)
+    assert (frontier.take(1e9), len(frontier), frontier.peek_next_s()) == (None, 0, None)
 
 
 def test_a_rest_that_is_told_later_counts() -> None:
     """A host that is timed, in line or being asked is not asked before the later time; an earlier one means nothing."""
     frontier = opened("a", "b")
     frontier.add("a", "timed", 1.0)
-    frontier.rest("a", 10.0)
-    frontier.rest("a", 5.0)
+    frontier.delay("a", 10.0)
+    frontier.delay("a", 5.0)
     assert (frontier.take(9.9), taken_from(frontier, 10.0)) == (None, "timed")
     frontier.add("a", "next", 1.0)
-    frontier.rest("a", 30.0)
-    frontier.done("a", 12.0, 12.0)
+    frontier.delay("a", 30.0)
+    frontier.complete("a", 12.0, 12.0)
     assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "next")
     frontier.add("b", "in line", 1.0)
     assert frontier.take(31.0) is None
-    frontier.rest("b", 50.0)
-    frontier.done("a", 99.0, 32.0)
+    frontier.delay("b", 50.0)
+    frontier.complete("a", 99.0, 32.0)
     assert (frontier.take(49.9), taken_from(frontier, 50.0)) == (None, "in line")
 
 
@@ -118,8 +118,8 @@ def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
     for host in ("first", "resting", "patient"):
         frontier.add(host, host, 1.0)
     assert (taken_from(frontier, 0.0), frontier.take(1.0)) == ("first", None)
-    frontier.rest("resting", 100.0)
-    frontier.done("first", 99.0, 2.0)
+    frontier.delay("resting", 100.0)
+    frontier.complete("first", 99.0, 2.0)
     assert taken_from(frontier, 2.0) == "patient"
 
 
@@ -130,7 +130,7 @@ def test_what_is_cleared_is_given_back_best_first() -> None:
         frontier.add("a", item, worth)
     assert taken_from(frontier, 0.0) == "out"
     assert (frontier.clear("a"), len(frontier), frontier.busy) == (["first", "second"], 0, 1)
-    frontier.done("a", 3.0, 3.0)
+    frontier.complete("a", 3.0, 3.0)
     assert frontier.take(5.0) is None
     frontier.add("a", "later", 1.0)
     assert taken_from(frontier, 5.0) == "later"
@@ -143,32 +143,32 @@ def test_a_host_that_was_cleared_in_line_leaves_it() -> None:
         frontier.add(host, host, 1.0)
     assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
     assert frontier.clear("cleared") == ["cleared"]
-    frontier.done("first", 99.0, 1.0)
+    frontier.complete("first", 99.0, 1.0)
     assert taken_from(frontier, 1.0) == "patient"
     frontier.add("cleared", "again", 1.0)
-    frontier.done("patient", 99.0, 2.0)
+    frontier.complete("patient", 99.0, 2.0)
     assert taken_from(frontier, 2.0) == "again"
 
 
 def test_a_host_takes_its_rest_along_when_it_moves() -> None:
     """At the new address it obeys that one's pauses, and its own, whichever is later."""
     frontier = opened("a")
-    frontier.open("there", ELSEWHERE, 0.0)
+    frontier.open_host("there", ELSEWHERE, 0.0)
     frontier.add("there", "there", 1.0)
     frontier.add("a", "here", 1.0)
     assert {taken_from(frontier, 0.0), taken_from(frontier, 0.0)} == {"here", "there"}
-    frontier.done("a", 20.0, 1.0)
+    frontier.complete("a", 20.0, 1.0)
     frontier.move("a", ELSEWHERE, 5.0)
     frontier.add("a", "moved", 1.0)
     assert frontier.take(25.0) is None, "somebody is being asked there"
-    frontier.done("there", 99.0, 30.0)
+    frontier.complete("there", 99.0, 30.0)
     assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "moved")
 
 
 def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
     """Its place in line at the old address is void: it could be asked while somebody is asked at the new one."""
     frontier = opened("first", "a", "behind")
-    frontier.open("there", ELSEWHERE, 0.0)
+    frontier.open_host("there", ELSEWHERE, 0.0)
     for host in ("first", "a", "behind"):
         frontier.add(host, host, 1.0)
     assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
@@ -177,9 +177,9 @@ def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
     frontier.add("there", "there", 1.0)
     assert taken_from(frontier, 0.0) == "there"
     frontier.add("a", "moved", 1.0)
-    frontier.done("first", 99.0, 1.0)
+    frontier.complete("first", 99.0, 1.0)
     assert (taken_from(frontier, 1.0), frontier.take(1.0)) == ("behind", None)
-    frontier.done("there", 99.0, 2.0)
+    frontier.complete("there", 99.0, 2.0)
     assert taken_from(frontier, 2.0) == "moved"
 
 
@@ -187,9 +187,9 @@ def test_misuse_is_told_at_once() -> None:
     """Ending what was not begun, or opening a host twice, would lose things silently; it is refused."""
     frontier = opened("a")
     with pytest.raises(AssertionError, match="nothing out"):
-        frontier.done("a", 0.0, 0.0)
+        frontier.complete("a", 0.0, 0.0)
     with pytest.raises(AssertionError, match="open already"):
-        frontier.open("a", ELSEWHERE, 0.0)
+        frontier.open_host("a", ELSEWHERE, 0.0)
     frontier.add("a", "thing", 1.0)
     with pytest.raises(AssertionError, match="things waiting"):
         frontier.move("a", ELSEWHERE, 0.0)

@@ -8,29 +8,29 @@ from bench.traps import Simulation, figures_of, worlds_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.pattern_yield import ALL_PERMITTING, TrapBudget
-from vedette.frontier.traps import GO, Brought, Later, Refuse, Traps
+from vedette.frontier.pattern_yield import UNLIMITED, TrapBudget
+from vedette.frontier.traps import PERMIT, Deferral, FetchYield, Refuse, TrapDetector
 
 HOME = "http://a.test/"
-RICH, THIN = Brought(600), Brought(40)
+RICH, THIN = FetchYield(600), FetchYield(40)
 
 
-def crawl(traps: Traps, urls: Iterable[str], brought: Callable[[str], Brought], finder: str = HOME) -> int:
+def crawl(traps: TrapDetector, urls: Iterable[str], brought: Callable[[str], FetchYield], finder: str = HOME) -> int:
     """Find and ask for URLs one by one, as far as they may be asked for; how many were."""
     fetched = 0
     for url in urls:
-        traps.found(url, finder)
-        if traps.verdict(url) is GO:
-            traps.came(traps.went(url), brought(url))
+        traps.add_url(url, finder)
+        if traps.judge_url(url) is PERMIT:
+            traps.on_result(traps.on_request(url), brought(url))
             fetched += 1
     return fetched
 
 
-def started(budget: TrapBudget | None = None, pages: int = 30) -> Traps:
+def started(budget: TrapBudget | None = None, pages: int = 30) -> TrapDetector:
     """A host with a home page and some rich pages."""
-    traps = Traps(budget)
-    traps.found(HOME, None)
-    traps.came(traps.went(HOME), THIN)
+    traps = TrapDetector(budget)
+    traps.add_url(HOME, None)
+    traps.on_result(traps.on_request(HOME), THIN)
     assert crawl(traps, (f"http://a.test/page/{n}" for n in range(pages)), lambda _: RICH) == pages
     return traps
 
@@ -47,8 +47,8 @@ def test_rich_patterns_never_starve(template: str) -> None:
 
 def test_short_pages_are_measured_by_their_host() -> None:
     """On a site where every page is short, such as a dictionary, nothing starves."""
-    traps = Traps()
-    traps.found(HOME, None)
+    traps = TrapDetector()
+    traps.add_url(HOME, None)
     urls = [f"http://a.test/word/{n}" for n in range(500)]
     assert crawl(traps, urls, lambda _: THIN) == len(urls)
 
@@ -57,8 +57,8 @@ def test_thin_pages_beside_rich_ones_are_bounded() -> None:
     """A calendar of ten thousand days on a site of articles gets a handful of fetches, and the reason names it."""
     traps = started()
     assert crawl(traps, (f"http://a.test/calendar/{n}/{n % 12}" for n in range(10_000)), lambda _: THIN) < 10
-    verdict = traps.verdict("http://a.test/calendar/3/3")
-    assert isinstance(verdict, Later)
+    verdict = traps.judge_url("http://a.test/calendar/3/3")
+    assert isinstance(verdict, Deferral)
     assert "/calendar/#/#" in verdict.reason
     assert verdict.good_needed > traps.hosts["a.test"].good
 
@@ -67,7 +67,7 @@ def test_copies_are_bounded_over_all_paths() -> None:
     """One parameter that makes copies is learned once for the host, not once for each of its sections."""
     traps = started(pages=100)
     urls = [f"http://a.test/{chr(97 + n % 20)}/text-{n}?print=1" for n in range(2000)]
-    assert crawl(traps, urls, lambda _: Brought(600, is_copy=True), "http://a.test/page/1") < 10
+    assert crawl(traps, urls, lambda _: FetchYield(600, is_copy=True), "http://a.test/page/1") < 10
 
 
 def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
@@ -75,7 +75,7 @@ def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
     traps = started()
     for n in range(300):
         listing, article = f"http://a.test/archive/{n}", f"http://a.test/article/{n}"
-        assert crawl(traps, [listing], lambda _: Brought(0)) == 1, n
+        assert crawl(traps, [listing], lambda _: FetchYield(0)) == 1, n
         assert crawl(traps, [article], lambda _: RICH, listing) == 1, n
 
 
@@ -94,7 +94,7 @@ def test_pages_that_are_gone_do_not_condemn_the_rest() -> None:
     traps = started()
     urls = [f"http://a.test/item/{n}" for n in range(200)]
     living = sum(n >= 4 for n in range(200))
-    assert crawl(traps, urls, lambda url: Brought(status=404) if int(url.rpartition("/")[2]) < 4 else RICH) >= living
+    assert crawl(traps, urls, lambda url: FetchYield(status=404) if int(url.rpartition("/")[2]) < 4 else RICH) >= living
 
 
 def test_a_farm_of_hosts_is_bounded_and_costs_no_memory() -> None:
@@ -121,25 +121,25 @@ def test_a_name_in_a_sitemap_weighs_more() -> None:
     plain, named = started(), started()
     urls = [f"http://a.test/event/{n}" for n in range(100)]
     for url in urls:
-        named.found(url, None, is_named=True)
+        named.add_url(url, None, is_named=True)
     assert crawl(plain, urls, lambda _: THIN) < crawl(named, urls, lambda _: THIN) < len(urls)
 
 
 def test_an_operator_can_overrule() -> None:
     """With the all-permitting budget nothing is held back but hopeless spellings."""
-    traps = started(ALL_PERMITTING)
+    traps = started(UNLIMITED)
     urls = [f"http://a.test/calendar/{n}/1" for n in range(500)]
     assert crawl(traps, urls, lambda _: THIN) == len(urls)
-    assert isinstance(traps.verdict("http://a.test" + "/a/b" * 5), Refuse)
+    assert isinstance(traps.judge_url("http://a.test" + "/a/b" * 5), Refuse)
 
 
 def test_accounts_survive_a_restart() -> None:
     """A host whose account went through JSON is judged as before."""
-    traps, again = started(), Traps()
+    traps, again = started(), TrapDetector()
     crawl(traps, (f"http://a.test/calendar/{n}/1" for n in range(50)), lambda _: THIN)
     again.from_json("a.test", json.loads(json.dumps(traps.to_json("a.test"))))
     for path in ("calendar/9/9", "page/77", "never/seen"):
-        assert type(again.verdict(HOME + path)) is type(traps.verdict(HOME + path)), path
+        assert type(again.judge_url(HOME + path)) is type(traps.judge_url(HOME + path)), path
     assert again.hosts["a.test"].debt == pytest.approx(traps.hosts["a.test"].debt, abs=0.1)
 
 
@@ -148,7 +148,7 @@ def test_asking_changes_nothing() -> None:
     traps = started()
     before = json.dumps(traps.to_json("a.test"))
     for n in range(1000):
-        traps.verdict(f"http://a.test/new/{n}/x?q={n}")
+        traps.judge_url(f"http://a.test/new/{n}/x?q={n}")
     assert json.dumps(traps.to_json("a.test")) == before
 
 
@@ -157,26 +157,26 @@ def test_patterns_of_a_host_are_bounded() -> None:
     traps = started()
     urls = [f"http://a.test/{'ab'[n % 2] * (1 + n % 20)}{chr(97 + n // 40)}/page" for n in range(1000)]
     assert crawl(traps, dict.fromkeys(urls), lambda _: RICH) == len(dict.fromkeys(urls))
-    assert len(traps.hosts["a.test"].patterns) < 2 * traps.budget.patterns_most
+    assert len(traps.hosts["a.test"].patterns) < 2 * traps.budget.max_patterns
 
 
 @pytest.mark.parametrize("name", ["made", "half", "calm"])
 def test_a_made_web_is_crawled_and_its_traps_are_not(name: str) -> None:
     """The promise of the budgets on a small web: nearly all pages, hardly any waste."""
     ((_, world, spelling),) = worlds_of([name], "small", 3)
-    figures = figures_of(world, Simulation(world, Traps(), spelling, sitemaps=True).run(10**6))
+    figures = figures_of(world, Simulation(world, TrapDetector(), spelling, sitemaps=True).run(10**6))
     assert figures.recall >= 0.95
     assert figures.waste <= 0.05
 
 
 def test_patience_is_for_short_pages_and_not_for_copies() -> None:
     """On a host of which little is known yet, a parameter that makes copies is given up as soon as elsewhere."""
-    traps = Traps()
-    traps.found(HOME, None)
-    traps.came(traps.went(HOME), THIN)
+    traps = TrapDetector()
+    traps.add_url(HOME, None)
+    traps.on_result(traps.on_request(HOME), THIN)
     copies = (f"http://a.test/item/{n}?ref=home" for n in range(100))
-    assert crawl(traps, copies, lambda _: Brought(600, is_copy=True)) < 5
-    assert crawl(traps, (f"http://a.test/word/{n}" for n in range(100)), lambda _: Brought(15)) > 40
+    assert crawl(traps, copies, lambda _: FetchYield(600, is_copy=True)) < 5
+    assert crawl(traps, (f"http://a.test/word/{n}" for n in range(100)), lambda _: FetchYield(15)) > 40
 
 
 def test_requests_under_way_are_counted() -> None:
@@ -184,13 +184,13 @@ def test_requests_under_way_are_counted() -> None:
     traps = started()
     urls = [f"http://a.test/new/{n}" for n in range(50)]
     for url in urls:
-        traps.found(url, HOME)
-    out = [traps.went(url) for url in urls if traps.verdict(url) is GO]
+        traps.add_url(url, HOME)
+    out = [traps.on_request(url) for url in urls if traps.judge_url(url) is PERMIT]
     assert 0 < len(out) < 5
-    assert isinstance(traps.verdict(urls[-1]), Later)
+    assert isinstance(traps.judge_url(urls[-1]), Deferral)
     for account in out:
-        traps.dropped(account)
-    assert traps.verdict(urls[-1]) is GO
+        traps.on_dropped(account)
+    assert traps.judge_url(urls[-1]) is PERMIT
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd?"), st.integers(0, 3), st.integers(0, 400)), max_size=120))
@@ -199,11 +199,11 @@ def test_a_host_owes_what_its_patterns_owe(events: list[tuple[str, int, int]]) -
     traps, out = started(pages=3), []
     for number, (folder, what, words) in enumerate(events):
         url = f"http://a.test/{folder}/{number}?{folder}=1" if folder == "?" else f"http://a.test/{folder}/{number}"
-        traps.found(url, f"http://a.test/{events[0][0]}/x")
-        out.append(traps.went(url))
+        traps.add_url(url, f"http://a.test/{events[0][0]}/x")
+        out.append(traps.on_request(url))
         if what == 0:
-            traps.dropped(out.pop(0))
+            traps.on_dropped(out.pop(0))
         elif what < 3:
-            traps.came(out.pop(0), Brought(words, is_copy=what == 2))
+            traps.on_result(out.pop(0), FetchYield(words, is_copy=what == 2))
     host = traps.hosts["a.test"]
-    assert host.debt == pytest.approx(sum(one.debt for one in host.patterns.values() if one.counts), abs=1e-6)
+    assert host.debt == pytest.approx(sum(one.debt for one in host.patterns.values() if one.is_counted), abs=1e-6)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.url_patterns import coarse, is_doubtful, parameters_of, pattern_of, shape_refusal
+from vedette.frontier.url_patterns import check_shape, coarsen, is_suspicious, to_parameter_pattern, url_to_pattern
 
 HOST = "https://example.org"
 
@@ -24,7 +24,7 @@ HOST = "https://example.org"
 )
 def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
     """Two URLs that a site's own software would write with one template are judged together."""
-    assert pattern_of(HOST + one) == pattern_of(HOST + other)
+    assert url_to_pattern(HOST + one) == url_to_pattern(HOST + other)
 
 
 @pytest.mark.parametrize(
@@ -41,31 +41,31 @@ def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
 )
 def test_pages_of_two_kinds_do_not(one: str, other: str) -> None:
     """A trap beside real pages has an account of its own, so the pages do not pay for it."""
-    assert pattern_of(HOST + one) != pattern_of(HOST + other)
+    assert url_to_pattern(HOST + one) != url_to_pattern(HOST + other)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
     """Whatever stands after the host, the pattern is short, begins with a slash and is stable under folding."""
-    pattern = pattern_of(f"{HOST}/{path}?{query}")
+    pattern = url_to_pattern(f"{HOST}/{path}?{query}")
     assert pattern.startswith("/")
     assert len(pattern) < 500
-    assert coarse(coarse(pattern)) == coarse(pattern)
-    assert parameters_of(pattern) == pattern[pattern.index("?") :]
+    assert coarsen(coarsen(pattern)) == coarsen(pattern)
+    assert to_parameter_pattern(pattern) == pattern[pattern.index("?") :]
 
 
 @pytest.mark.parametrize("unit", ["/a/b", "/1-1", "/%41", "/aaaaaaaaab", "/-"])
 def test_shapes_are_judged_at_any_length(unit: str) -> None:
     """A URL of a megabyte is refused at once, for its length; one that just fits, for its folders."""
-    assert "characters" in (shape_refusal(HOST + unit * 250_000) or "")
-    assert shape_refusal(HOST + unit * 40)
-    assert len(pattern_of(HOST + unit * 250_000)) < 500
+    assert "characters" in (check_shape(HOST + unit * 250_000) or "")
+    assert check_shape(HOST + unit * 40)
+    assert len(url_to_pattern(HOST + unit * 250_000)) < 500
 
 
 @pytest.mark.parametrize("path", ["/a/b/a/b/a/b", "/x/x/x", "/x/a/x/b/x/c/x/d/x", "/p?" + "&a=1" * 60])
 def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
     """Folders in a circle, one folder over and over, dozens of parameters: never asked for, with a reason."""
-    assert shape_refusal(HOST + path)
+    assert check_shape(HOST + path)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,5 @@ def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
 )
 def test_ordinary_spellings_pass(path: str) -> None:
     """Dates whose numbers repeat and a folder that comes twice are ordinary."""
-    assert shape_refusal(HOST + path) is None
-    assert not is_doubtful(HOST + path)
+    assert check_shape(HOST + path) is None
+    assert not is_suspicious(HOST + path)

@@ -16,17 +16,17 @@ from pathlib import Path
 
 from vedette import __version__
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.data_folder import hold, open_state
-from vedette.adapters.net.dns import Lookup, Resolver, look_up
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
+from vedette.adapters.net.dns import Lookup, Resolver, resolve_host
 from vedette.config import load
 from vedette.discover.urls.scope import read_site
-from vedette.fetch.connect_to import read_detour
-from vedette.fetch.request import user_agent
+from vedette.fetch.connect_to import parse_override
+from vedette.fetch.request import build_user_agent
 from vedette.model import Failure, ScopeKind, Site
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.coordinator import SOCKET, KeeperProcess
-from vedette.runtime.processes.fetcher import run_worker
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
+from vedette.runtime.processes.fetcher import run_fetcher
+from vedette.runtime.processes.settings import RuntimeSettings
 
 __all__ = ["Script", "command"]
 
@@ -60,13 +60,13 @@ class Scripted(Resolver):
         super().__init__()
         self._script = names
 
-    def ask(self, host: str) -> None:
+    def submit(self, host: str) -> None:
         """Answered at once."""
         self.pending += 1
         told = self._script.get(host)
         if told is None:
             # An address stands for itself; any other name does not exist, and no real resolver is asked.
-            self._answers.put(look_up(host) if host[:1] in "[0123456789" else Lookup(host, (), Failure.NAME))
+            self._answers.put(resolve_host(host) if host[:1] in "[0123456789" else Lookup(host, (), Failure.NAME))
             return
         self._answers.put(Lookup(host, tuple(told.pop(0) if len(told) > 1 else told[0])))
 
@@ -83,14 +83,14 @@ def _site(start: str, scope: ScopeKind) -> Site:
     return replace(read_site(start, scope=scope), overrule=("trap", "copy"))
 
 
-def _settings(folder: Path, script: Script) -> LiveSettings:
-    return LiveSettings(
+def _settings(folder: Path, script: Script) -> RuntimeSettings:
+    return RuntimeSettings(
         config=load(folder / "vedette.toml"),
         clock=start_clock(1.7e9, script.speed),
         folder=folder / "data",
-        agent=user_agent(__version__, "nobody@door.test"),
+        agent=build_user_agent(__version__, "nobody@door.test"),
         sites=tuple(_site(start, scope) for start, scope in script.sites.items()),
-        detours=tuple(map(read_detour, script.detours)),
+        detours=tuple(map(parse_override, script.detours)),
         allow_private=script.allow_private,
         patience_s=5.0,
     )
@@ -101,16 +101,16 @@ def main() -> None:
     folder = Path(sys.argv[1])
     script = Script(**json.loads((folder / "script.json").read_text()))
     settings = _settings(folder, script)
-    with hold(settings.folder):
+    with lock_folder(settings.folder):
         worker = os.fork()
         if worker == 0:
             while not (settings.folder / SOCKET).exists():
                 time.sleep(0.02)
-            os._exit(run_worker(settings, 0))
-        state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
-        keeper = KeeperProcess(replace(settings, detours=()), state, Scripted(script.names))
+            os._exit(run_fetcher(settings, 0))
+        state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
+        keeper = CoordinatorProcess(replace(settings, detours=()), state, Scripted(script.names))
         keeper.run()
-        told = keeper.desk.answer(Call("status"), settings.clock.now())
+        told = keeper.handler.handle(Request("status"), settings.clock.now())
         keeper.close()
         os.waitpid(worker, 0)
     sys.stdout.write(json.dumps(told))

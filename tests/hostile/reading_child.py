@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
-from vedette.parse.html.page import read_page
-from vedette.parse.similarity.minhash import sketch_of
-from vedette.parse.similarity.shingles import normal_form, shingles_of
-from vedette.parse.text.charsets import decode
-from vedette.parse.text.dates import dates_of
-from vedette.parse.text.language import language_of
+from vedette.parse.html.page import parse_page
+from vedette.parse.similarity.minhash import build_sketch
+from vedette.parse.similarity.shingles import normal_form, shingle_form
+from vedette.parse.text.charsets import decode_page
+from vedette.parse.text.dates import find_dates
+from vedette.parse.text.language import detect_language
 
 __all__ = ["MONSTERS", "cpu_limit_s", "memory_limit_bytes"]
 
@@ -142,11 +142,11 @@ def _read(monster: Monster, size_bytes: int) -> dict[str, float]:
     limit_bytes = memory_limit_bytes(size_bytes)
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
     started_s = time.process_time()
-    page = read_page(decode(body, monster.content_type).text)
-    language_of(page.main, page.language)
-    dates_of(page.stamps, page.linked_data, "http://one.test/", "", 1.7e9)
+    page = parse_page(decode_page(body, monster.content_type).text)
+    detect_language(page.main, page.language)
+    find_dates(page.stamps, page.linked_data, "http://one.test/", "", 1.7e9)
     for text in (page.text, page.main):
-        sketch_of(shingles_of(normal_form(text)))
+        build_sketch(shingle_form(normal_form(text)))
     strings = [page.title, page.description, page.language, page.base or "", page.canonical or ""]
     strings += [each.href + each.text for each in page.links] + [text for _, text in page.headings]
     return {

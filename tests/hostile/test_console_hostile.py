@@ -24,7 +24,7 @@ from vedette.adapters.event_store.reader import QueryCount
 from vedette.config import Rate, Serve
 from vedette.web.commands.commands import Dismiss
 from vedette.web.console.admin.guard import SESSION_COOKIE
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.routes import ConsoleServices
 
 HOME = "http://bog.test/"
 PATIENCE_S = 20.0
@@ -256,7 +256,7 @@ def operator() -> SmallOperator:
 @pytest.fixture(scope="module")
 def ask(operator: SmallOperator) -> Iterator[Ask]:
     """An open server with a console and one operator's key."""
-    parts = ConsoleParts(operator, SmallWatch(), SmallDesk())
+    parts = ConsoleServices(operator, SmallWatch(), SmallDesk())
     with served(Serve(rate=Rate(0, 1.0)), lambda: (ADMIN_KEY,), console=parts) as (ask, _):
         yield ask
 

@@ -9,22 +9,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hostile.mutations import mutated
 
-from vedette.adapters.archive.warc_reader import Damage, Record, scan
-from vedette.discover.formats.feeds import read_feed
-from vedette.discover.formats.sitemaps import read_sitemap
+from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, scan_warc
+from vedette.discover.formats.feeds import parse_feed
+from vedette.discover.formats.sitemaps import parse_sitemap
 from vedette.discover.urls.normalize import resolve
 from vedette.fetch.body import CODINGS
 from vedette.fetch.body import decode as unpack
-from vedette.fetch.response_headers import max_age_s, retry_after_s
-from vedette.fetch.robots.meta_tags import from_headers
-from vedette.fetch.robots.rules import read as read_robots
+from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
+from vedette.fetch.robots.meta_tags import parse_header_directives
+from vedette.fetch.robots.rules import parse_robots as read_robots
 from vedette.model import Failure
-from vedette.parse.html.page import read_page
-from vedette.parse.similarity.minhash import sketch_of
-from vedette.parse.similarity.shingles import fingerprint, shingles
-from vedette.parse.text.charsets import decode
-from vedette.parse.text.dates import dates_of
-from vedette.parse.text.language import language_of
+from vedette.parse.html.page import parse_page
+from vedette.parse.similarity.minhash import build_sketch
+from vedette.parse.similarity.shingles import fingerprint_text, shingle_text
+from vedette.parse.text.charsets import decode_page
+from vedette.parse.text.dates import find_dates
+from vedette.parse.text.language import detect_language
 from vedette.timeutil import parse_http_date
 
 NOW_S = 1.7e9
@@ -94,17 +94,17 @@ HEADERS = (
 @given(mutated(PAGES, PAGE_WORDS), TYPES)
 def test_a_damaged_page_is_read_to_the_end(body: bytes, content_type: str) -> None:
     """All steps are taken; strings can be written to a file, and no more comes out than went in."""
-    text = decode(body, content_type).text
-    page = read_page(text)
+    text = decode_page(body, content_type).text
+    page = parse_page(text)
     strings = [page.title, page.text, page.main, page.description, page.language, *(link.href for link in page.links)]
     assert all(each.encode() is not None for each in strings)
     assert len(page.main) <= len(page.text) <= 2 * len(text)
     assert len(page.links) <= len(text)
-    assert len(language_of(page.main, page.language)) <= 8
-    dates = dates_of(page.stamps, page.linked_data, HOME, "", NOW_S)
+    assert len(detect_language(page.main, page.language)) <= 8
+    dates = find_dates(page.stamps, page.linked_data, HOME, "", NOW_S)
     assert all(isfinite(each) for each in (dates.published_s, dates.modified_s) if each is not None)
-    assert len(fingerprint(page.main)) == len(fingerprint(""))
-    sketch_of(shingles(page.main))
+    assert len(fingerprint_text(page.main)) == len(fingerprint_text(""))
+    build_sketch(shingle_text(page.main))
 
 
 @given(
@@ -115,7 +115,7 @@ def test_a_damaged_page_is_read_to_the_end(body: bytes, content_type: str) -> No
 )
 def test_a_damaged_sitemap_or_feed_names_only_addresses(body: bytes) -> None:
     """Whatever is left names absolute http addresses; no entity is looked up anywhere."""
-    sitemap, feed = read_sitemap(body, HOME), read_feed(body, HOME)
+    sitemap, feed = parse_sitemap(body, HOME), parse_feed(body, HOME)
     named = [*(entry.loc for entry in sitemap.entries), *sitemap.children, *(entry.link for entry in feed.entries)]
     assert all(each.startswith(("http://", "https://")) and resolve(each, None) == each for each in named)
     assert "root:" not in "".join(named)
@@ -128,7 +128,7 @@ def test_a_damaged_sitemap_or_feed_names_only_addresses(body: bytes) -> None:
 def test_a_damaged_robots_file_still_decides(body: bytes, path: str) -> None:
     """There is a verdict for every path, a pause that somebody could keep, and no more rules than lines."""
     rules = read_robots(body, "vedette")
-    assert rules.verdict(f"https://host.example{path}").allowed in {True, False}
+    assert rules.check(f"https://host.example{path}").allowed in {True, False}
     assert rules.crawl_delay_s is None or 0 <= rules.crawl_delay_s < 1e9
     assert len(rules.rules) <= 2 * (1 + body.count(b"\n") + body.count(b"\r"))
 
@@ -137,13 +137,13 @@ def test_a_damaged_robots_file_still_decides(body: bytes, path: str) -> None:
 def test_damaged_headers_are_numbers_or_nothing(value: bytes) -> None:
     """Dates, ages and pauses are finite, or not there; directives are read from anything."""
     text = value.decode("latin-1")
-    moment, age_s = parse_http_date(text), max_age_s((("cache-control", text),))
+    moment, age_s = parse_http_date(text), parse_max_age_s((("cache-control", text),))
     assert moment is None or isfinite(moment)
     assert age_s is None or (isfinite(age_s) and age_s >= 0)
-    pause_s = retry_after_s((("retry-after", text),), NOW_S)
+    pause_s = parse_retry_after_s((("retry-after", text),), NOW_S)
     assert isfinite(pause_s)
     assert pause_s >= 0
-    told = from_headers((("x-robots-tag", text),), "vedette")
+    told = parse_header_directives((("x-robots-tag", text),), "vedette")
     assert told.max_snippet is None or told.max_snippet >= 0
     assert told.unavailable_after_s is None or isfinite(told.unavailable_after_s)
 
@@ -159,10 +159,10 @@ def test_a_damaged_archive_is_read_to_its_end(tmp_path: Path, data: bytes) -> No
     """Records and damages come in the order of the file, and payloads are no larger than what is there."""
     path = tmp_path / "damaged.warc"
     path.write_bytes(data)
-    found = list(scan(path, limit_bytes=100_000))
-    assert all(isinstance(each, Record | Damage) for each in found)
+    found = list(scan_warc(path, limit_bytes=100_000))
+    assert all(isinstance(each, ImportedAnswer | Damage) for each in found)
     assert [each.offset for each in found] == sorted(each.offset for each in found)
-    records = [each for each in found if isinstance(each, Record)]
+    records = [each for each in found if isinstance(each, ImportedAnswer)]
     assert all(isfinite(each.fetched_s) and 0 <= each.status <= 999 for each in records)
 
 

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.search_runs import Leaf, Up, page, small_web, up
 from tests.tree_runs import PROVE, patiently
 
-from vedette.web.api.openapi import MOST_IN_ALL, described
+from vedette.web.api.openapi import MAX_TOTAL_RESULTS, build_openapi
 
 EXAMPLES = 100_000 if PROVE else 300
 # A hang is what this is about; how quick an answer is says more about the machine.
@@ -218,7 +218,7 @@ def test_any_parameters_are_answered(line: Line, values: dict[str, str]) -> None
     assert status == 200 or json.loads(body)["error"]["message"]
 
 
-description = schemathesis.openapi.from_dict(described("vedette", "", "1"))
+description = schemathesis.openapi.from_dict(build_openapi("vedette", "", "1"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
@@ -238,7 +238,7 @@ def test_the_description_is_the_one_that_is_served(run: Up) -> None:
     """What was tried above is what the server shows, and it names the limits."""
     served = run.get("/api/openapi.json").json
     assert served["paths"] == json.loads(json.dumps(description.raw_schema["paths"]))
-    assert run.get(f"/api/v1/search?q=a&n=50&page={MOST_IN_ALL}").status == 400
+    assert run.get(f"/api/v1/search?q=a&n=50&page={MAX_TOTAL_RESULTS}").status == 400
 
 
 def test_nothing_went_wrong_behind_the_answers(run: Up) -> None:

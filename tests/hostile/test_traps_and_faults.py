@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from tests.tree_runs import PROVE, children, kill_all
 
-from vedette.lab.judge.access_log import Entry, read_log
-from vedette.lab.judge.politeness import judge
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.judge.access_log import AccessEntry, read_log
+from vedette.lab.judge.politeness import judge_log
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.lab.worlds.synthetic.sites import FARM
+from vedette.lab.worlds.synthetic.sites import LINK_FARM
 
 SPEED = 600.0
 SEED = 3
@@ -47,7 +47,7 @@ class Crawl:
     """What a crawl told, what the servers saw, and how much memory each process had at most."""
 
     told: dict[str, Any]
-    entries: list[Entry]
+    entries: list[AccessEntry]
     resident_mib: dict[str, int]
     said: str
     accused: list[str]
@@ -96,14 +96,14 @@ def crawl(web: ServerHandle, folder: Path, sites: list[str], most_pages: int, *m
     words = (folder / "said.txt").read_text()
     numbers = json.loads((folder / "told.json").read_text() or "{}")
     header, entries = read_log(folder / "access.log")
-    verdict = judge(entries, header, delay_s=1.0, address_delay_s=0.25)
+    verdict = judge_log(entries, header, delay_s=1.0, address_delay_s=0.25)
     return Crawl(numbers, entries, peaks, words, [each.detail for each in verdict.violations])
 
 
 @pytest.fixture(scope="module")
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """The world that is crawled, to tell what stands where."""
-    return open_made(SIZE, SEED)
+    return open_synthetic_world(SIZE, SEED)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def farmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """The farm, by an operator who takes a whole domain in."""
     folder = tmp_path_factory.mktemp("farm")
     with start_server(f"made:{SIZE}", seed=SEED, speed=SPEED, log_path=folder / "access.log") as web:
-        yield crawl(web, folder, [f"http://offers.{FARM}/"], MOST_FARM_PAGES, "--scope", "domain")
+        yield crawl(web, folder, [f"http://offers.{LINK_FARM}/"], MOST_FARM_PAGES, "--scope", "domain")
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_a_place_without_end_is_left(crawled: Crawl, place: str, most: int) -> N
     assert max(asked.values()) <= most
 
 
-def test_a_host_that_never_says_not_found(crawled: Crawl, world: MadeWorld) -> None:
+def test_a_host_that_never_says_not_found(crawled: Crawl, world: SyntheticWorld) -> None:
     """Links to pages that are not there bring no others, so a host of soft 404s costs no more than its links."""
     soft = [name for name, site in world.sites.items() if "soft404" in site.features]
-    asked = Counter(entry.host for entry in crawled.entries if world.kind_of(entry.url) == "unknown")
+    asked = Counter(entry.host for entry in crawled.entries if world.classify_url(entry.url) == "unknown")
     assert soft
     assert all(asked[name] <= 60 for name in soft)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.features import FEATURES, MOST_SLOTS, Slot, features_of, idf_of
-from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.index.features import FEATURES, MAX_SLOTS, Slot, compute_features, compute_idf
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 
 KEYS = [feature.key for feature in FEATURES]
 # BM25's constants, as the module's documentation of ranking states them: k1, b, usual length.
@@ -23,16 +23,16 @@ CONSTANTS = {
 Page = dict[str, list[int]]
 
 
-def forward_of(pages: list[Page]) -> Forward:
+def forward_of(pages: list[Page]) -> ForwardTokens:
     """Pages as the forward file has them."""
     words = [word for page in pages for field in TEXT_FIELDS for word in page.get(field, [])]
     lengths = [[len(page.get(field, [])) for field in TEXT_FIELDS] for page in pages]
-    return Forward(np.array(words, np.uint32), np.array(lengths, np.int64).reshape(len(pages), len(TEXT_FIELDS)))
+    return ForwardTokens(np.array(words, np.uint32), np.array(lengths, np.int64).reshape(len(pages), len(TEXT_FIELDS)))
 
 
 def named(pages: list[Page], slots: list[Slot]) -> list[dict[str, float]]:
     """The features of each page by name."""
-    return [dict(zip(KEYS, row, strict=True)) for row in features_of(forward_of(pages), slots).tolist()]
+    return [dict(zip(KEYS, row, strict=True)) for row in compute_features(forward_of(pages), slots).tolist()]
 
 
 def slot(*words: int, idf: float = 1.0) -> Slot:
@@ -149,16 +149,16 @@ def test_all_pages_at_once_as_one_by_one(pages: list[Page], slots: list[Slot]) -
 @given(PAGES, SLOTS)
 def test_a_page_does_not_depend_on_its_neighbours(pages: list[Page], slots: list[Slot]) -> None:
     """A page alone has the features that it has among others: no phrase runs from one page or field into the next."""
-    together = features_of(forward_of(pages), slots)
+    together = compute_features(forward_of(pages), slots)
     for page, row in zip(pages, together, strict=True):
-        assert np.allclose(features_of(forward_of([page]), slots)[0], row)
+        assert np.allclose(compute_features(forward_of([page]), slots)[0], row)
 
 
 def test_no_pages_and_no_words() -> None:
     """Nothing to look at, or nothing to look for, is no error."""
-    assert features_of(forward_of([]), [slot(1)]).shape == (0, len(FEATURES))
-    assert not features_of(forward_of([{"body": [1, 2]}]), []).any()
-    assert not features_of(forward_of([{}]), [Slot((), (), 1.0)]).any()
+    assert compute_features(forward_of([]), [slot(1)]).shape == (0, len(FEATURES))
+    assert not compute_features(forward_of([{"body": [1, 2]}]), []).any()
+    assert not compute_features(forward_of([{}]), [Slot((), (), 1.0)]).any()
 
 
 def test_words_without_worth_count_alike() -> None:
@@ -183,14 +183,14 @@ def test_order_counts() -> None:
 
 def test_very_long_queries_are_cut() -> None:
     """More words than are looked at change nothing."""
-    slots = [slot(number) for number in range(MOST_SLOTS + 9)]
+    slots = [slot(number) for number in range(MAX_SLOTS + 9)]
     page: Page = {"body": list(range(40))}
-    assert named([page], slots) == named([page], slots[:MOST_SLOTS])
+    assert named([page], slots) == named([page], slots[:MAX_SLOTS])
 
 
 def test_rare_words_tell_more() -> None:
     """The fewer pages have a word, the more it tells; one on all pages tells next to nothing, and never less."""
-    told = [idf_of(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
+    told = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
     assert told == sorted(told, reverse=True)
     assert told[-1] >= 0
 

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.snippets import Piece, mark_words, snippet_of
-from vedette.text import words_of
+from vedette.index.snippets import Snippet, highlight_words, snippet_of
+from vedette.text import split_words
 
 FILLER = "Nothing of note is said in this sentence at all. "
 ODD = "aé ßcC+#.\n\t\u00a0かが\u3099ｶﾞ한\u1112\u1161\u11ab日क़ि\u0301\u00ad\u200d!?。ŉ\ud800"
 TEXTS = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()), max_size=300)
-WANTED = st.lists(st.lists(TEXTS.map(lambda text: text[:6]).map(lambda text: " ".join(words_of(text))), max_size=3))
+WANTED = st.lists(st.lists(TEXTS.map(lambda text: text[:6]).map(lambda text: " ".join(split_words(text))), max_size=3))
 
 
-def marked(piece: Piece) -> list[str]:
+def marked(piece: Snippet) -> list[str]:
     """What is highlighted."""
     return [piece.text[start:end] for start, end in piece.marks]
 
@@ -42,7 +42,7 @@ def marked(piece: Piece) -> list[str]:
 )
 def test_words_are_marked(title: str, query: str, found: list[str]) -> None:
     """Whole words are marked, however they are spelt; characters that are words each, as one if they touch."""
-    piece = mark_words(title, [[word] for word in query.split()])
+    piece = highlight_words(title, [[word] for word in query.split()])
     assert piece.text == title
     assert marked(piece) == found
 
@@ -50,9 +50,9 @@ def test_words_are_marked(title: str, query: str, found: list[str]) -> None:
 @pytest.mark.parametrize("word", ["か\u3099っこう", "\u1112\u1161\u11ab\u1100\u116e\u11a8"])
 def test_decomposed_spellings(word: str) -> None:
     """Kana and Hangul that come in pieces are put together and marked."""
-    piece = mark_words(f"x {word} y", [words_of(word)])
+    piece = highlight_words(f"x {word} y", [split_words(word)])
     assert len(marked(piece)) == 1
-    assert words_of(marked(piece)[0]) == words_of(word)
+    assert split_words(marked(piece)[0]) == split_words(word)
 
 
 def test_alternatives_fill_one_slot() -> None:
@@ -96,7 +96,7 @@ def test_no_match_gives_the_beginning() -> None:
     queries: list[list[list[str]]] = [[["zebra"]], [[]], []]
     for wanted in queries:
         piece = snippet_of(FILLER * 20, wanted, 60)
-        assert piece == Piece("Nothing of note is said in this sentence at all. Nothing of…")
+        assert piece == Snippet("Nothing of note is said in this sentence at all. Nothing of…")
 
 
 def test_match_at_the_end() -> None:
@@ -109,7 +109,7 @@ def test_match_at_the_end() -> None:
 def test_white_space_is_collapsed() -> None:
     """White space of all kinds becomes single spaces, and a short text is shown whole."""
     piece = snippet_of("  Sea\n\n\t gulls\u00a0\u3000 nest \r\n", [["gulls"], ["nest"]])
-    assert piece == Piece("Sea gulls nest", ((4, 9), (10, 14)))
+    assert piece == Snippet("Sea gulls nest", ((4, 9), (10, 14)))
 
 
 def test_only_the_front_is_looked_at() -> None:
@@ -138,7 +138,7 @@ def test_bound_is_kept(most: int) -> None:
 @given(TEXTS, WANTED, st.integers(-1, 80))
 def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
     """Whatever the text and the query, the bound holds, marks are in order and apart, and it is proper Unicode."""
-    for piece in (snippet_of(text, wanted, most), mark_words(text, wanted)):
+    for piece in (snippet_of(text, wanted, most), highlight_words(text, wanted)):
         edges = [edge for mark in piece.marks for edge in mark]
         assert edges == sorted(set(edges))
         assert all(0 <= edge <= len(piece.text) for edge in edges)
@@ -149,10 +149,10 @@ def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
 @given(TEXTS, st.data())
 def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
     """A word of a text is found in it, and nothing is marked that has no word of the query."""
-    words = words_of(text.encode("utf-8", "replace").decode())
+    words = split_words(text.encode("utf-8", "replace").decode())
     if words:
         word = data.draw(st.sampled_from(words))
-        found = [words_of(part) for part in marked(mark_words(text, [[word]]))]
+        found = [split_words(part) for part in marked(highlight_words(text, [[word]]))]
         assert found
         assert all(set(part) == {word} for part in found if part)
 
@@ -164,7 +164,7 @@ def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
 def test_a_plain_text_is_searched_as_any_other(text: str, words: list[str]) -> None:
     """Looking for the words finds what cutting the text into words finds."""
     wanted = [[word] for word in words]
-    found = mark_words(text, wanted)
-    with_an_odd_letter = mark_words(f"{text} ß", wanted)
+    found = highlight_words(text, wanted)
+    with_an_odd_letter = highlight_words(f"{text} ß", wanted)
     assert found.marks == with_an_odd_letter.marks
     assert with_an_odd_letter.text.removesuffix("ß").rstrip() == found.text

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.learn.bot_filter import MOST_CLICKS, MOST_SEARCHES, Pace, of_event, of_request, too_many
+from vedette.learn.bot_filter import (
+    MAX_CLICKS_PER_HOUR,
+    MAX_SEARCHES_PER_HOUR,
+    RateMeter,
+    check_event,
+    check_hourly_rate,
+    check_request,
+)
 
 PEOPLE = [
     "Mozilla/5.0 (X11; Linux x86_64; rv:141.0) Gecko/20100101 Firefox/141.0",
@@ -52,20 +59,20 @@ PROGRAMS = [
 @pytest.mark.parametrize("agent", PEOPLE)
 def test_a_browser_is_a_person(agent: str) -> None:
     """Browsers of all makes are counted, also on a telephone whose name ends in the letters of a robot."""
-    assert of_request(agent, {"accept": "text/html", "sec-fetch-mode": "navigate"}) == ""
+    assert check_request(agent, {"accept": "text/html", "sec-fetch-mode": "navigate"}) == ""
 
 
 @pytest.mark.parametrize("agent", PROGRAMS)
 def test_a_program_that_says_so_is_not(agent: str) -> None:
     """Tools, libraries, crawlers and browsers without a screen are named for what they say they are."""
-    assert of_request(agent, {}) == "says it is a program"
-    assert of_request(agent.upper(), {}) == "says it is a program"
+    assert check_request(agent, {}) == "says it is a program"
+    assert check_request(agent.upper(), {}) == "says it is a program"
 
 
 def test_nobody_is_not_a_person() -> None:
     """Browsers always say what they are."""
-    assert of_request("", {})
-    assert of_request("  ", {})
+    assert check_request("", {})
+    assert check_request("  ", {})
 
 
 @pytest.mark.parametrize(
@@ -80,54 +87,54 @@ def test_nobody_is_not_a_person() -> None:
 )
 def test_what_a_browser_fetches_ahead_was_not_asked_for(name: str, value: str) -> None:
     """A page that a browser guessed at was perhaps never looked at."""
-    assert "ahead" in of_request(PEOPLE[0], {name: value})
-    assert of_request(PEOPLE[0], {name: "navigate"}) == ""
+    assert "ahead" in check_request(PEOPLE[0], {name: value})
+    assert check_request(PEOPLE[0], {name: "navigate"}) == ""
 
 
 def test_a_click_takes_a_moment_and_not_a_week() -> None:
     """Nobody reads results in a hundredth of a second; and what comes days later is somebody's saved page."""
-    assert [of_event("click", after_s) for after_s in (0.0, -5.0, 2.0, 3600.0)] == ["too quick", "too quick", "", ""]
-    assert [of_event("view", after_s) for after_s in (0.0, 3600.0)] == ["", ""]
-    assert [of_event(kind, 7 * 86_400.0) for kind in ("view", "click")] == ["too late", "too late"]
-    assert of_event("view", float("nan"))
-    assert of_event("click", float("inf"))
+    assert [check_event("click", after_s) for after_s in (0.0, -5.0, 2.0, 3600.0)] == ["too quick", "too quick", "", ""]
+    assert [check_event("view", after_s) for after_s in (0.0, 3600.0)] == ["", ""]
+    assert [check_event(kind, 7 * 86_400.0) for kind in ("view", "click")] == ["too late", "too late"]
+    assert check_event("view", float("nan"))
+    assert check_event("click", float("inf"))
 
 
 def test_an_hour_has_room_for_so_many() -> None:
     """Beyond the limits, and only there, the reason names the limit."""
-    assert too_many(MOST_SEARCHES, MOST_CLICKS) == ""
-    assert str(MOST_SEARCHES) in too_many(MOST_SEARCHES + 1, 0)
-    assert "clicks" in too_many(0, MOST_CLICKS + 1)
+    assert check_hourly_rate(MAX_SEARCHES_PER_HOUR, MAX_CLICKS_PER_HOUR) == ""
+    assert str(MAX_SEARCHES_PER_HOUR) in check_hourly_rate(MAX_SEARCHES_PER_HOUR + 1, 0)
+    assert "clicks" in check_hourly_rate(0, MAX_CLICKS_PER_HOUR + 1)
 
 
 def test_a_steady_person_is_never_doubted() -> None:
     """Somebody who searches every two seconds for an hour is tireless, not a program."""
-    pace = Pace()
-    assert {pace.told("ab", "search", second) for second in range(0, 3600, 2)} == {""}
+    pace = RateMeter()
+    assert {pace.count("ab", "search", second) for second in range(0, 3600, 2)} == {""}
 
 
 def test_a_program_is_doubted_and_forgiven() -> None:
     """A hundred a second is nobody; others are not to blame for it, and after some minutes it is forgotten."""
-    pace = Pace()
-    told = [pace.told("ab", "search", number / 100) for number in range(500)]
+    pace = RateMeter()
+    told = [pace.count("ab", "search", number / 100) for number in range(500)]
     assert told[0] == ""
     assert "searches in a minute" in told[-1]
-    assert pace.told("cd", "search", 5.0) == ""
-    assert pace.told("ab", "click", 5.0) == ""
-    assert pace.told("ab", "search", 3600.0) == ""
+    assert pace.count("cd", "search", 5.0) == ""
+    assert pace.count("ab", "click", 5.0) == ""
+    assert pace.count("ab", "search", 3600.0) == ""
 
 
 def test_memory_of_paces_is_bounded() -> None:
     """With more visitors than there is room for, those seen last are remembered."""
-    pace = Pace(most_visitors=10)
+    pace = RateMeter(most_visitors=10)
     for number in range(1000):
-        pace.told(f"v{number}", "search", 1.0)
-        pace.told("busy", "search", 1.0)
+        pace.count(f"v{number}", "search", 1.0)
+        pace.count("busy", "search", 1.0)
     assert len(pace._levels) <= 10
-    assert pace.told("busy", "search", 1.0)
+    assert pace.count("busy", "search", 1.0)
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["purpose", "sec-purpose", "x-moz", "other"]), st.text()))
 def test_no_header_breaks_it(agent: str, headers: dict[str, str]) -> None:
     """Whatever is sent, the answer is a short reason or none."""
-    assert len(of_request(agent, headers)) < 60
+    assert len(check_request(agent, headers)) < 60

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.learn.query_logs import Noted, Wrong, read_queries
-from vedette.learn.workload import Workload, learned_from
+from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
+from vedette.learn.workload import Workload, build_workload
 
 DAY_S = 86_400.0
 NOW_S = 1_800_000_000.0
@@ -39,16 +39,16 @@ def burst(words: str, times: int, within_s: float = DAY_S / 2) -> list[tuple[flo
 def test_the_order_of_searches_makes_no_difference(rows: list[tuple[float, str, float]], chance: object) -> None:
     """A log that is read in another order gives the same frequencies."""
     other = sorted(rows, key=lambda _: chance.random())  # type: ignore[attr-defined]  # hypothesis hands a Random
-    here, there = learned_from(rows), learned_from(other)
+    here, there = build_workload(rows), build_workload(other)
     for _, words, _ in rows:
         assert here.frequency(words, NOW_S) == pytest.approx(there.frequency(words, NOW_S), rel=1e-9)
-    assert here.searches(NOW_S) == pytest.approx(there.searches(NOW_S), rel=1e-9)
+    assert here.count_searches(NOW_S) == pytest.approx(there.count_searches(NOW_S), rel=1e-9)
 
 
 @given(st.lists(searches, min_size=1, max_size=15), st.floats(DAY_S, 400 * DAY_S))
 def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], half_life_s: float) -> None:
     """A half-life later everything that was not asked again counts half."""
-    workload = Workload.start(half_life_s, half_life_s / 10)
+    workload = Workload.create(half_life_s, half_life_s / 10)
     for at_s, words, times in rows:
         workload.add(words, at_s, times)
     for _, words, _ in rows:
@@ -59,21 +59,21 @@ def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], ha
 @given(st.lists(searches, min_size=1, max_size=15), st.integers(2, 1000))
 def test_more_of_everything_changes_counts_and_no_shares(rows: list[tuple[float, str, float]], factor: int) -> None:
     """Searches told many times over weigh as much more, and their shares are the same."""
-    once = learned_from(rows)
-    often = learned_from((at_s, words, times * factor) for at_s, words, times in rows)
+    once = build_workload(rows)
+    often = build_workload((at_s, words, times * factor) for at_s, words, times in rows)
     for _, words, _ in rows:
         assert often.frequency(words, NOW_S) == pytest.approx(once.frequency(words, NOW_S) * factor, rel=1e-9)
-    assert sorted(often.arrays(NOW_S)[1]) == pytest.approx(sorted(once.arrays(NOW_S)[1]), rel=1e-9)
+    assert sorted(often.to_arrays(NOW_S)[1]) == pytest.approx(sorted(once.to_arrays(NOW_S)[1]), rel=1e-9)
 
 
 @given(st.lists(searches, max_size=15))
 def test_shares_sum_to_one_and_the_top_is_sorted(rows: list[tuple[float, str, float]]) -> None:
     """What later stages get is a distribution over the queries, the most frequent first."""
-    workload = learned_from(rows)
-    queries, shares = workload.arrays(NOW_S)
+    workload = build_workload(rows)
+    queries, shares = workload.to_arrays(NOW_S)
     assert len(queries) == len(shares) == len({words for _, words, _ in rows})
     assert shares.sum() == pytest.approx(1.0 if rows else 0.0)
-    assert [asked.words for asked in workload.top(NOW_S, 5)] == queries[:5]
+    assert [asked.words for asked in workload.top_queries(NOW_S, 5)] == queries[:5]
     assert (np.diff(shares) <= 0).all()
 
 
@@ -83,17 +83,17 @@ def test_shares_sum_to_one_and_the_top_is_sorted(rows: list[tuple[float, str, fl
 )
 def test_no_time_and_no_number_breaks_it(rows: list[tuple[float, str, float]], now_s: float) -> None:
     """The beginning and the end of time, and what is no number, leave counts that are finite and not negative."""
-    workload = learned_from(rows)
+    workload = build_workload(rows)
     told = [workload.frequency(words, now_s) for _, words, _ in rows]
-    told += [workload.searches(now_s), workload.missed(now_s), workload.drift(now_s).distance]
-    told += [asked.share for asked in workload.terms(now_s, 9)] + workload.arrays(now_s)[1].tolist()
-    told += [each.recent_per_day for each in workload.rising(now_s, 9)]
+    told += [workload.count_searches(now_s), workload.max_missed(now_s), workload.measure_drift(now_s).distance]
+    told += [asked.share for asked in workload.top_terms(now_s, 9)] + workload.to_arrays(now_s)[1].tolist()
+    told += [each.recent_per_day for each in workload.find_rising(now_s, 9)]
     assert all(isfinite(number) and number >= 0.0 for number in told)
 
 
 def test_time_does_not_run_back() -> None:
     """Asked about a moment before the latest search, it answers as of that search, and no count grows beyond itself."""
-    workload = learned_from([(NOW_S, "tide", 3.0)])
+    workload = build_workload([(NOW_S, "tide", 3.0)])
     assert workload.frequency("tide", 0.0) == pytest.approx(3.0)
 
 
@@ -101,29 +101,33 @@ def test_time_does_not_run_back() -> None:
 def test_room_is_bounded_and_so_is_the_error(room: int) -> None:
     """With too little room the heavy queries stay, and no count is off by more than is said and promised."""
     rows = traffic(1, 400.0, 20, 3000)
-    true = learned_from(rows)
-    small = learned_from(rows, most=room)
-    missed = small.missed(NOW_S)
+    true = build_workload(rows)
+    small = build_workload(rows, most=room)
+    missed = small.max_missed(NOW_S)
     assert len(small) < 2 * room
-    assert 0.0 < missed <= true.searches(NOW_S) * 2 / room  # as there are two terms to a search
+    assert 0.0 < missed <= true.count_searches(NOW_S) * 2 / room  # as there are two terms to a search
     for words in {words for _, words, _ in rows}:
         short = true.frequency(words, NOW_S) - small.frequency(words, NOW_S)
         assert -1e-6 <= short <= missed + 1e-6
-    assert small.top(NOW_S, 3)[0].words == true.top(NOW_S, 1)[0].words
+    assert small.top_queries(NOW_S, 3)[0].words == true.top_queries(NOW_S, 1)[0].words
 
 
 def test_terms_are_counted_once_a_search() -> None:
     """A term's share is that of the searches which have it, however often one of them repeats it."""
-    workload = learned_from([(NOW_S, "tide tide table", 1.0), (NOW_S, "tide", 1.0), (NOW_S, "lamp", 2.0)])
-    assert {asked.words: asked.share for asked in workload.terms(NOW_S, 9)} == {"tide": 0.5, "table": 0.25, "lamp": 0.5}
-    assert workload.term("tide", NOW_S) == pytest.approx(2.0)
+    workload = build_workload([(NOW_S, "tide tide table", 1.0), (NOW_S, "tide", 1.0), (NOW_S, "lamp", 2.0)])
+    assert {asked.words: asked.share for asked in workload.top_terms(NOW_S, 9)} == {
+        "tide": 0.5,
+        "table": 0.25,
+        "lamp": 0.5,
+    }
+    assert workload.term_frequency("tide", NOW_S) == pytest.approx(2.0)
 
 
 def test_a_pasted_text_takes_no_more_room_than_a_query() -> None:
     """Of a query without end the beginning counts, and a bounded number of its terms."""
-    workload = learned_from([(NOW_S, " ".join(f"w{number}" for number in range(10_000)), 1.0)])
-    assert max(len(words) for words in workload.arrays(NOW_S)[0]) < 1000
-    assert len(workload.terms(NOW_S, 10_000)) < 100
+    workload = build_workload([(NOW_S, " ".join(f"w{number}" for number in range(10_000)), 1.0)])
+    assert max(len(words) for words in workload.to_arrays(NOW_S)[0]) < 1000
+    assert len(workload.top_terms(NOW_S, 10_000)) < 100
 
 
 SEEDS = range(20)
@@ -134,9 +138,9 @@ def test_noise_raises_no_alarm(per_day: float, days: int, kinds: int) -> None:
     """Where nothing changes, at most one look in twenty names a query as rising, and none a drift."""
     rising = drifting = 0
     for seed in SEEDS:
-        workload = learned_from(traffic(seed, per_day, days, kinds))
-        rising += bool(workload.rising(NOW_S, 5, least=0.0))
-        drifting += workload.drift(NOW_S).is_notable
+        workload = build_workload(traffic(seed, per_day, days, kinds))
+        rising += bool(workload.find_rising(NOW_S, 5, least=0.0))
+        drifting += workload.measure_drift(NOW_S).is_notable
     assert rising <= len(SEEDS) / 20
     assert drifting == 0
 
@@ -144,7 +148,7 @@ def test_noise_raises_no_alarm(per_day: float, days: int, kinds: int) -> None:
 def test_a_burst_is_found() -> None:
     """A query that twenty people ask today, and nobody before, rises; so does one that is asked ten times as often."""
     rows = [*traffic(3, 150.0, 30, 1000), *burst("storm warning", 20), *burst("t5 q5", 60, DAY_S)]
-    rising = {each.words: each for each in learned_from(rows).rising(NOW_S, 9)}
+    rising = {each.words: each for each in build_workload(rows).find_rising(NOW_S, 9)}
     assert rising.keys() == {"storm warning", "t5 q5"}
     usual = Counter(words for _, words, _ in traffic(3, 150.0, 30, 1000))["t5 q5"] / 30
     assert rising["t5 q5"].usual_per_day == pytest.approx(usual, rel=0.6)
@@ -155,21 +159,21 @@ def test_a_burst_is_found() -> None:
 def test_one_search_of_something_new_is_no_news() -> None:
     """A new query that was asked once or twice does not rise, on a quiet site either; nor does anything on day one."""
     rows = [*traffic(4, 20.0, 30, 50), *burst("storm", 2)]
-    assert learned_from(rows).rising(NOW_S, 9, least=0.0) == []
-    assert learned_from(burst("storm", 500)).rising(NOW_S, 9) == []
+    assert build_workload(rows).find_rising(NOW_S, 9, least=0.0) == []
+    assert build_workload(burst("storm", 500)).find_rising(NOW_S, 9) == []
 
 
 def test_a_busy_day_makes_nothing_rise() -> None:
     """Where all queries are asked three times as often, none is asked more than the others."""
-    workload = learned_from([*traffic(5, 150.0, 30, 300), *traffic(7, 300.0, 1, 300)])
-    assert workload.rising(NOW_S, 9) == []
-    assert not workload.drift(NOW_S).is_notable
+    workload = build_workload([*traffic(5, 150.0, 30, 300), *traffic(7, 300.0, 1, 300)])
+    assert workload.find_rising(NOW_S, 9) == []
+    assert not workload.measure_drift(NOW_S).is_notable
 
 
 def test_a_shift_is_loud_and_names_who_moved() -> None:
     """When a third of all searches turn to something else, drift is notable and tells what it is."""
     old = [row for row in traffic(6, 100.0, 30, 300) if row[0] < NOW_S - DAY_S or not row[1].startswith("t0 ")]
-    drift = learned_from([*old, *burst("storm warning", 50, DAY_S)]).drift(NOW_S)
+    drift = build_workload([*old, *burst("storm warning", 50, DAY_S)]).measure_drift(NOW_S)
     assert drift.is_notable
     assert {"storm", "warning"} <= {mover.term for mover in drift.movers[:3]}
     assert drift.movers[0].recent_share > drift.movers[0].usual_share
@@ -180,14 +184,14 @@ def test_drift_is_between_the_same_and_nothing_in_common() -> None:
     """A public that asks for wholly other things than before is as far away as can be; little is not told at all."""
     before = [(NOW_S - 30 * DAY_S, f"old{number % 10}", 50.0) for number in range(20)]
     after = [(NOW_S, f"new{number % 10}", 50.0) for number in range(20)]
-    assert 0.9 < learned_from([*before, *after]).drift(NOW_S).distance <= 1.0
-    assert not learned_from(before[:1]).drift(NOW_S).is_told
-    assert "Too few" in learned_from([]).drift(NOW_S).sentence
+    assert 0.9 < build_workload([*before, *after]).measure_drift(NOW_S).distance <= 1.0
+    assert not build_workload(before[:1]).measure_drift(NOW_S).is_told
+    assert "Too few" in build_workload([]).measure_drift(NOW_S).sentence
 
 
-def lines_of(*lines: str) -> list[Noted | Wrong]:
+def lines_of(*lines: str) -> list[ImportedQuery | InvalidLine]:
     """What a small file says."""
-    return list(read_queries(lines, NOW_S))
+    return list(parse_queries(lines, NOW_S))
 
 
 def test_query_files_may_say_more_or_less() -> None:
@@ -196,14 +200,14 @@ def test_query_files_may_say_more_or_less() -> None:
     assert lines_of(
         "\ufeffLow  Tide\n", "# ours", "  ", "Café\t12\r\n", "ebb\t3\t2026-01-31", "flow\t\t2026-01-31"
     ) == [
-        Noted(NOW_S, "low tide", 1),
-        Noted(NOW_S, "cafe", 12),
-        Noted(day_s, "ebb", 3),
-        Noted(day_s, "flow", 1),
+        ImportedQuery(NOW_S, "low tide", 1),
+        ImportedQuery(NOW_S, "cafe", 12),
+        ImportedQuery(day_s, "ebb", 3),
+        ImportedQuery(day_s, "flow", 1),
     ]
     assert lines_of('{"query": "C++", "count": 2, "at": "2026-01-31T00:00:00Z"}', '{"query": "x", "at": 5}') == [
-        Noted(day_s, "cplusplus", 2),
-        Noted(5.0, "x", 1),
+        ImportedQuery(day_s, "cplusplus", 2),
+        ImportedQuery(5.0, "x", 1),
     ]
 
 
@@ -230,15 +234,15 @@ def test_query_files_may_say_more_or_less() -> None:
 def test_a_wrong_line_is_named_and_the_others_are_read(line: str) -> None:
     """What cannot be used is told with its number and a reason of one short line."""
     first, wrong, last = lines_of("tide", line, "lamp")
-    assert isinstance(wrong, Wrong)
+    assert isinstance(wrong, InvalidLine)
     assert wrong.number == 2
     assert 0 < len(wrong.why) < 120
-    assert isinstance(first, Noted)
-    assert isinstance(last, Noted)
+    assert isinstance(first, ImportedQuery)
+    assert isinstance(last, ImportedQuery)
 
 
 @given(st.lists(st.text() | st.text(alphabet='{}[]":,\tquerycountat0123456789-#'), max_size=5))
 def test_no_line_breaks_the_reading(lines: list[str]) -> None:
     """Whatever stands there becomes a query or a reason."""
-    for line in read_queries(lines, NOW_S):
-        assert isinstance(line, Wrong) or (line.words and 0.0 <= line.at_s <= NOW_S and line.times >= 1)
+    for line in parse_queries(lines, NOW_S):
+        assert isinstance(line, InvalidLine) or (line.words and 0.0 <= line.at_s <= NOW_S and line.times >= 1)

@@ -129,7 +129,7 @@ def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: 
     drive.kill_worker(number)
     drive.run()
     check_rests(world, seen_before_death(drive.log, died_s))
-    counts = drive.urls.counts()
+    counts = drive.urls.get_counts()
     assert (counts.waiting, counts.leased, drive.keeper.pages_out) == (0, 0, 0)
     assert all(drive.asked_urls().count(url) <= 3 for url in drive.depths())
     assert not [asked.url for asked in drive.log if asked.url in kept and asked.sent_s > died_s]
@@ -158,7 +158,7 @@ def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
     ends = [*drive.pages(), *drive.refused(), *drive.given_up()]
     assert sorted(ends) == sorted(drive.depths())
     assert all(drive.asked_urls().count(url) <= 2 for url in drive.depths())
-    assert drive.keeper.ending(drive.now_s, 0.0) == "done"
+    assert drive.keeper.get_ending(drive.now_s, 0.0) == "done"
 
 
 @given(worlds(), st.integers(1, 8))
@@ -175,5 +175,5 @@ def test_a_crawl_that_was_cut_off_goes_on_politely(world: World, cut_s: float, c
     kept = earlier.pages()
     later = earlier.after(clean=clean).run()
     assert not [url for url in later.asked_urls() if url in kept]
-    assert later.urls.counts().waiting == 0
+    assert later.urls.get_counts().waiting == 0
     check_rests(world, seen_before_death(earlier.log, earlier.now_s) + later.log)

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from vedette.frontier.queues import Frontier, Taken
+from vedette.frontier.queues import Frontier, TakenItem
 
 HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
 
@@ -84,7 +84,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """All hosts come into play."""
         self.addresses = {name: Address() for name in HOSTS.values()}
         for host, address in HOSTS.items():
-            self.frontier.open(host, address, starts[host])
+            self.frontier.open_host(host, address, starts[host])
             self.hosts[host] = Model(self.addresses[address], starts[host])
 
     @rule(host=hosts, worth=worths)
@@ -106,7 +106,7 @@ class FrontierMachine(RuleBasedStateMachine):
         taken = self.frontier.take(self.now_s)
         if taken is None:
             assert not [name for name, host in self.hosts.items() if host.first_s() <= self.now_s]
-            next_s = self.frontier.next_s()
+            next_s = self.frontier.peek_next_s()
             assert next_s is None or next_s > self.now_s
         else:
             self._check_taken(taken)
@@ -119,7 +119,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.ended[thing.item] += 1
         host.ready_s = max(host.ready_s, self.now_s + rest_s)
         host.address.ready_s = max(host.address.ready_s, self.now_s + address_rest_s)
-        self.frontier.done(name, self.now_s + rest_s, self.now_s + address_rest_s)
+        self.frontier.complete(name, self.now_s + rest_s, self.now_s + address_rest_s)
 
     @precondition(lambda self: self.frontier.busy)
     @rule(data=st.data())
@@ -128,7 +128,7 @@ class FrontierMachine(RuleBasedStateMachine):
         name, _, thing = self._end(data)
         self.ended[thing.item] += 1
         self._not_asked(name)
-        self.frontier.drop(Taken(name, thing.item))
+        self.frontier.drop(TakenItem(name, thing.item))
 
     @rule(name=hosts, span_s=spans)
     def rest(self, name: str, span_s: float) -> None:
@@ -137,7 +137,7 @@ class FrontierMachine(RuleBasedStateMachine):
         if self.now_s + span_s > host.ready_s:
             host.ready_s = self.now_s + span_s
             host.overtaken.clear()
-        self.frontier.rest(name, self.now_s + span_s)
+        self.frontier.delay(name, self.now_s + span_s)
 
     @rule(name=hosts)
     def clear(self, name: str) -> None:
@@ -165,13 +165,13 @@ class FrontierMachine(RuleBasedStateMachine):
         out = [name for name, host in self.hosts.items() if host.out is not None]
         assert self.frontier.busy == len(out)
         assert len(self.frontier) == sum(len(host.things) for host in self.hosts.values())
-        assert all(self.frontier.waiting(name) == len(host.things) for name, host in self.hosts.items())
+        assert all(self.frontier.count_waiting(name) == len(host.things) for name, host in self.hosts.items())
 
     @invariant()
     def next_time_is_never_late(self) -> None:
         """Whoever sleeps until ``next_s`` misses nothing."""
         first_s = min((host.first_s() for host in self.hosts.values()), default=inf)
-        next_s = self.frontier.next_s()
+        next_s = self.frontier.peek_next_s()
         assert first_s == inf or (next_s is not None and next_s <= first_s)
 
     def teardown(self) -> None:
@@ -179,16 +179,16 @@ class FrontierMachine(RuleBasedStateMachine):
         for name, host in self.hosts.items():
             if host.out is not None:
                 self.ended[host.out.item] += 1
-                self.frontier.done(name, self.now_s, self.now_s)
-        while (next_s := self.frontier.next_s()) is not None:
+                self.frontier.complete(name, self.now_s, self.now_s)
+        while (next_s := self.frontier.peek_next_s()) is not None:
             self.now_s = max(self.now_s, next_s)
             while (taken := self.frontier.take(self.now_s)) is not None:
                 self.ended[taken.item] += 1
-                self.frontier.done(taken.host, self.now_s, self.now_s)
+                self.frontier.complete(taken.host, self.now_s, self.now_s)
         assert self.ended == Counter(range(1, self.items + 1))
         assert len(self.frontier) == 0
 
-    def _check_taken(self, taken: Taken[int]) -> None:
+    def _check_taken(self, taken: TakenItem[int]) -> None:
         host = self.hosts[taken.host]
         assert host.first_s() <= self.now_s, "before its host's or its address's time, or while something is out"
         best = host.best()

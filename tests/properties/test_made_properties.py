@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
-from vedette.lab.worlds.synthetic.change_times import CLOCKS, DAY_S, START_S
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.synthetic.change_times import DAY_S, RHYTHMS, START_S
 from vedette.lab.worlds.synthetic.hashing import mix, mix_all
 from vedette.lab.worlds.synthetic.page_traits import lifetimes
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import page_truth
-from vedette.lab.worlds.synthetic.validators import http_date, parsed_http_date
-from vedette.lab.worlds.world import Question
+from vedette.lab.worlds.synthetic.validators import format_http_date, parse_http_date
+from vedette.lab.worlds.world import WorldRequest
 
 WORDS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 20_000)
@@ -21,9 +21,9 @@ MOMENTS = st.floats(START_S - 1000 * DAY_S, START_S + 1000 * DAY_S)
 
 
 @cache
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """One small world for all examples."""
-    return open_made("small")
+    return open_synthetic_world("small")
 
 
 def site(index: int) -> Site:
@@ -57,11 +57,11 @@ def test_any_question_gets_a_reply(
 ) -> None:
     """Whatever a client sends, the answer is a reply with a known status, and asking again brings the same."""
     host = next(iter(world().sites)) if host == "any" else host
-    question = Question(host, target, if_none_match, if_modified_since)
+    question = WorldRequest(host, target, if_none_match, if_modified_since)
     reply = world().reply(question, now_s)
     assert 200 <= reply.status < 600
     assert reply == world().reply(question, now_s)
-    world().kind_of(f"http://{host}{target}")
+    world().classify_url(f"http://{host}{target}")
     world().truth(f"http://{host}{target}")
 
 
@@ -86,7 +86,7 @@ def test_lifetimes_are_the_same_for_one_and_for_many(index: int, numbers: list[i
 def test_born_pages_are_those_born_by_now(index: int, number: int, now_s: float) -> None:
     """A page is among the number born exactly when its birth is not in the future."""
     births = site(index).births
-    assert (number < births.born(now_s)) == (births.birth_s(number) <= now_s) == births.is_born(number, now_s)
+    assert (number < births.count_born(now_s)) == (births.birth_s(number) <= now_s) == births.is_born(number, now_s)
 
 
 @settings(deadline=None)
@@ -98,14 +98,14 @@ def test_a_path_leads_back_to_its_page(index: int, number: int) -> None:
     assert world().truth(truth.moved_url) == truth
 
 
-@given(st.sampled_from(sorted(CLOCKS)), st.floats(-1e9, 1e9))
+@given(st.sampled_from(sorted(RHYTHMS)), st.floats(-1e9, 1e9))
 def test_a_rhythm_can_be_read_backwards(name: str, offset_s: float) -> None:
     """The time at which a clock shows what it shows now is now."""
-    clock = CLOCKS[name]
-    assert abs(clock.offset_s(clock.reading(offset_s)) - offset_s) < 1e-3
+    clock = RHYTHMS[name]
+    assert abs(clock.offset_s(clock.clock_at(offset_s)) - offset_s) < 1e-3
 
 
 @given(st.integers(0, 4_000_000_000))
 def test_http_dates_are_read_as_written(moment_s: int) -> None:
     """A date survives being written and read."""
-    assert parsed_http_date(http_date(moment_s)) == moment_s
+    assert parse_http_date(format_http_date(moment_s)) == moment_s

@@ -6,22 +6,28 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.fetch.robots.meta_tags import FREE, Directives, from_headers, from_meta, merge
-from vedette.fetch.robots.rules import allowed, clip, compile_pattern, read
+from vedette.fetch.robots.meta_tags import (
+    UNRESTRICTED,
+    Directives,
+    merge_directives,
+    parse_header_directives,
+    parse_meta_directives,
+)
+from vedette.fetch.robots.rules import clip_lines, compile_pattern, is_allowed, parse_robots
 from vedette.fetch.robots.state import (
     UNKNOWN,
-    Allowed,
-    Ask,
-    Disallowed,
-    RobotsAnswered,
-    RobotsSilent,
-    Wait,
-    conditional_headers,
-    explain,
-    from_json,
-    observe,
-    to_json,
-    verdict,
+    RobotsFailure,
+    RobotsNeeded,
+    RobotsResponse,
+    RobotsWait,
+    UrlAllowed,
+    UrlDisallowed,
+    apply_event,
+    build_conditional_headers,
+    check_url,
+    describe_state,
+    state_from_json,
+    state_to_json,
 )
 from vedette.model import Headers
 from vedette.timeutil import parse_http_date
@@ -57,9 +63,9 @@ urls = st.one_of(
 @settings(deadline=None)
 def test_any_bytes_and_any_text_get_a_verdict(body: bytes, agent: str, url: str) -> None:
     """The bare matcher never raises, and a file that was read once answers the same."""
-    rules = read(body, agent)
-    found = rules.verdict(url)
-    assert allowed(body, agent, url) is rules.allows(url) is found.allowed
+    rules = parse_robots(body, agent)
+    found = rules.check(url)
+    assert is_allowed(body, agent, url) is rules.is_allowed(url) is found.allowed
     assert found.allowed or found.line is not None
 
 
@@ -70,8 +76,8 @@ def test_a_comment_changes_nothing(written: list[bytes], data: st.DataObject, ur
     at = data.draw(st.integers(1, len(written)))
     comment = b" #" + data.draw(lines)
     commented = [*written[:at], comment, *written[at:]]
-    assert read(ending.join(written), "vedette") == read(ending.join(commented), "vedette")
-    assert allowed(ending.join(written), "vedette", url) is allowed(ending.join(commented), "vedette", url)
+    assert parse_robots(ending.join(written), "vedette") == parse_robots(ending.join(commented), "vedette")
+    assert is_allowed(ending.join(written), "vedette", url) is is_allowed(ending.join(commented), "vedette", url)
 
 
 @given(st.lists(lines), st.permutations(["vedette", "Vedette", "VEDETTE"]))
@@ -79,14 +85,14 @@ def test_a_comment_changes_nothing(written: list[bytes], data: st.DataObject, ur
 def test_the_case_of_the_agent_changes_nothing(written: list[bytes], agent: list[str]) -> None:
     """An agent is the same in any case."""
     body = b"\n".join(written)
-    assert read(body, agent[0]) == read(body, agent[1])
+    assert parse_robots(body, agent[0]) == parse_robots(body, agent[1])
 
 
 @given(st.lists(lines), st.integers(0, 200))
 @settings(deadline=None)
 def test_clipping_leaves_whole_lines(written: list[bytes], limit_bytes: int) -> None:
     """What is left of a long file fits the limit and is a run of the file's first lines."""
-    clipped = clip(b"\n".join(written), limit_bytes)
+    clipped = clip_lines(b"\n".join(written), limit_bytes)
     assert len(clipped) <= limit_bytes
     assert clipped in [b"\n".join(written[:count]) for count in range(len(written) + 1)]
 
@@ -114,7 +120,7 @@ class Step:
     """An event, the time until it, and the time after it at which a page is asked about."""
 
     pause_s: float
-    event: RobotsAnswered | RobotsSilent
+    event: RobotsResponse | RobotsFailure
     look_s: float
 
 
@@ -134,28 +140,28 @@ steps = st.builds(
     Step,
     times_s,
     st.one_of(
-        st.builds(RobotsAnswered, st.just(0.0), statuses, bodies, st.integers(0, 7), header_lists),
-        st.builds(RobotsSilent, st.just(0.0), any_text),
+        st.builds(RobotsResponse, st.just(0.0), statuses, bodies, st.integers(0, 7), header_lists),
+        st.builds(RobotsFailure, st.just(0.0), any_text),
     ),
     times_s,
 )
 
 
-def is_found(event: RobotsAnswered | RobotsSilent) -> bool:
+def is_found(event: RobotsResponse | RobotsFailure) -> bool:
     """Whether the event brought a file."""
-    return isinstance(event, RobotsAnswered) and event.redirects <= 5 and event.status // 100 == 2
+    return isinstance(event, RobotsResponse) and event.redirects <= 5 and event.status // 100 == 2
 
 
-def is_missing(event: RobotsAnswered | RobotsSilent) -> bool:
+def is_missing(event: RobotsResponse | RobotsFailure) -> bool:
     """Whether the event says that there is no file."""
-    if not isinstance(event, RobotsAnswered):
+    if not isinstance(event, RobotsResponse):
         return False
     return event.redirects > 5 or (event.status // 100 in (3, 4) and event.status not in (304, 429))
 
 
-def is_unchanged(event: RobotsAnswered | RobotsSilent) -> bool:
+def is_unchanged(event: RobotsResponse | RobotsFailure) -> bool:
     """Whether the event says that the copy at hand is good."""
-    return isinstance(event, RobotsAnswered) and event.redirects <= 5 and event.status == 304
+    return isinstance(event, RobotsResponse) and event.redirects <= 5 and event.status == 304
 
 
 @given(st.lists(steps, max_size=8), st.floats(-DAY_S, 2e9), urls)
@@ -163,14 +169,14 @@ def is_unchanged(event: RobotsAnswered | RobotsSilent) -> bool:
 def test_nothing_is_allowed_before_it_is_known(taken: list[Step], now_s: float, url: str) -> None:
     """A page gets a yes or no only after a file, its absence or a valid 304, and only within ten minutes to a day."""
     state, has_copy = UNKNOWN, False
-    assert isinstance(verdict(state, url, now_s), Ask)
+    assert isinstance(check_url(state, url, now_s), RobotsNeeded)
     for step in taken:
         now_s += step.pause_s
         event = _at(step.event, now_s)
         is_known = is_found(event) or is_missing(event) or (is_unchanged(event) and has_copy)
         has_copy = is_found(event) or (has_copy and not is_missing(event))
-        state = observe(state, event, "vedette")
-        decided = isinstance(verdict(state, url, now_s + step.look_s), Allowed | Disallowed)
+        state = apply_event(state, event, "vedette")
+        decided = isinstance(check_url(state, url, now_s + step.look_s), UrlAllowed | UrlDisallowed)
         assert not decided or (is_known and step.look_s < DAY_S + 1)
         assert decided or not is_known or step.look_s > 10 * MINUTE_S - 1
         assert (state.last_good is not None) is has_copy
@@ -182,12 +188,12 @@ def test_a_failure_is_not_answered_by_another_request(taken: list[Step], now_s: 
     """After a failure nothing is asked for a minute, nor is anything put off for longer than a day."""
     state = UNKNOWN
     for step in taken:
-        state = observe(state, _at(step.event, now_s), "vedette")
-    failed = observe(state, RobotsSilent(now_s, "too slow"), "vedette")
-    found = verdict(failed, "https://example.org/", now_s + look_s)
-    assert isinstance(found, Wait)
+        state = apply_event(state, _at(step.event, now_s), "vedette")
+    failed = apply_event(state, RobotsFailure(now_s, "too slow"), "vedette")
+    found = check_url(failed, "https://example.org/", now_s + look_s)
+    assert isinstance(found, RobotsWait)
     assert found.until_s <= now_s + DAY_S
-    assert isinstance(verdict(failed, "https://example.org/", found.until_s), Ask)
+    assert isinstance(check_url(failed, "https://example.org/", found.until_s), RobotsNeeded)
 
 
 @given(st.lists(steps, max_size=6), st.floats(-DAY_S, 2e9))
@@ -196,16 +202,16 @@ def test_every_state_survives_a_store_and_can_be_told(taken: list[Step], now_s: 
     """Whatever happened, JSON brings the state back, it has a sentence, and its validators can be sent."""
     state = UNKNOWN
     for step in taken:
-        state = observe(state, _at(step.event, now_s + step.pause_s), "vedette")
-    assert from_json(json.loads(json.dumps(to_json(state))), "vedette") == state
-    assert explain(state, now_s).endswith(".")
-    assert all(value.isascii() and value.isprintable() for _, value in conditional_headers(state))
+        state = apply_event(state, _at(step.event, now_s + step.pause_s), "vedette")
+    assert state_from_json(json.loads(json.dumps(state_to_json(state))), "vedette") == state
+    assert describe_state(state, now_s).endswith(".")
+    assert all(value.isascii() and value.isprintable() for _, value in build_conditional_headers(state))
 
 
-def _at(event: RobotsAnswered | RobotsSilent, now_s: float) -> RobotsAnswered | RobotsSilent:
-    if isinstance(event, RobotsSilent):
-        return RobotsSilent(now_s, event.why)
-    return RobotsAnswered(now_s, event.status, event.body, event.redirects, event.headers)
+def _at(event: RobotsResponse | RobotsFailure, now_s: float) -> RobotsResponse | RobotsFailure:
+    if isinstance(event, RobotsFailure):
+        return RobotsFailure(now_s, event.why)
+    return RobotsResponse(now_s, event.status, event.body, event.redirects, event.headers)
 
 
 phrases = st.lists(
@@ -232,14 +238,14 @@ directives = st.builds(
 def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
     """No text in a header, a meta tag or a date raises, and what everyone is told reaches every agent."""
     headers: Headers = (("x-robots-tag", phrase),)
-    assert isinstance(from_headers(headers, agent), Directives)
-    assert not from_meta([(name, phrase), ("robots", phrase + ", noindex")], agent).index
+    assert isinstance(parse_header_directives(headers, agent), Directives)
+    assert not parse_meta_directives([(name, phrase), ("robots", phrase + ", noindex")], agent).index
     assert parse_http_date(phrase) is None or isinstance(parse_http_date(phrase), float)
 
 
 @given(directives, directives, directives)
 def test_merging_is_the_stricter_of_all(a: Directives, b: Directives, c: Directives) -> None:
     """Order and repetition do not matter, and saying nothing changes nothing."""
-    assert merge(a, b) == merge(b, a)
-    assert merge(merge(a, b), c) == merge(a, merge(b, c))
-    assert merge(a, a) == merge(a, FREE) == a
+    assert merge_directives(a, b) == merge_directives(b, a)
+    assert merge_directives(merge_directives(a, b), c) == merge_directives(a, merge_directives(b, c))
+    assert merge_directives(a, a) == merge_directives(a, UNRESTRICTED) == a

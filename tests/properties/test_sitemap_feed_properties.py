@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.formats.feeds import LONGEST_TITLE, is_feed, read_feed
-from vedette.discover.formats.sitemaps import is_sitemap, read_sitemap
+from vedette.discover.formats.feeds import MAX_TITLE_LENGTH, is_feed, parse_feed
+from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.discover.urls.normalize import resolve
 from vedette.timeutil import parse_feed_date
 
@@ -51,10 +51,10 @@ words = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_ca
 @given(bodies, st.text(max_size=40))
 def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
     """Soup of markup, random bytes and cut packages give a result whose links are absolute and have been resolved."""
-    sitemap, feed = read_sitemap(body, HOME, content_type), read_feed(body, HOME, content_type)
+    sitemap, feed = parse_sitemap(body, HOME, content_type), parse_feed(body, HOME, content_type)
     links = [*(entry.loc for entry in sitemap.entries), *sitemap.children, *(entry.link for entry in feed.entries)]
     assert all(resolve(link, None) == link for link in links)
-    assert all(len(entry.title) <= LONGEST_TITLE for entry in feed.entries)
+    assert all(len(entry.title) <= MAX_TITLE_LENGTH for entry in feed.entries)
     assert not (is_sitemap(body, content_type) and is_feed(body, content_type))
 
 
@@ -63,7 +63,7 @@ def test_every_location_that_is_written_is_read(written: list[str], encoding: st
     """Escaped by the rules of XML, any text comes back as the URL that a browser would go to."""
     inside = "".join(f"<url><loc>{escape('/x' + word)}</loc></url>" for word in written)
     body = f'<?xml version="1.0" encoding="{encoding}"?><urlset>{inside}</urlset>'.encode(encoding, "xmlcharrefreplace")
-    read = [entry.loc for entry in read_sitemap(body, HOME).entries]
+    read = [entry.loc for entry in parse_sitemap(body, HOME).entries]
     assert read == [resolve(("/x" + word).strip(), HOME) for word in written]
 
 
@@ -73,7 +73,7 @@ def test_every_entry_that_is_written_is_read(written: list[tuple[str, str]]) -> 
     inside = "".join(
         f"<entry><title>{escape(title)}</title><link href={quoteattr('/x' + link)}/></entry>" for link, title in written
     )
-    read = [(entry.link, entry.title) for entry in read_feed(f"<feed>{inside}</feed>".encode(), HOME).entries]
+    read = [(entry.link, entry.title) for entry in parse_feed(f"<feed>{inside}</feed>".encode(), HOME).entries]
     assert read == [(resolve(("/x" + link).strip(), HOME), " ".join(title.split())) for link, title in written]
 
 
@@ -82,7 +82,7 @@ def test_a_shorter_file_names_no_other_pages(written: list[str], data: st.DataOb
     """Wherever a file is cut off, what is read is the beginning of what the whole file names."""
     body = ("<urlset>" + "".join(f"<url><loc>/x{escape(word)}</loc></url>" for word in written) + "</urlset>").encode()
     cut = body[: data.draw(st.integers(0, len(body)))]
-    whole, part = read_sitemap(body, HOME).entries, read_sitemap(cut, HOME).entries
+    whole, part = parse_sitemap(body, HOME).entries, parse_sitemap(cut, HOME).entries
     assert part == whole[: len(part)]
 
 

@@ -4,8 +4,8 @@ from ada_url import URL
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from vedette.discover.urls.normalize import explain, normalize, resolve
-from vedette.discover.urls.scope import in_scope, read_site, refusal, site_of
+from vedette.discover.urls.normalize import explain_normalize, normalize, resolve
+from vedette.discover.urls.scope import check_scope, find_refusal, find_site, read_site
 from vedette.errors import SiteError
 from vedette.model import Refusal, ScopeKind, Site
 
@@ -159,7 +159,7 @@ def test_normalising_invents_no_parameter(url: str, site: Site) -> None:
 @given(URLS, SITES)
 def test_an_explanation_ends_in_the_normal_form(url: str, site: Site) -> None:
     """The steps tell the whole way, and each changes something."""
-    steps = explain(url, site)
+    steps = explain_normalize(url, site)
     assert (steps[-1].after if steps else url) == normalize(url, site)
     assert all(step.before != step.after for step in steps)
 
@@ -167,15 +167,15 @@ def test_an_explanation_ends_in_the_normal_form(url: str, site: Site) -> None:
 @given(URLS, SITES)
 def test_no_other_host_is_in_the_scope_of_a_host(url: str, site: Site) -> None:
     """Scopes ``prefix`` and ``host`` never leave the host; every scope holds its own start."""
-    if site.scope != "domain" and in_scope(url, site) is None:
+    if site.scope != "domain" and check_scope(url, site) is None:
         assert URL(url).hostname == URL(site.start).hostname
-    assert in_scope(site.start, site) is None
+    assert check_scope(site.start, site) is None
 
 
 @given(URLS, st.lists(SITES, max_size=3))
 def test_a_url_is_refused_exactly_when_no_site_takes_it(url: str, sites: list[Site]) -> None:
     """A refusal and a site exclude each other."""
-    refused, site = refusal(url, sites), site_of(url, sites)
+    refused, site = find_refusal(url, sites), find_site(url, sites)
     assert (refused is None) == (site is not None)
     assert refused is None or isinstance(refused, Refusal)
 
@@ -190,5 +190,5 @@ def test_what_a_person_types_is_a_site_or_a_one_line_error(text: str) -> None:
     else:
         message = ""
         assert normalize(site.start, site) == resolve(site.start, None) == site.start
-        assert in_scope(site.start, site) is None
+        assert check_scope(site.start, site) is None
     assert message.isprintable()

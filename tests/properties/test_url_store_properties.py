@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from vedette.adapters.url_store.queues import FRONTS
-from vedette.adapters.url_store.store import Fate, Told, UrlStore, create
+from vedette.adapters.url_store.store import LinkBatch, UrlState, UrlStore, create_url_tables
 from vedette.policy import rng_for
 
 HOSTS = ("a.test", "b.test", "c.test")
@@ -30,7 +30,7 @@ class Model:
     fronts: dict[int, tuple[str, int]] = field(default_factory=dict)
     queues: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     leases: dict[int, tuple[int, float]] = field(default_factory=dict)
-    fates: dict[int, Fate] = field(default_factory=dict)
+    fates: dict[int, UrlState] = field(default_factory=dict)
 
     def add(self, url: str, host: str, front: int) -> int | None:
         """The new id, if there is one."""
@@ -67,11 +67,11 @@ class KnownUrls(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name)
         self.connection = sqlite3.connect(self.path / "state.db", isolation_level=None)
-        create(self.connection)
+        create_url_tables(self.connection)
         self.now_s, self.draws = 0.0, 0
         self.model, self.committed = Model(), Model()
         self.store = UrlStore(self.connection, epoch=1)
-        self.ids = dict(zip(HOSTS, self.store.host_ids(HOSTS), strict=True))
+        self.ids = dict(zip(HOSTS, self.store.intern_hosts(HOSTS), strict=True))
         self.connection.commit()
 
     @rule(links=links)
@@ -80,7 +80,7 @@ class KnownUrls(RuleBasedStateMachine):
         rows = [(f"https://{HOSTS[number % 3]}/{number}", HOSTS[number % 3], front) for number, front in links]
         expected = [id_ for row in rows if (id_ := self.model.add(*row)) is not None]
         hosts = [self.ids[host] for _, host, _ in rows]
-        told = Told([url for url, _, _ in rows], hosts, [0] * len(rows), [front for _, _, front in rows])
+        told = LinkBatch([url for url, _, _ in rows], hosts, [0] * len(rows), [front for _, _, front in rows])
         assert self.store.add(told, self.now_s).tolist() == expected
 
     @rule(hosts=st.lists(st.sampled_from(HOSTS), max_size=12), worker=workers, drawn=st.booleans())
@@ -100,8 +100,8 @@ class KnownUrls(RuleBasedStateMachine):
                 self.model.leases[one.id] = (worker, self.now_s + LEASE_S)
         assert next(leased, None) is None
 
-    @rule(ids=st.sets(st.integers(1, 61)), fate=st.sampled_from(Fate), worker=workers)
-    def acknowledge(self, ids: set[int], fate: Fate, worker: int) -> None:
+    @rule(ids=st.sets(st.integers(1, 61)), fate=st.sampled_from(UrlState), worker=workers)
+    def acknowledge(self, ids: set[int], fate: UrlState, worker: int) -> None:
         """Any ids at all: only leases of this worker count."""
         mine = self._leased_to(worker, ids)
         assert self.store.acknowledge(sorted(ids), fate, worker).tolist() == mine
@@ -113,7 +113,7 @@ class KnownUrls(RuleBasedStateMachine):
     def put_back(self, ids: set[int], worker: int) -> None:
         """Any ids at all: only leases of this worker return."""
         mine = self._leased_to(worker, ids)
-        assert self.store.put_back(sorted(ids), worker).tolist() == mine
+        assert self.store.release_leases(sorted(ids), worker).tolist() == mine
         self.model.let_wait(mine)
 
     @rule(seconds=st.sampled_from([1.0, 6.0, LEASE_S]))
@@ -121,7 +121,7 @@ class KnownUrls(RuleBasedStateMachine):
         """Leases run out at their time."""
         self.now_s += seconds
         over = sorted(id_ for id_, (_, until_s) in self.model.leases.items() if until_s <= self.now_s)
-        assert self.store.expired(self.now_s).tolist() == over
+        assert self.store.requeue_expired(self.now_s).tolist() == over
         self.model.let_wait(over)
 
     @rule()
@@ -147,23 +147,23 @@ class KnownUrls(RuleBasedStateMachine):
     @rule()
     def save(self) -> None:
         """A clean end is prepared."""
-        self.store.save(self.path / "urls")
+        self.store.save_snapshot(self.path / "urls")
         self.saved_turn = self._turn()
 
     @invariant()
     def numbers_agree(self) -> None:
         """Every URL is in one place, and both know in which."""
-        counts = self.store.counts()
+        counts = self.store.get_counts()
         assert counts.known == len(self.model.urls) == counts.waiting + counts.leased + len(self.model.fates)
         assert counts.leased == len(self.model.leases)
         fates = list(self.model.fates.values())
-        assert (counts.fetched, counts.refused, counts.failed) == tuple(fates.count(fate) for fate in Fate)
+        assert (counts.fetched, counts.refused, counts.failed) == tuple(fates.count(fate) for fate in UrlState)
 
     @invariant()
     def hosts_agree(self) -> None:
         """Each host has as many waiting as the model says, and hosts without work are not named."""
         waiting = {host: sum(len(ids) for _, ids in self.model.waiting(host)) for host in HOSTS}
-        assert {host: self.store.waiting(id_) for host, id_ in self.ids.items()} == waiting
+        assert {host: self.store.count_waiting(id_) for host, id_ in self.ids.items()} == waiting
         assert self.store.hosts_with_work().tolist() == [self.ids[host] for host in HOSTS if waiting[host]]
 
     def teardown(self) -> None:

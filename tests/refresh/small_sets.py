@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from vedette.lab.baselines.plans import looks_of, outlook_of, plan_costs
+from vedette.lab.baselines.plans import compute_outlook, plan_costs, plan_matrix
 from vedette.policy import Floats, rng_for
 from vedette.refresh.models.age_chain import AgeChain
 
@@ -14,7 +14,7 @@ def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floa
     rng = rng_for(number, "test/plans")
     columns = [
         plan_costs(
-            outlook_of(AgeChain(rng.random(5) ** 2), rng.integers(0, 5, 1), rng.integers(1, 6, 1), days), discount
+            compute_outlook(AgeChain(rng.random(5) ** 2), rng.integers(0, 5, 1), rng.integers(1, 6, 1), days), discount
         )
         for _ in range(pages)
     ]
@@ -28,7 +28,7 @@ def any_set(number: int, days: int, pages: int) -> Floats:
 
 def least_cost(costs: Floats, budgets: tuple[int, ...], taken: list[int]) -> float:
     """The cost of the best of all combinations of plans that keep within the budgets."""
-    looks = looks_of(len(budgets))
+    looks = plan_matrix(len(budgets))
     best = np.inf
     for plans in product(range(len(costs)), repeat=costs.shape[1]):
         spent = sum(looks[plan] * taken[page] for page, plan in enumerate(plans))

@@ -8,44 +8,44 @@ from typing import Any
 from starlette.testclient import TestClient
 from tests.web.small_search import NOW_S, SmallSearch
 
-from vedette.adapters.crawl_store.url_list import ListedUrl, UrlPage, Which
+from vedette.adapters.crawl_store.url_list import ListedUrl, UrlFilter, UrlPage
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError, VedetteError
-from vedette.learn.workload import Drift, Mover, Rising
+from vedette.learn.workload import Drift, Mover, RisingQuery
 from vedette.model import Site
-from vedette.web.app import make_app
-from vedette.web.branding import Look
-from vedette.web.commands.commands import CloseSession, Done, NewToken, OpenSession, Order, Undo
-from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
+from vedette.web.app import create_app
+from vedette.web.branding import Branding
+from vedette.web.commands.commands import CloseSession, Command, CommandResult, OpenSession, ReplaceToken, Undo
+from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import (
-    BudgetTold,
-    Crawl,
-    Discovery,
+    BudgetReport,
+    CalibrationBin,
+    CrawlStatus,
+    DiscoveryReport,
     DuePage,
     FoundPage,
     HostLine,
-    Hosts,
-    Machine,
-    Part,
-    Refresh,
-    Searched,
+    HostList,
+    RefreshStatus,
+    RuntimeSettings,
+    SearchStats,
     SourceLine,
-    Storage,
-    Tenth,
+    StoragePart,
+    StorageStatus,
 )
 from vedette.web.console.ports.sites import (
     ActionLine,
-    KeptRule,
-    KeptSite,
-    Leaving,
-    RobotsLook,
-    SiteDesk,
+    RemovalImpact,
+    RobotsPreview,
     SiteLine,
-    SiteLook,
-    Stranger,
+    SitePreview,
+    SiteService,
+    StoredRule,
+    StoredSite,
+    UnlistedHost,
 )
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.routes import ConsoleServices
 
 TOKEN = "vo_the-right-one"  # noqa: S105 - nobody else's
 WALL_S = 1_760_000_000.0
@@ -59,16 +59,16 @@ class SmallOperator:
 
     def __init__(self) -> None:
         self.sessions: dict[str, float] = {}
-        self.orders: list[Order] = []
+        self.orders: list[Command] = []
         self.lines: list[ActionLine] = []
         self.refusal: VedetteError | None = None
         self.digest = hashlib.sha256(TOKEN.encode()).hexdigest()
 
-    def secret(self) -> bytes:
+    def get_signing_secret(self) -> bytes:
         """Always the same."""
         return b"a secret of this server"
 
-    def token_fits(self, token: str) -> bool:
+    def is_operator_token(self, token: str) -> bool:
         """By its digest."""
         return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest() == self.digest
 
@@ -76,7 +76,7 @@ class SmallOperator:
         """Of those that are open."""
         return self.sessions.get(digest)
 
-    def order(self, order: Order, by: str) -> Done:
+    def run_command(self, order: Command, by: str) -> CommandResult:
         """Sessions are opened and closed, anything else is noted."""
         if self.refusal is not None:
             raise self.refusal
@@ -84,19 +84,19 @@ class SmallOperator:
             self.sessions[order.digest] = order.wall_s
         elif isinstance(order, CloseSession):
             self.sessions.pop(order.digest, None)
-        elif isinstance(order, NewToken):
+        elif isinstance(order, ReplaceToken):
             self.digest = order.digest
             self.sessions.clear()
         else:
             return self._noted(order, by)
-        return Done("done", 0)
+        return CommandResult("done", 0)
 
-    def actions(self, most: int, before: int | None = None) -> list[ActionLine]:
+    def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """The latest first."""
         found = [line for line in reversed(self.lines) if before is None or line.id < before]
         return found[:most]
 
-    def _noted(self, order: Order, by: str) -> Done:
+    def _noted(self, order: Command, by: str) -> CommandResult:
         if isinstance(order, Undo):
             line = next((each for each in self.lines if each.id == order.action and each.can_be_undone), None)
             if line is None:
@@ -105,88 +105,91 @@ class SmallOperator:
         self.orders.append(order)
         words = f"{type(order).__name__} was carried out"
         self.lines.append(ActionLine(len(self.lines) + 1, NOW_S - 60, words, by, not isinstance(order, Undo)))
-        return Done(words, len(self.lines))
+        return CommandResult(words, len(self.lines))
 
 
 class SmallWatch:
     """Numbers for each page. Set its fields for others."""
 
     def __init__(self) -> None:
-        self.crawl_now = Crawl(is_running=True, sites=1, known=12, waiting=3, hosts=2, waiting_why={"resting": 2})
+        self.crawl_now = CrawlStatus(is_running=True, sites=1, known=12, waiting=3, hosts=2, waiting_why={"resting": 2})
         self.host_rows: tuple[HostLine, ...] = (HostLine("docs.example.org", 3, "resting", NOW_S + 90, 0, ""),)
-        self.asked = Searched(
+        self.asked = SearchStats(
             Totals(40, 4, 30, 12, {"its user agent names a program": 3}, 11),
             (QueryCount("lag", "Lag", 9, 4, 0, 5, NOW_S - 60),),
             (QueryCount("lga", "lga", 2, 1, 2, 0, NOW_S - 600),),
-            (Rising("storm", 20.0, 0.5),),
+            (RisingQuery("storm", 20.0, 0.5),),
             Drift(0.3, is_notable=True, movers=(Mover("storm", 0.2, 0.01),)),
         )
         home = DuePage("https://docs.example.org/", NOW_S - 30, "fixed: looked at every hour")
         page = DuePage("https://docs.example.org/lag", NOW_S + 3600, "", 1 / 3, 1 / 9, 1.0, 0.4, 0.7)
-        tenths = (*[Tenth(20.0, 2.0 * place + 1.0, 2.0 * place) for place in range(9)], Tenth(0.0, 0.0, 0.0))
-        self.refresh_now = Refresh("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
+        tenths = (
+            *[CalibrationBin(20.0, 2.0 * place + 1.0, 2.0 * place) for place in range(9)],
+            CalibrationBin(0.0, 0.0, 0.0),
+        )
+        self.refresh_now = RefreshStatus("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
         feed = SourceLine(f"{page.url}.xml", 12.0, 6.0, 24.0, 1.5, 9, 30, 2, NOW_S + 600, "accrual: because")
         still = SourceLine(home.url, 0.04, 0.001, 0.1, 0.0, 5, 0, 5, None, "its time has come: it waits for its host")
         times = ((60.0, 300.0), (4000.0, 120.0), (5000.0, 600.0), (6000.0, None))
         found = tuple(FoundPage(NOW_S - ago_s, late_s and NOW_S - ago_s - late_s) for ago_s, late_s in times)
-        self.discovery_now = Discovery(found, (feed, still), 14.0, 30.0, 7.0)
-        self.machine_now = Machine("expected-gain", "0")
-        self.budget_now = BudgetTold()
+        self.discovery_now = DiscoveryReport(found, (feed, still), 14.0, 30.0, 7.0)
+        self.machine_now = RuntimeSettings("expected-gain", "0")
+        self.budget_now = BudgetReport()
         self.won: list[tuple[float, float]] = []
         self.series: dict[str, list[tuple[float, float]]] = {}
         self.is_kept = True
 
-    def crawl(self) -> Crawl:
+    def get_crawl_status(self) -> CrawlStatus:
         """As set."""
         return self.crawl_now
 
-    def hosts(self) -> Hosts:
+    def list_hosts(self) -> HostList:
         """As set."""
-        return Hosts(self.host_rows, len(self.host_rows))
+        return HostList(self.host_rows, len(self.host_rows))
 
-    def refresh(self) -> Refresh:
+    def get_refresh_status(self) -> RefreshStatus:
         """As set."""
         return self.refresh_now
 
-    def discovery(self) -> Discovery:
+    def get_discovery_report(self) -> DiscoveryReport:
         """As set."""
         return self.discovery_now
 
-    def budget(self, _days: int) -> BudgetTold:
+    def get_budget_report(self, _days: int) -> BudgetReport:
         """As set, whatever the days."""
         return self.budget_now
 
-    def machine(self) -> Machine:
+    def get_runtime_settings(self) -> RuntimeSettings:
         """As set."""
         return self.machine_now
 
-    def gains(self, since_s: float) -> list[tuple[float, float]]:
+    def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """As set, since then."""
         return [point for point in self.won if point[0] >= since_s]
 
-    def searched(self, _since_s: float) -> Searched:
+    def get_search_stats(self, _since_s: float) -> SearchStats:
         """As set, whatever the time."""
         return self.asked
 
-    def left_out(self) -> Mapping[str, int]:
+    def count_filtered(self) -> Mapping[str, int]:
         """As set, whatever the time."""
-        return self.asked.totals.doubted
+        return self.asked.totals.filtered
 
-    def storage(self) -> Storage:
+    def get_storage_status(self) -> StorageStatus:
         """Four parts."""
         sizes = (("Archive", 4e9), ("Index", 1e9), ("State", 5e8), ("Searches", 1e7))
-        parts = tuple(Part(name, f"what {name.lower()} is", size) for name, size in sizes)
-        return Storage(parts, 50 * 10**9, 10**9, 8 * 10**9, 30, 30, "data")
+        parts = tuple(StoragePart(name, f"what {name.lower()} is", size) for name, size in sizes)
+        return StorageStatus(parts, 50 * 10**9, 10**9, 8 * 10**9, 30, 30, "data")
 
-    def points(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
+    def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
         """As set, since then."""
         return [point for point in self.series.get(name, []) if point[0] >= since_s][-most:]
 
-    def latest(self) -> Mapping[str, float]:
+    def get_latest_values(self) -> Mapping[str, float]:
         """The last of each."""
         return {name: points[-1][1] for name, points in self.series.items() if points}
 
-    def keeps_searches(self) -> bool:
+    def is_recording(self) -> bool:
         """As set."""
         return self.is_kept
 
@@ -195,46 +198,46 @@ class SmallDesk:
     """Sites in a list, of which nothing else is known."""
 
     def __init__(self, *sites: Site) -> None:
-        self.kept = [KeptSite(site, paused=False) for site in sites]
-        self.hosts: list[Stranger] = []
-        self.kept_rules: list[KeptRule] = []
+        self.kept = [StoredSite(site, paused=False) for site in sites]
+        self.hosts: list[UnlistedHost] = []
+        self.kept_rules: list[StoredRule] = []
         self.listed: list[ListedUrl] = []
-        self.asked: list[Which] = []
+        self.asked: list[UrlFilter] = []
         self.told: dict[str, Any] = {}
 
-    def sites(self) -> list[SiteLine]:
+    def list_sites(self) -> list[SiteLine]:
         """All, as if each had some pages."""
         return [SiteLine(each.site, each.paused, "crawled", "", 5, 9, None, NOW_S - 60, 1.0) for each in self.kept]
 
-    def site(self, start: str) -> KeptSite | None:
+    def find_site(self, start: str) -> StoredSite | None:
         """By its start."""
         return next((each for each in self.kept if each.site.start == start), None)
 
-    def look(self, site: Site, asked_s: float | None = None) -> SiteLook:
+    def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
         """It allows everything."""
-        robots = RobotsLook(f"{site.start}robots.txt", "allowed", "", "It was not asked.", asked_s=asked_s)
-        return SiteLook(site.start.split("/")[2], "192.0.2.1", robots, ())
+        robots = RobotsPreview(f"{site.start}robots.txt", "allowed", "", "It was not asked.", asked_s=asked_s)
+        return SitePreview(site.start.split("/")[2], "192.0.2.1", robots, ())
 
-    def urls(self, which: Which, after: int, most: int) -> UrlPage:
+    def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
         """As set, behind an id; what was asked for is noted."""
         self.asked.append(which)
         rows = [row for row in self.listed if row.id > after][:most]
         last, known = (rows[-1].id if rows else after), (self.listed[-1].id if self.listed else 0)
         return UrlPage(tuple(rows), last if last < known else None, last - after, known)
 
-    def leaving(self, _start: str) -> Leaving:
+    def preview_removal(self, _start: str) -> RemovalImpact:
         """A few."""
-        return Leaving(9, 5)
+        return RemovalImpact(9, 5)
 
-    def explain(self, url: str) -> dict[str, Any]:
+    def explain_url(self, url: str) -> dict[str, Any]:
         """As set."""
         return {"url": url, **self.told}
 
-    def strangers(self, most: int) -> list[Stranger]:
+    def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
         """As set."""
         return self.hosts[:most]
 
-    def rules(self) -> list[KeptRule]:
+    def list_rules(self) -> list[StoredRule]:
         """As set."""
         return self.kept_rules
 
@@ -242,14 +245,16 @@ class SmallDesk:
 class Console:
     """A client of a whole application with a console. ``wall_s`` and ``clock_s`` are its times."""
 
-    def __init__(self, serve: Serve | None = None, desk: SiteDesk | None = None, reports: Reports = NO_REPORTS) -> None:
+    def __init__(
+        self, serve: Serve | None = None, desk: SiteService | None = None, reports: ReportStore = NO_REPORTS
+    ) -> None:
         self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
         self.wall_s, self.clock_s = WALL_S, 0.0
-        parts = ConsoleParts(self.operator, self.watch, self.desk, lambda: self.wall_s, reports)
-        self.app = make_app(
+        parts = ConsoleServices(self.operator, self.watch, self.desk, lambda: self.wall_s, reports)
+        self.app = create_app(
             SmallSearch(),
             serve or Serve(rate=Rate(0, 1.0)),
-            Look(),
+            Branding(),
             clock=lambda: self.clock_s,
             console=parts,
         )
@@ -275,7 +280,7 @@ class Console:
         return self.client.post(path, data={"csrf": self.mark(), **fields}, headers=OURS)
 
 
-def signed_in(desk: SiteDesk | None = None, reports: Reports = NO_REPORTS) -> Console:
+def signed_in(desk: SiteService | None = None, reports: ReportStore = NO_REPORTS) -> Console:
     """A console with an operator who is signed in."""
     console = Console(desk=desk, reports=reports)
     assert console.sign_in().status_code == 303

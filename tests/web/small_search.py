@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vedette.config import Serve
-from vedette.learn.events import Event, Record, SlateRecord, line_of
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, encode_event
 from vedette.model import Site
-from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
-from vedette.web.app import make_app
-from vedette.web.auth.keys import Key, new_key
-from vedette.web.branding import Look
-from vedette.web.console.routes import ConsoleParts
-from vedette.web.ports import CachedCopy, Count, Overview
-from vedette.web.public.slates import Recording
-from vedette.web.server import bind, server_of
+from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
+from vedette.web.app import create_app
+from vedette.web.auth.keys import Key, create_key
+from vedette.web.branding import Branding
+from vedette.web.console.routes import ConsoleServices
+from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
+from vedette.web.public.slates import SearchRecorder
+from vedette.web.server import bind, create_server
 
 NOW_S = 1_770_000_000.0
 PRIVATE = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))
@@ -27,13 +27,13 @@ PUBLIC = Site("https://docs.example.org/", readers=("ann",))
 SITES = (PUBLIC, PRIVATE, FOR_ALL_NAMED)
 
 
-def result(id_: int, site: str, title: str, text: str) -> Result:
+def result(id_: int, site: str, title: str, text: str) -> SearchResult:
     """A page of this host, with a mark on the first word of its text."""
     snippet = Snippet(text, ((0, len(text.split(maxsplit=1)[0])),))
     why = (Reason("words in the title", 1.0, 2.0, 2.0),)
     date_s = NOW_S - 86_400 if id_ % 2 else None
     url = f"https://{site}/{id_}"
-    return Result(
+    return SearchResult(
         id_, url, title, snippet, site, "html", "en", NOW_S - 60, NOW_S - 90, date_s, 2.0, why, "", "", 0, id_ == 1
     )
 
@@ -56,16 +56,16 @@ class SmallSearch:
     An empty query finds all of them, whatever the site: as a query could that names sites by itself.
     """
 
-    def __init__(self, pages: Sequence[Result] = PAGES) -> None:
+    def __init__(self, pages: Sequence[SearchResult] = PAGES) -> None:
         self.pages = pages
         self.broken = False
-        self.wishes: list[Wish] = []
+        self.wishes: list[SearchRequest] = []
 
-    def _seen(self, allowed: tuple[str, ...]) -> list[Result]:
+    def _seen(self, allowed: tuple[str, ...]) -> list[SearchResult]:
         hidden = [site.start.split("/", 3)[2] for site in SITES if site.secrets and site.start not in allowed]
         return [page for page in self.pages if page.site not in hidden]
 
-    def search(self, wish: Wish) -> Slate:
+    def search(self, wish: SearchRequest) -> Slate:
         """Results."""
         self.wishes.append(wish)
         if wish.query == "boom":
@@ -83,35 +83,35 @@ class SmallSearch:
         seen = [page for page in self._seen(allowed) if not site or page.site == site]
         return tuple(page.title for page in seen if typed.lower() in page.title.lower())[:most]
 
-    def overview(self, allowed: tuple[str, ...]) -> Overview:
+    def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """Numbers."""
         if self.broken:
             raise OSError("no disk")
         seen = [page.site for page in self._seen(allowed)]
-        return Overview(
-            len(seen), tuple(Count(site, seen.count(site)) for site in dict.fromkeys(seen)), newest_s=NOW_S - 60
+        return IndexOverview(
+            len(seen), tuple(FacetCount(site, seen.count(site)) for site in dict.fromkeys(seen)), newest_s=NOW_S - 60
         )
 
-    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Each page that may be seen, as a text."""
         found = next((page for page in self._seen(allowed) if page.id == id_), None)
         if found is None:
             return None
         return CachedCopy(found.url, found.title, found.fetched_s, "text/plain", b"kept", "utf-8", found.snippet.text)
 
-    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+    def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """The page with this URL, if it may be seen."""
         return next((page.id for page in self._seen(allowed) if page.url == url), None)
 
-    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+    def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """All others that may be seen."""
         return tuple(page for page in self._seen(allowed) if page.id != id_)
 
-    def sites(self) -> tuple[Site, ...]:
+    def list_sites(self) -> tuple[Site, ...]:
         """One that is public, two that are not."""
         return SITES
 
-    def is_behind(self) -> str:
+    def get_incomplete_reason(self) -> str:
         """It is not."""
         return ""
 
@@ -124,31 +124,31 @@ class HeldLog:
     """A log in memory, of whole lines as a file would have them; ``broken`` says why nothing can be written."""
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
+        self.records: list[LoggedEvent] = []
         self.lines: list[bytes] = []
         self.broken: Exception | None = None
 
-    def append(self, record: Record) -> None:
+    def append(self, record: LoggedEvent) -> None:
         """Keeps it."""
         if self.broken:
             raise self.broken
         self.records.append(record)
-        self.lines.append(line_of(record))
+        self.lines.append(encode_event(record))
 
     @property
-    def slates(self) -> list[SlateRecord]:
+    def slates(self) -> list[SearchEvent]:
         """The searches in it."""
-        return [record for record in self.records if isinstance(record, SlateRecord)]
+        return [record for record in self.records if isinstance(record, SearchEvent)]
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[ClickEvent]:
         """The events in it."""
-        return [record for record in self.records if isinstance(record, Event)]
+        return [record for record in self.records if isinstance(record, ClickEvent)]
 
 
-def recording_to(log: HeldLog, wall: Callable[[], float] = time.time, keep_days: int = 30) -> Recording:
+def recording_to(log: HeldLog, wall: Callable[[], float] = time.time, keep_days: int = 30) -> SearchRecorder:
     """A recording whose salts follow from the day."""
-    return Recording(log, b"a secret", lambda day: day.encode(), lambda: NOW_S, wall, keep_days)
+    return SearchRecorder(log, b"a secret", lambda day: day.encode(), lambda: NOW_S, wall, keep_days)
 
 
 class Heard(NamedTuple):
@@ -180,14 +180,14 @@ def served(
     serve: Serve,
     keys: Callable[[], Sequence[Key]] = tuple,
     search: SmallSearch | None = None,
-    recording: Recording | None = None,
-    console: ConsoleParts | None = None,
+    recording: SearchRecorder | None = None,
+    console: ConsoleServices | None = None,
 ) -> Iterator[tuple[Ask, int]]:
     """The real server on a free port, and a way to ask it."""
-    look = Look(serve.name, serve.address, serve.embed_origins)
+    look = Branding(serve.name, serve.address, serve.embed_origins)
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
-    server = server_of(make_app(search or SmallSearch(), serve, look, keys, recording=recording, console=console))
+    server = create_server(create_app(search or SmallSearch(), serve, look, keys, recording=recording, console=console))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
 
@@ -211,7 +211,7 @@ def served(
 
 def made_key(name: str, *scopes: str, sites: Sequence[str] = ()) -> tuple[str, Key]:
     """A secret that follows from the name, and its key."""
-    return new_key(name, scopes or ("search",), None, sites, name.encode().ljust(32, b"."))
+    return create_key(name, scopes or ("search",), None, sites, name.encode().ljust(32, b"."))
 
 
 def bearer(secret: str) -> dict[str, str]:

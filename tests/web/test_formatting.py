@@ -83,8 +83,8 @@ def test_the_end_of_a_long_host_stays() -> None:
 def test_every_url_has_bounded_crumbs(url: str) -> None:
     """There are few crumbs, each short, whatever stands in the place of a URL."""
     found = words.crumbs(url + "/x" * 50)
-    assert 1 <= len(found) <= words.MOST_CRUMBS + 1
-    assert all(len(crumb) <= words.LONGEST_CRUMB for crumb in found)
+    assert 1 <= len(found) <= words.MAX_CRUMBS + 1
+    assert all(len(crumb) <= words.MAX_CRUMB_LENGTH for crumb in found)
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", " https://x/", "data:text/html,x", "", "vbscript:x", "//x/"])

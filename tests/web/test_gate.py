@@ -7,7 +7,7 @@ from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import Ask, bearer, made_key, served
 
 from vedette.config import Rate, Serve
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.routes import ConsoleServices
 
 SECRET, KEY = made_key("ops", "admin")
 GUARDED = ("/console", "/console/", "/console/signin", "/console/sites", "/api/v1/actions")
@@ -15,9 +15,9 @@ OURS = ("127.0.0.1", "127.0.0.1:8080", "[::1]:8080", "192.0.2.7", "localhost", "
 FOREIGN = ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "", "x" * 5000)
 
 
-def parts() -> ConsoleParts:
+def parts() -> ConsoleServices:
     """A console on small things."""
-    return ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk())
+    return ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk())
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from vedette.web.server import MOST_CONNECTIONS, MOST_PER_ADDRESS, Crowd, bind, server_of
+from vedette.web.server import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimiter, bind, create_server
 
-MANY = MOST_CONNECTIONS + 50
+MANY = MAX_CONNECTIONS + 50
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"
 PATIENCE_S = 20.0
@@ -29,7 +29,7 @@ def running(*trusted: str) -> Iterator[int]:
     """The real server around it on a free port."""
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
-    server = server_of(echo, trusted)
+    server = create_server(echo, trusted)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
@@ -56,7 +56,7 @@ def heard(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("said", "many"), [(b"", 2 * MOST_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MOST_PER_ADDRESS)]
+    ("said", "many"), [(b"", 2 * MAX_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MAX_PER_ADDRESS)]
 )
 def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes, many: int) -> None:
     """Even more than there is room for in all: its oldest are ended, and everybody else is answered at once."""
@@ -70,7 +70,7 @@ def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes,
 def test_a_trusted_proxy_speaks_for_many() -> None:
     """Its connections are not counted, however many stand open."""
     with running("127.0.0.2", "10.0.0.0/8") as port, ExitStack() as stack:
-        crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MOST_PER_ADDRESS)]
+        crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MAX_PER_ADDRESS)]
         assert all(b"200 OK" in heard(each) for each in crowd)
         crowd[0].sendall(WHOLE)
         assert b"200 OK" in heard(crowd[0])
@@ -86,31 +86,31 @@ class Guest:
         """As made."""
         return self.idle
 
-    def leave(self) -> None:
+    def close_now(self) -> None:
         """Noted."""
         self.left = True
 
 
 def test_whoever_is_being_answered_stays() -> None:
     """The oldest idle one leaves; where none is idle, the newcomer does not enter."""
-    crowd = Crowd(most=3)
+    crowd = ConnectionLimiter(most=3)
     busy, idle, other = Guest(idle=False), Guest(idle=True), Guest(idle=False)
-    assert all(crowd.enter(each, "192.0.2.1") for each in (busy, idle, other))
-    assert crowd.enter(Guest(idle=False), "192.0.2.1")
+    assert all(crowd.admit(each, "192.0.2.1") for each in (busy, idle, other))
+    assert crowd.admit(Guest(idle=False), "192.0.2.1")
     assert (busy.left, idle.left) == (False, True)
-    assert not crowd.enter(Guest(idle=False), "192.0.2.1")
-    crowd.gone(busy, "192.0.2.1")
-    assert crowd.enter(Guest(idle=False), "192.0.2.1")
+    assert not crowd.admit(Guest(idle=False), "192.0.2.1")
+    crowd.remove(busy, "192.0.2.1")
+    assert crowd.admit(Guest(idle=False), "192.0.2.1")
 
 
 def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> None:
     """An IPv6 visitor has more addresses than anybody can count; and nothing is kept of who has left."""
-    crowd = Crowd(most=1)
+    crowd = ConnectionLimiter(most=1)
     first, second = Guest(idle=True), Guest(idle=True)
-    assert crowd.enter(first, "2001:db8::1")
-    assert crowd.enter(second, "2001:db8::2")
+    assert crowd.admit(first, "2001:db8::1")
+    assert crowd.admit(second, "2001:db8::2")
     assert first.left
-    crowd.gone(first, "2001:db8::1")
+    crowd.remove(first, "2001:db8::1")
     assert len(crowd) == 1
-    crowd.gone(second, "2001:db8::2")
+    crowd.remove(second, "2001:db8::2")
     assert len(crowd) == 0

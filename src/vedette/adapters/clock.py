@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 
 from vedette.errors import UsageError
 
-__all__ = ["Clock", "read_clock", "real_clock", "start_clock"]
 
-
-def _unix_ahead_s() -> float:
+def _measure_unix_ahead_s() -> float:
     """Unix time less monotonic time, from the reading that was least disturbed by other processes."""
     readings = []
     for _ in range(5):
@@ -29,34 +27,34 @@ class Clock:
     """A wall clock and the world time that follows from it.
 
     Clocks made apart from the same three numbers agree to microseconds as long as nobody sets the system's clock in
-    between; ``ahead_s`` handed on as well (``str`` writes it, ``read_clock`` reads it) makes them agree always.
+    between; ``ahead_s`` handed on as well (``str`` writes it, ``parse_clock`` reads it) makes them agree always.
 
-    >>> Clock(wall_start_s=100.0, world_start_s=5000.0, speed=60.0).world(101.5)
+    >>> Clock(wall_start_s=100.0, world_start_s=5000.0, speed=60.0).to_world_s(101.5)
     5090.0
     """
 
     wall_start_s: float
     world_start_s: float
     speed: float
-    ahead_s: float = field(default_factory=_unix_ahead_s)
+    ahead_s: float = field(default_factory=_measure_unix_ahead_s)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed < float("inf"):
             raise UsageError(f"speed {self.speed}: write a number above 0, such as 1 or 1000")
 
-    def wall(self) -> float:
+    def wall_now(self) -> float:
         """Unix seconds that never go back."""
         return time.monotonic() + self.ahead_s
 
-    def world(self, wall_s: float) -> float:
+    def to_world_s(self, wall_s: float) -> float:
         """The world time at a wall time."""
         return self.world_start_s + (wall_s - self.wall_start_s) * self.speed
 
     def now(self) -> float:
         """World seconds."""
-        return self.world(self.wall())
+        return self.to_world_s(self.wall_now())
 
-    def wall_delay(self, world_s: float) -> float:
+    def to_wall_s(self, world_s: float) -> float:
         """How long this many world seconds take on the wall."""
         return world_s / self.speed
 
@@ -66,7 +64,7 @@ class Clock:
 
 def start_clock(world_start_s: float, speed: float) -> Clock:
     """A clock by which the world opens at this moment."""
-    ahead_s = _unix_ahead_s()
+    ahead_s = _measure_unix_ahead_s()
     return Clock(time.monotonic() + ahead_s, world_start_s, speed, ahead_s)
 
 
@@ -75,10 +73,10 @@ def real_clock() -> Clock:
     return Clock(0.0, 0.0, 1.0)
 
 
-def read_clock(text: str) -> Clock:
+def parse_clock(text: str) -> Clock:
     """The clock that ``str`` wrote, for another process.
 
-    >>> read_clock("100.0,5000.0,60.0,99.5") == Clock(100.0, 5000.0, 60.0, 99.5)
+    >>> parse_clock("100.0,5000.0,60.0,99.5") == Clock(100.0, 5000.0, 60.0, 99.5)
     True
     """
     try:

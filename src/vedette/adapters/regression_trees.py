@@ -5,36 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from vedette.frontier.impact.forest import Forest, leaf_values
+from vedette.frontier.impact.forest import Forest, summarize_leaves
 from vedette.policy import Floats
 
-__all__ = ["grown"]
-
 TREES = 40
-LEAST_IN_LEAF = 5
-MOST_ROWS = 8000  # more are thinned out evenly: time matters more than the last digit
-SHARE_OF_FEATURES = 0.5
+MIN_LEAF_ROWS = 5
+MAX_ROWS = 8000  # more are thinned out evenly: time matters more than the last digit
+FEATURE_SHARE = 0.5
 
 
-def grown(rows: Floats, targets: Floats, seed: int) -> Forest:
+def fit_forest(rows: Floats, targets: Floats, seed: int) -> Forest:
     """Extremely randomised trees that predict targets from rows, on one core, the same for the same seed.
 
     Their cuts are drawn and not sought: with few pages, cuts that are sought fit what is there by chance.
     """
-    every = max(-(-len(rows) // MOST_ROWS), 1)
+    every = max(-(-len(rows) // MAX_ROWS), 1)
     rows, targets = rows[::every], targets[::every]
-    forest = _library().ExtraTreesRegressor(
+    forest = _load_sklearn().ExtraTreesRegressor(
         n_estimators=TREES,
-        min_samples_leaf=min(LEAST_IN_LEAF, max(len(rows) // 4, 1)),
-        max_features=SHARE_OF_FEATURES,
+        min_samples_leaf=min(MIN_LEAF_ROWS, max(len(rows) // 4, 1)),
+        max_features=FEATURE_SHARE,
         random_state=seed,
         n_jobs=1,
     )
     forest.fit(rows, targets)
-    return _as_arrays(forest, rows, targets)
+    return _to_arrays(forest, rows, targets)
 
 
-def _as_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: ANN401 - the library has no types
+def _to_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: ANN401 - the library has no types
     narrow = rows.astype(np.float32)
     trees = [each.tree_ for each in forest.estimators_]
     sizes = [tree.node_count for tree in trees]
@@ -44,12 +42,12 @@ def _as_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: A
         own = np.arange(tree.node_count)
         is_leaf = tree.children_left < 0
         left, right = (np.where(is_leaf, own, each) + begin for each in (tree.children_left, tree.children_right))
-        values, mean = leaf_values(tree.apply(narrow), targets, tree.node_count)
+        values, mean = summarize_leaves(tree.apply(narrow), targets, tree.node_count)
         columns.append((np.where(is_leaf, 0, tree.feature), tree.threshold, left, right, values, mean))
     feature, threshold, left, right, values, mean = (np.concatenate(each) for each in zip(*columns, strict=True))
     depth = max(int(tree.max_depth) for tree in trees)
     return Forest(root, feature.astype(np.int64), threshold, left, right, values, mean, depth)
 
 
-def _library() -> Any:  # noqa: ANN401 - see above
+def _load_sklearn() -> Any:  # noqa: ANN401 - see above
     return import_module("sklearn.ensemble")

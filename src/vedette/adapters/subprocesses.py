@@ -4,12 +4,10 @@ import ctypes
 import os
 import signal
 
-__all__ = ["end_with_parent", "is_orphan", "leave_ctrl_c_to_parent"]
-
 PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent() -> None:
+def die_with_parent() -> None:
     """From now on the kernel ends this process when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -19,6 +17,6 @@ def is_orphan(parent: int) -> bool:
     return os.getppid() != parent
 
 
-def leave_ctrl_c_to_parent() -> None:
+def ignore_sigint() -> None:
     """Ctrl-C reaches every process of a terminal; the parent answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

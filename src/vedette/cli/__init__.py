@@ -8,7 +8,7 @@ from collections.abc import Sequence
 # matrices would only be in the way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from vedette.cli.arguments import parse
+from vedette.cli.arguments import parse_arguments
 from vedette.errors import VedetteError
 
 __all__ = ["main"]
@@ -18,12 +18,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; errors are one line that says what to do (``--debug`` shows where they come from)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        options = parse(arguments)
+        options = parse_arguments(arguments)
         code: int = options.run(options)
     except VedetteError as error:
         if "--debug" in arguments:
             raise
-        _complain(str(error))
+        _print_error(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -34,6 +34,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _complain(message: str) -> None:
+def _print_error(message: str) -> None:
     red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
     print(f"{red}vedette: {message}{plain}", file=sys.stderr)

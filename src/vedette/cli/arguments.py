@@ -34,8 +34,6 @@ from vedette.cli.demo import command as demo
 from vedette.cli.lab import command as lab
 from vedette.errors import UsageError
 
-__all__ = ["Parser", "parse"]
-
 
 class Parser(argparse.ArgumentParser):
     """Raises ``UsageError`` instead of ending the program, and takes no abbreviations."""
@@ -53,18 +51,18 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command line, with ``run`` set to what carries them out."""
-    parser = _parser()
+    parser = _build_parser()
     options, unknown = parser.parse_known_args(list(arguments))
     if unknown:
-        raise UsageError(_unknown(unknown[0], getattr(options, "parser", parser)))
+        raise UsageError(_describe_unknown(unknown[0], getattr(options, "parser", parser)))
     if not hasattr(options, "run"):
         raise UsageError('say what to do, such as "vedette up https://example.org/"; see vedette --help')
     return options
 
 
-def _parser() -> Parser:
+def _build_parser() -> Parser:
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
@@ -75,7 +73,7 @@ def _parser() -> Parser:
     return parser
 
 
-def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+def _describe_unknown(word: str, parser: argparse.ArgumentParser) -> str:
     known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001 - argparse has no other list of them
     near = difflib.get_close_matches(word.partition("=")[0], known, 1)
     advice = f"did you mean {near[0]}?" if near else f"see {parser.prog} --help"

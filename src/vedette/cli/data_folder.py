@@ -5,27 +5,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.reader import open_view
+from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.net.dns import look_up
-from vedette.adapters.net.ipc import Gone
+from vedette.adapters.net.dns import resolve_host
+from vedette.adapters.net.ipc import ChannelClosed
 from vedette.cli.commands.crawl import check_addresses
 from vedette.config import load
 from vedette.errors import StoreError, UsageError
-from vedette.fetch.connect_to import detour_for
+from vedette.fetch.connect_to import find_endpoint
 from vedette.model import origin_of
-from vedette.runtime.commands.executor import carry_out
-from vedette.runtime.commands.offline import written
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.settings import LiveSettings, rules_for
-from vedette.runtime.processes.supervisor import ask_keeper
-from vedette.web.commands.ads_commands import MarketOrder
-from vedette.web.commands.commands import AddSite, ImportSites, Order
-
-__all__ = ["WHO", "ask", "check_known", "folder_of", "hint", "ordered", "sentence"]
+from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.settings import RuntimeSettings, build_rules
+from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.web.commands.ads_commands import AdCommand
+from vedette.web.commands.commands import AddSite, Command, ImportSites
 
 
-def folder_of(options: argparse.Namespace) -> Path:
+def data_folder(options: argparse.Namespace) -> Path:
     """The data folder that the command line or the settings name."""
     if options.data is not None:
         return Path(options.data)
@@ -33,7 +31,7 @@ def folder_of(options: argparse.Namespace) -> Path:
     return load(path).store.data
 
 
-def hint(command: str, options: argparse.Namespace) -> str:
+def format_command(command: str, options: argparse.Namespace) -> str:
     """A command for the same folder, to be typed next."""
     place = f" --data {options.data}" if options.data is not None else ""
     if command == "up":  # what is not kept in the folder has to be said again
@@ -43,13 +41,13 @@ def hint(command: str, options: argparse.Namespace) -> str:
     return f"vedette {command}{place}"
 
 
-def ask(folder: Path, call: Call) -> dict[str, Any] | None:
+def call_coordinator(folder: Path, call: Request) -> dict[str, Any] | None:
     """What the keeper of a folder answers; None where nothing runs."""
     try:
-        reply: dict[str, Any] = ask_keeper(folder, call)
+        reply: dict[str, Any] = ask_coordinator(folder, call)
     except OSError:
         return None
-    except Gone:
+    except ChannelClosed:
         raise StoreError(
             f"the vedette that runs on {folder} did not answer: it is ending or very busy; try again"
         ) from None
@@ -58,40 +56,40 @@ def ask(folder: Path, call: Call) -> dict[str, Any] | None:
     return reply
 
 
-WHO = "the command line"
+ACTOR = "the command line"
 
 
-def ordered(options: argparse.Namespace, order: Order | MarketOrder) -> dict[str, Any]:
+def run_command(options: argparse.Namespace, order: Command | AdCommand) -> dict[str, Any]:
     """Carry an order out: what was done, and whether something runs that goes by it at once."""
-    folder = folder_of(options)
-    reply = ask(folder, Call("order", {"order": order, "who": WHO}))
+    folder = data_folder(options)
+    reply = call_coordinator(folder, Request("order", {"order": order, "who": ACTOR}))
     if reply is not None:
         return {"done": reply["done"], "running": True}
     now_s = time.time()
     if not isinstance(order, AddSite | ImportSites):
-        with open_view(folder):  # a folder without a crawl is told in words, and none is made
+        with open_state_reader(folder):  # a folder without a crawl is told in words, and none is made
             pass
-    with written(folder, now_s) as state:
-        return {"done": carry_out(order, state, now_s, WHO).words, "running": False}
+    with open_for_write(folder, now_s) as state:
+        return {"done": execute_command(order, state, now_s, ACTOR).words, "running": False}
 
 
-def sentence(told: dict[str, Any], options: argparse.Namespace | None = None) -> str:
+def format_done(told: dict[str, Any], options: argparse.Namespace | None = None) -> str:
     """What was done, for people; with ``options`` also from when on it holds."""
-    when = "" if told["running"] or options is None else f"; holds from the next {hint('up', options)} on"
+    when = "" if told["running"] or options is None else f"; holds from the next {format_command('up', options)} on"
     return f"{told['done'][0].upper()}{told['done'][1:]}{when}."
 
 
 # That is no reason not to begin: the others go on, and the console says so, too.
 
 
-def check_known(settings: LiveSettings, rows: list[SiteRow]) -> list[str]:
+def check_known_sites(settings: RuntimeSettings, rows: list[SiteRow]) -> list[str]:
     """What to do about each site that is not paused and may not be asked."""
-    rules = rules_for(settings, rows)
+    rules = build_rules(settings, rows)
     told = []
     for site in rules.sites:
         origin = origin_of(site.start)
-        detour = detour_for(origin, settings.detours)
-        addresses = (detour.address,) if detour else look_up(origin.host).addresses
+        detour = find_endpoint(origin, settings.detours)
+        addresses = (detour.address,) if detour else resolve_host(origin.host).addresses
         try:
             if addresses:
                 check_addresses(site, addresses, rules)

@@ -3,10 +3,8 @@
 import argparse
 from pathlib import Path
 
-__all__ = ["add_asking", "add_folder", "add_output", "add_patience", "add_scope", "speed_of"]
 
-
-def add_folder(parser: argparse.ArgumentParser) -> None:
+def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Which data folder."""
     parser.add_argument("--data", metavar="DIR", help="the data folder (default: vedette-data)")
     parser.add_argument(
@@ -14,13 +12,15 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output(parser: argparse.ArgumentParser, json_help: str = "print one JSON object, and nothing else") -> None:
+def add_output_options(
+    parser: argparse.ArgumentParser, json_help: str = "print one JSON object, and nothing else"
+) -> None:
     """For machines, and for whoever looks for a fault."""
     parser.add_argument("--json", action="store_true", help=json_help)
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
-def add_scope(parser: argparse.ArgumentParser) -> None:
+def add_scope_options(parser: argparse.ArgumentParser) -> None:
     """What belongs to a site."""
     parser.add_argument(
         "--scope",
@@ -44,7 +44,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_asking(parser: argparse.ArgumentParser) -> None:
+def add_fetch_options(parser: argparse.ArgumentParser) -> None:
     """Who asks, how often, and where."""
     parser.add_argument(
         "--contact", metavar="ADDRESS", help="e-mail address or URL where you can be reached; required for public hosts"
@@ -61,16 +61,16 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
         help="connect there instead; * for any host or port, @FILE for many (may be repeated)",
     )
     parser.add_argument(
-        "--speed", metavar="X", type=speed_of, default=1.0, help="for a made web: its time runs X times as fast"
+        "--speed", metavar="X", type=parse_speed, default=1.0, help="for a made web: its time runs X times as fast"
     )
 
 
-def add_patience(parser: argparse.ArgumentParser, what: str) -> None:
+def add_patience_option(parser: argparse.ArgumentParser, what: str) -> None:
     """How long to wait."""
     parser.add_argument("--patience", metavar="TIME", default="5min", help=f"{what} (default: 5min)")
 
 
-def speed_of(text: str) -> float:
+def parse_speed(text: str) -> float:
     """What ``--speed`` says."""
     try:
         speed = float(text)

@@ -4,31 +4,29 @@ from collections.abc import Mapping
 
 THIN_SPACE = "\u2009"
 
-__all__ = ["ago", "amount", "bytes_in_words", "counted", "kinds", "plain", "roughly", "span"]
 
-
-def amount(number: int) -> str:
+def format_number(number: int) -> str:
     """A number with thin spaces.
 
-    >>> amount(1234567).split(THIN_SPACE)
+    >>> format_number(1234567).split(THIN_SPACE)
     ['1', '234', '567']
     """
     return f"{number:,}".replace(",", THIN_SPACE)
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """A number with its noun, in the plural where it is one.
 
-    >>> counted(1, "host"), counted(0, "page")
+    >>> format_count(1, "host"), format_count(0, "page")
     ('1 host', '0 pages')
     """
-    return f"{amount(number)} {noun}{'' if number == 1 else 's'}"
+    return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def bytes_in_words(size: int) -> str:
+def format_bytes(size: int) -> str:
     """A size in the unit that keeps it short.
 
-    >>> bytes_in_words(1_500_000), bytes_in_words(900)
+    >>> format_bytes(1_500_000), format_bytes(900)
     ('1.5 MB', '900 B')
     """
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -37,10 +35,10 @@ def bytes_in_words(size: int) -> str:
     return f"{size} B"
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time in words.
 
-    >>> span(42.4), span(75), span(7260)
+    >>> format_duration(42.4), format_duration(75), format_duration(7260)
     ('42 s', '1 min 15 s', '2 h 1 min')
     """
     whole = round(seconds)
@@ -51,20 +49,20 @@ def span(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def plain(text: str, most: int = 200) -> str:
+def sanitize(text: str, most: int = 200) -> str:
     r"""A text from the web, safe for a terminal: nothing that moves the cursor, hides or turns what is written.
 
-    >>> plain("a\x1b[31m b\u202ec")
+    >>> sanitize("a\x1b[31m b\u202ec")
     'a\ufffd[31m b\ufffdc'
     """
     cut = text if len(text) <= most else f"{text[: most - 1]}…"
     return "".join(each if each.isprintable() else "\ufffd" for each in cut)
 
 
-def roughly(seconds: float) -> str:
+def format_rough_duration(seconds: float) -> str:
     """A time in its largest unit.
 
-    >>> roughly(42.4), roughly(250), roughly(7260), roughly(3 * 86_400)
+    >>> format_rough_duration(42.4), format_rough_duration(250), format_rough_duration(7260), format_rough_duration(3 * 86_400)
     ('42 s', '4 min', '2 h', '3 d')
     """
     for unit, size_s in (("d", 86_400), ("h", 3600), ("min", 60)):
@@ -73,24 +71,24 @@ def roughly(seconds: float) -> str:
     return f"{max(round(seconds), 0)} s"
 
 
-def ago(at_s: float, now_s: float) -> str:
+def format_relative_time(at_s: float, now_s: float) -> str:
     """A moment as people say it.
 
-    >>> ago(0.0, 250.0), ago(7200.0, 0.0), ago(10.0, 10.2)
+    >>> format_relative_time(0.0, 250.0), format_relative_time(7200.0, 0.0), format_relative_time(10.0, 10.2)
     ('4 min ago', 'in 2 h', 'just now')
     """
     if abs(now_s - at_s) < 1:
         return "just now"
-    return f"{roughly(now_s - at_s)} ago" if now_s > at_s else f"in {roughly(at_s - now_s)}"
+    return f"{format_rough_duration(now_s - at_s)} ago" if now_s > at_s else f"in {format_rough_duration(at_s - now_s)}"
 
 
-def kinds(counts: Mapping[str, int], most: int = 4) -> str:
+def format_counts(counts: Mapping[str, int], most: int = 4) -> str:
     """Counts by kind, the most frequent first.
 
-    >>> kinds({"too slow": 2, "status 500": 5})
+    >>> format_counts({"too slow": 2, "status 500": 5})
     'status 500: 5, too slow: 2'
     """
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    named = [f"{kind}: {amount(count)}" for kind, count in ranked[:most]]
+    named = [f"{kind}: {format_number(count)}" for kind, count in ranked[:most]]
     rest = sum(count for _, count in ranked[most:])
-    return ", ".join([*named, f"other: {amount(rest)}"] if rest else named)
+    return ", ".join([*named, f"other: {format_number(rest)}"] if rest else named)

@@ -16,18 +16,18 @@ from typing import Any
 
 from vedette.config.kinds import (
     Count,
-    Kind,
     Rate,
     Texts,
+    ValueType,
     format_duration,
+    format_line,
     format_rate,
     format_size,
-    line_of,
+    format_value,
     parse_duration,
     parse_rate,
     parse_size,
     read_value,
-    written,
 )
 from vedette.config.sections import Crawl, Refresh, Serve, Store
 from vedette.errors import ConfigError
@@ -69,7 +69,7 @@ class Config:
 class _Setting:
     section: str
     field: str
-    kind: Kind[Any]
+    kind: ValueType[Any]
     default: object
     meaning: str
 
@@ -106,7 +106,7 @@ def parse(text: str, source: str) -> Config:
     90.0
     """
     try:
-        return _changed(Config(), dict(_flat(_toml(text))))
+        return _apply_settings(Config(), dict(_flatten(_parse_toml(text))))
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
 
@@ -117,7 +117,7 @@ def override(config: Config, settings: Mapping[str, str]) -> Config:
     >>> override(Config(), {"crawl.delay": "2s", "crawl.concurrency": "8"}).crawl.concurrency
     8
     """
-    return _changed(config, {name: _typed(name, text) for name, text in settings.items()})
+    return _apply_settings(config, {name: _parse_typed(name, text) for name, text in settings.items()})
 
 
 def describe() -> list[tuple[str, str, str]]:
@@ -125,7 +125,7 @@ def describe() -> list[tuple[str, str, str]]:
     return [(name, each.kind.write(each.default), each.meaning) for name, each in _SETTINGS.items()]
 
 
-def _toml(text: str) -> dict[str, object]:
+def _parse_toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -139,28 +139,28 @@ def _toml(text: str) -> dict[str, object]:
         raise ConfigError("is not TOML: it holds a number or a date that does not exist") from None
 
 
-def _flat(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for section, values in table.items():
         if section not in _SECTIONS:
             raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
         if not isinstance(values, dict):
-            raise ConfigError(f"{section} = {written(values)}: write a section, [{section}], with its keys below")
+            raise ConfigError(f"{section} = {format_value(values)}: write a section, [{section}], with its keys below")
         for key, value in values.items():
             yield f"{section}.{key}", value
 
 
-def _changed(config: Config, settings: Mapping[str, object]) -> Config:
+def _apply_settings(config: Config, settings: Mapping[str, object]) -> Config:
     for name, value in settings.items():
         if name not in _SETTINGS:
             raise _unknown_key(name)
         setting = _SETTINGS[name]
-        read = read_value(f"{name} = {written(value)}", setting.kind, value)
+        read = read_value(f"{name} = {format_value(value)}", setting.kind, value)
         section = replace(getattr(config, setting.section), **{setting.field: read})
         config = replace(config, **{setting.section: section})
     return config
 
 
-def _typed(name: str, text: str) -> object:
+def _parse_typed(name: str, text: str) -> object:
     kind = _SETTINGS[name].kind if name in _SETTINGS else None
     if isinstance(kind, Texts):
         return [each.strip() for each in text.split(",")] if text.strip() else []
@@ -170,18 +170,18 @@ def _typed(name: str, text: str) -> object:
 def _unknown_section(name: str) -> ConfigError:
     near = difflib.get_close_matches(name[:100], _SECTIONS, 1)
     advice = f"did you mean [{near[0]}]?" if near else f"known are {', '.join(f'[{each}]' for each in _SECTIONS)}"
-    return ConfigError(f"unknown section [{line_of(name)}]; {advice}")
+    return ConfigError(f"unknown section [{format_line(name)}]; {advice}")
 
 
 def _unknown_key(name: str) -> ConfigError:
     """The nearest key of the same section, or else of any: the section may be missing or wrong."""
     here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
-    near = _nearest(name, here) or _nearest(name, list(_SETTINGS))
+    near = _find_nearest(name, here) or _find_nearest(name, list(_SETTINGS))
     advice = f"did you mean {near}?" if near else f"known are {', '.join(here or _SETTINGS)}"
-    return ConfigError(f"unknown key {line_of(name)}; {advice}")
+    return ConfigError(f"unknown key {format_line(name)}; {advice}")
 
 
-def _nearest(name: str, known: list[str]) -> str | None:
+def _find_nearest(name: str, known: list[str]) -> str | None:
     keys = {each.partition(".")[2]: each for each in known}
     near = difflib.get_close_matches(name[:100].rpartition(".")[2], keys, 1)
     return keys[near[0]] if near else None

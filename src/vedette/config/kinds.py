@@ -11,32 +11,6 @@ from zoneinfo import ZoneInfo
 
 from vedette.errors import ConfigError
 
-__all__ = [
-    "Amount",
-    "Count",
-    "Duration",
-    "Folder",
-    "Kind",
-    "Networks",
-    "OneOf",
-    "Rate",
-    "RateKind",
-    "Size",
-    "Switch",
-    "Text",
-    "Texts",
-    "Zone",
-    "format_duration",
-    "format_rate",
-    "format_size",
-    "line_of",
-    "parse_duration",
-    "parse_rate",
-    "parse_size",
-    "read_value",
-    "written",
-]
-
 _WORDS = {"true": True, "false": False}
 
 
@@ -79,7 +53,7 @@ _BARE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,30})?")
 _RATE = re.compile(r"([0-9]{1,9})/(s|min|h|d)")
 
 
-class Kind(Protocol[Value]):
+class ValueType(Protocol[Value]):
     """How the values of a setting are read, checked and written; its ``ConfigError`` says what to write instead."""
 
     def read(self, value: object) -> Value:
@@ -98,14 +72,14 @@ class Duration:
 
     def read(self, value: object) -> float:
         """What the file has, checked."""
-        seconds = float(_amount(value, _SECONDS, "a duration", "s"))
+        seconds = float(_parse_amount(value, _SECONDS, "a duration", "s"))
         if not self.at_least_s <= seconds <= self.at_most_s:
             raise _out_of_range(format_duration(self.at_least_s), format_duration(self.at_most_s))
         return seconds
 
     def write(self, value: float) -> str:
         """As the file would have it."""
-        return written(format_duration(value))
+        return format_value(format_duration(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +91,7 @@ class Size:
 
     def read(self, value: object) -> int:
         """What the file has, checked."""
-        size = _amount(value, _BYTES, "a size", "B")
+        size = _parse_amount(value, _BYTES, "a size", "B")
         if not self.at_least_bytes <= size <= self.at_most_bytes:
             raise _out_of_range(format_size(self.at_least_bytes), format_size(self.at_most_bytes))
         if size != int(size):
@@ -126,7 +100,7 @@ class Size:
 
     def write(self, value: int) -> str:
         """As the file would have it."""
-        return written(format_size(value))
+        return format_value(format_size(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +138,7 @@ class Text:
 
     def write(self, value: str) -> str:
         """As the file would have it."""
-        return written(value)
+        return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +151,11 @@ class OneOf:
         """What the file has, checked."""
         if isinstance(value, str) and value in self.words:
             return value
-        raise ConfigError(f"write one of {', '.join(written(word) for word in self.words)}")
+        raise ConfigError(f"write one of {', '.join(format_value(word) for word in self.words)}")
 
     def write(self, value: str) -> str:
         """As the file would have it."""
-        return written(value)
+        return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +170,7 @@ class Folder:
 
     def write(self, value: Path) -> str:
         """As the file would have it."""
-        return written(str(value))
+        return format_value(str(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +188,7 @@ class Texts:
 
     def write(self, value: tuple[str, ...]) -> str:
         """As the file would have it."""
-        return f"[{', '.join(map(written, value))}]"
+        return f"[{', '.join(map(format_value, value))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +228,7 @@ class RateKind:
 
     def write(self, value: Rate) -> str:
         """As the file would have it."""
-        return written(format_rate(value))
+        return format_value(format_rate(value))
 
 
 def parse_duration(text: str) -> float:
@@ -263,7 +237,7 @@ def parse_duration(text: str) -> float:
     >>> parse_duration("1.5h"), parse_duration("250ms")
     (5400.0, 0.25)
     """
-    return read_value(written(text), Duration(), text)
+    return read_value(format_value(text), Duration(), text)
 
 
 def parse_size(text: str) -> int:
@@ -272,7 +246,7 @@ def parse_size(text: str) -> int:
     >>> parse_size("10MiB"), parse_size("10MB")
     (10485760, 10000000)
     """
-    return read_value(written(text), Size(), text)
+    return read_value(format_value(text), Size(), text)
 
 
 def parse_rate(text: str) -> Rate:
@@ -281,7 +255,7 @@ def parse_rate(text: str) -> Rate:
     >>> parse_rate("120/min"), parse_rate("0").requests
     (Rate(requests=120, per_s=60.0), 0)
     """
-    return read_value(written(text), RateKind(), text)
+    return read_value(format_value(text), RateKind(), text)
 
 
 def format_duration(seconds: float) -> str:
@@ -291,7 +265,7 @@ def format_duration(seconds: float) -> str:
     ('90min', '250ms', '0s')
     """
     exact = Decimal(repr(float(seconds))).normalize()
-    return _format(exact, _SECONDS) or f"{exact:f}s"
+    return _format_exact(exact, _SECONDS) or f"{exact:f}s"
 
 
 def format_size(size_bytes: int) -> str:
@@ -300,7 +274,7 @@ def format_size(size_bytes: int) -> str:
     >>> format_size(10485760), format_size(1500)
     ('10MiB', '1500B')
     """
-    return _format(Decimal(size_bytes), _BYTES) or f"{size_bytes}B"
+    return _format_exact(Decimal(size_bytes), _BYTES) or f"{size_bytes}B"
 
 
 def format_rate(rate: Rate) -> str:
@@ -313,7 +287,7 @@ def format_rate(rate: Rate) -> str:
     return f"{rate.requests}/{units[rate.per_s]}" if rate.requests else "0"
 
 
-def _format(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
+def _format_exact(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
     for unit, scale in scales.items():
         count = int(exact / scale)
         if count and count * scale == exact:
@@ -321,7 +295,7 @@ def _format(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
     return None
 
 
-def read_value(label: str, kind: Kind[Value], value: object) -> Value:
+def read_value(label: str, kind: ValueType[Value], value: object) -> Value:
     """A value of some kind; ``label`` stands before what is wrong with it."""
     try:
         return kind.read(value)
@@ -329,10 +303,10 @@ def read_value(label: str, kind: Kind[Value], value: object) -> Value:
         raise ConfigError(f"{label}: {error}") from None
 
 
-def _amount(value: object, scales: Mapping[str, Decimal], what: str, unit: str) -> Decimal:
+def _parse_amount(value: object, scales: Mapping[str, Decimal], what: str, unit: str) -> Decimal:
     amount = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if amount is None or amount[2] not in scales:
-        number = written(value).strip('"')
+        number = format_value(value).strip('"')
         example = f"{number if _BARE.fullmatch(number) else 30}{unit}"
         raise ConfigError(f'write {what} with its unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
     return Decimal(amount[1]) * scales[amount[2]]
@@ -342,10 +316,10 @@ def _out_of_range(at_least: str, at_most: str) -> ConfigError:
     return ConfigError(f"write a value from {at_least} to {at_most}")
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """A value about as it stands in the file, on one line."""
     if isinstance(value, str):
-        return f'"{line_of(value)}"'
+        return f'"{format_line(value)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list) or (isinstance(value, int) and abs(value) >= 10**18):
@@ -353,7 +327,7 @@ def written(value: object) -> str:
     return str(value)
 
 
-def line_of(text: str) -> str:
+def format_line(text: str) -> str:
     """The beginning of a text, on one line."""
     return f"{text[:100]!r}"[1:-1] + ("…" if len(text) > 100 else "")
 
@@ -374,7 +348,7 @@ class Amount:
 
     def write(self, value: str) -> str:
         """As the file would have it."""
-        return written(value)
+        return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,4 +366,4 @@ class Zone:
 
     def write(self, value: str) -> str:
         """As the file would have it."""
-        return written(value)
+        return format_value(value)

@@ -10,7 +10,6 @@ from vedette.config.kinds import (
     Count,
     Duration,
     Folder,
-    Kind,
     Networks,
     OneOf,
     Rate,
@@ -19,11 +18,10 @@ from vedette.config.kinds import (
     Switch,
     Text,
     Texts,
+    ValueType,
     Zone,
 )
-from vedette.engine.scheduling.refresh_policies import POLICIES, PREFERRED
-
-__all__ = ["Crawl", "Refresh", "Serve", "Store"]
+from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
 
 # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -40,7 +38,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
 
 
-def says(key: str, kind: Kind[Any], meaning: str) -> dict[str, object]:
+def describe_setting(key: str, kind: ValueType[Any], meaning: str) -> dict[str, object]:
     return {"key": key, "kind": kind, "meaning": meaning}
 
 
@@ -50,7 +48,7 @@ class Crawl:
 
     contact: str = field(
         default="",
-        metadata=says(
+        metadata=describe_setting(
             "contact",
             Text(_CONTACT, 'write an e-mail address or an http(s) URL, such as "crawler@example.org"'),
             "where the operator can be reached: an e-mail address or an http(s) URL",
@@ -58,15 +56,15 @@ class Crawl:
     )
     delay_s: float = field(
         default=1.0,
-        metadata=says("delay", Duration(), "pause between an answer of a host and the next request to it"),
+        metadata=describe_setting("delay", Duration(), "pause between an answer of a host and the next request to it"),
     )
     address_delay_s: float = field(
         default=0.25,
-        metadata=says("address_delay", Duration(), "the same for all hosts that share one IP address"),
+        metadata=describe_setting("address_delay", Duration(), "the same for all hosts that share one IP address"),
     )
     budget: Rate = field(
         default=Rate(0, 1.0),
-        metadata=says(
+        metadata=describe_setting(
             "budget",
             RateKind(),
             'how many pages are fetched at most in all, such as `"50/s"`; `"0"` sets no limit: then politeness is the '
@@ -75,29 +73,35 @@ class Crawl:
     )
     latency_factor: int = field(
         default=2,
-        metadata=says("latency_factor", Count(0, 100), "the pause is at least this many times the host's last latency"),
+        metadata=describe_setting(
+            "latency_factor", Count(0, 100), "the pause is at least this many times the host's last latency"
+        ),
     )
     max_page_bytes: int = field(
         default=10 * 2**20,
-        metadata=says("max_page_size", Size(1, 2**30), "a page larger than this, decoded, is given up"),
+        metadata=describe_setting("max_page_size", Size(1, 2**30), "a page larger than this, decoded, is given up"),
     )
     timeout_s: float = field(
-        default=30.0, metadata=says("timeout", Duration(0.001, 3600), "a request that takes longer is given up")
+        default=30.0,
+        metadata=describe_setting("timeout", Duration(0.001, 3600), "a request that takes longer is given up"),
     )
     connect_timeout_s: float = field(
         default=10.0,
-        metadata=says("connect_timeout", Duration(0.001, 3600), "the same for opening the connection"),
+        metadata=describe_setting("connect_timeout", Duration(0.001, 3600), "the same for opening the connection"),
     )
     max_redirects: int = field(
-        default=5, metadata=says("max_redirects", Count(0, 20), "redirects followed in a row; 0 follows none")
+        default=5,
+        metadata=describe_setting("max_redirects", Count(0, 20), "redirects followed in a row; 0 follows none"),
     )
     robots_max_age_s: float = field(
         default=86400.0,
-        metadata=says("robots_max_age", Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"),
+        metadata=describe_setting(
+            "robots_max_age", Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"
+        ),
     )
     order: Literal["impact", "breadth", "inlinks"] = field(
         default="impact",
-        metadata=says(
+        metadata=describe_setting(
             "order",
             OneOf(("impact", "breadth", "inlinks")),
             "which unseen URL first: what it is expected to bring to searches, few links from a start, or many links "
@@ -106,20 +110,23 @@ class Crawl:
     )
     source_interval_s: float = field(
         default=600.0,
-        metadata=says(
+        metadata=describe_setting(
             "source_interval", Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
         ),
     )
     workers: int = field(
         default=1,
-        metadata=says("workers", Count(1, 64), "processes that fetch and parse; hosts are divided among them"),
+        metadata=describe_setting(
+            "workers", Count(1, 64), "processes that fetch and parse; hosts are divided among them"
+        ),
     )
     concurrency: int = field(
-        default=256, metadata=says("concurrency", Count(1, 10_000), "requests under way at once in each worker")
+        default=256,
+        metadata=describe_setting("concurrency", Count(1, 10_000), "requests under way at once in each worker"),
     )
     proxy: str = field(
         default="",
-        metadata=says(
+        metadata=describe_setting(
             "proxy",
             Text(_PROXY, 'write http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
             "by which proxy every request goes, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
@@ -127,7 +134,7 @@ class Crawl:
     )
     ca_file: str = field(
         default="",
-        metadata=says(
+        metadata=describe_setting(
             "ca_file",
             Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
             "a PEM file of roots that are trusted besides the system's, such as an intranet's",
@@ -140,8 +147,8 @@ class Refresh:
     """When known pages are fetched again."""
 
     policy: str = field(
-        default=PREFERRED,
-        metadata=says(
+        default=DEFAULT_POLICY,
+        metadata=describe_setting(
             "policy",
             OneOf(tuple(POLICIES)),
             "by which rule known pages are fetched again; another one begins to learn anew",
@@ -155,23 +162,23 @@ class Store:
 
     data: Path = field(
         default=Path("vedette-data"),
-        metadata=says("data", Folder(), "the data folder; a relative path starts where Vedette is started"),
+        metadata=describe_setting("data", Folder(), "the data folder; a relative path starts where Vedette is started"),
     )
     keep_days: int = field(
         default=30,
-        metadata=says(
+        metadata=describe_setting(
             "keep_days", Count(0, 36_500), "for how many days older versions of a page are kept; the latest always is"
         ),
     )
     max_bytes: int = field(
         default=0,
-        metadata=says(
+        metadata=describe_setting(
             "max_size", Size(), "how large the archive may grow before versions are given up; 0B sets no limit"
         ),
     )
     min_free_bytes: int = field(
         default=2**30,
-        metadata=says("min_free", Size(), "with less room than this on the disk, fetching pauses"),
+        metadata=describe_setting("min_free", Size(), "with less room than this on the disk, fetching pauses"),
     )
 
 
@@ -181,7 +188,7 @@ class Serve:
 
     listen: str = field(
         default="127.0.0.1:8080",
-        metadata=says(
+        metadata=describe_setting(
             "listen",
             Text(_LISTEN, 'write HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
             "where pages and API are served, `HOST:PORT`; empty serves nothing",
@@ -189,7 +196,7 @@ class Serve:
     )
     access: Literal["open", "token", "proxy"] = field(
         default="open",
-        metadata=says(
+        metadata=describe_setting(
             "access",
             OneOf(("open", "token", "proxy")),
             "who may search: everybody, holders of a key, or whom a proxy names",
@@ -197,7 +204,7 @@ class Serve:
     )
     proxy_header: str = field(
         default="X-Forwarded-User",
-        metadata=says(
+        metadata=describe_setting(
             "proxy_header",
             Text(_HEADER, 'write the name of a header, such as "X-Forwarded-User"'),
             'with `access = "proxy"`, the header in which the proxy names the reader',
@@ -205,7 +212,7 @@ class Serve:
     )
     trusted_proxies: tuple[str, ...] = field(
         default=("127.0.0.1",),
-        metadata=says(
+        metadata=describe_setting(
             "trusted_proxies",
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
             "from which addresses or networks a proxy is believed what it says of readers",
@@ -213,7 +220,7 @@ class Serve:
     )
     embed_origins: tuple[str, ...] = field(
         default=(),
-        metadata=says(
+        metadata=describe_setting(
             "embed_origins",
             Texts(_ORIGIN, 'write a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
             "from which origins scripts of other sites may search and suggest; `*` stands for all",
@@ -221,23 +228,25 @@ class Serve:
     )
     name: str = field(
         default="vedette",
-        metadata=says(
+        metadata=describe_setting(
             "name", Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name that the pages show"
         ),
     )
     processes: int = field(
         default=1,
-        metadata=says(
+        metadata=describe_setting(
             "processes", Count(1, 64), "processes that answer searches; each counts for itself what a reader asks"
         ),
     )
     rate: Rate = field(
         default=Rate(120, 60.0),
-        metadata=says("rate", RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'),
+        metadata=describe_setting(
+            "rate", RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'
+        ),
     )
     keep_slates_days: int = field(
         default=30,
-        metadata=says(
+        metadata=describe_setting(
             "keep_slates_days",
             Count(0, 3650),
             "for how many days searches and clicks are kept one by one; 0 records nothing of them",
@@ -245,23 +254,23 @@ class Serve:
     )
     learn: bool = field(
         default=True,
-        metadata=says(
+        metadata=describe_setting(
             "learn", Switch(), "whether the order of results learns from what readers open; see [ranking](ranking.md)"
         ),
     )
     unproven: int = field(
         default=2,
-        metadata=says(
+        metadata=describe_setting(
             "unproven", Count(0, 10), "how many of ten results may be there to be tried, as few people have seen them"
         ),
     )
     first_place: bool = field(
         default=False,
-        metadata=says("first_place", Switch(), "whether such a result may stand in the first place"),
+        metadata=describe_setting("first_place", Switch(), "whether such a result may stand in the first place"),
     )
     address: str = field(
         default="",
-        metadata=says(
+        metadata=describe_setting(
             "address",
             Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
             "the address by which people reach it, for links to itself; empty for where it listens",
@@ -269,7 +278,7 @@ class Serve:
     )
     hosts: tuple[str, ...] = field(
         default=(),
-        metadata=says(
+        metadata=describe_setting(
             "hosts",
             Texts(_HOST, 'write a list of host names, such as ["search.example.org"]'),
             "by which names the console is reached, besides that of `serve.address`; see below",
@@ -277,7 +286,7 @@ class Serve:
     )
     console_secrets: tuple[str, ...] = field(
         default=("env:VEDETTE_SECRET_*",),
-        metadata=says(
+        metadata=describe_setting(
             "console_secrets",
             Texts(_PLACE, 'write a list of places, such as ["env:WIKI_LOGIN", "file:/etc/vedette/secrets/*"]'),
             "which [places of secrets](#secrets-of-a-site) a site may be given in the console; `*` stands for any end",
@@ -285,7 +294,7 @@ class Serve:
     )
     public_url: str = field(
         default="",
-        metadata=says(
+        metadata=describe_setting(
             "public_url",
             Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
             "the address by which hubs on the web reach it, to tell of news; empty subscribes to nothing",
@@ -293,7 +302,7 @@ class Serve:
     )
     webhook_networks: tuple[str, ...] = field(
         default=(),
-        metadata=says(
+        metadata=describe_setting(
             "webhook_networks",
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
             "to which private addresses or networks webhooks of [watches](watching.md) may go; public ones always may",
@@ -301,20 +310,23 @@ class Serve:
     )
     sponsored: bool = field(
         default=False,
-        metadata=says(
+        metadata=describe_setting(
             "sponsored", Switch(), "whether [sponsored results](sponsored.md) are shown, in a frame of their own"
         ),
     )
     sponsored_slots: int = field(
-        default=2, metadata=says("sponsored_slots", Count(1, 5), "how many of them a page of results shows at most")
+        default=2,
+        metadata=describe_setting("sponsored_slots", Count(1, 5), "how many of them a page of results shows at most"),
     )
     sponsored_reserve: str = field(
         default="0.05",
-        metadata=says("sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"),
+        metadata=describe_setting(
+            "sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"
+        ),
     )
     sponsored_exploration: int = field(
         default=100,
-        metadata=says(
+        metadata=describe_setting(
             "sponsored_exploration",
             Count(0, 300),
             "how much ads are tried of which little is known, in per cent of what is usual; 0 tries none",
@@ -322,5 +334,5 @@ class Serve:
     )
     time_zone: str = field(
         default="UTC",
-        metadata=says("time_zone", Zone(), "where the days of budgets begin, such as `Europe/Berlin`"),
+        metadata=describe_setting("time_zone", Zone(), "where the days of budgets begin, such as `Europe/Berlin`"),
     )

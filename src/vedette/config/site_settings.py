@@ -13,68 +13,57 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from vedette.config import format_duration, format_size, parse_duration, parse_size
-from vedette.discover.push.promises import MOST_PROMISES
+from vedette.discover.push.promises import MAX_PROMISES
 from vedette.discover.urls.scope import read_site
 from vedette.errors import ConfigError, UsageError
-from vedette.fetch.politeness import read_hours
+from vedette.fetch.politeness import parse_hours
 from vedette.model import Overrule, Site
 
-__all__ = [
-    "OWNED",
-    "changes_of",
-    "changes_of_settings",
-    "checked",
-    "read_sites",
-    "settings_in_words",
-    "site_of_text",
-    "write_sites",
-]
-
-OWNED = "I-OWN-THIS-SITE"
+OWNERSHIP_PHRASE = "I-OWN-THIS-SITE"
 _SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 _READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%", re.ASCII)
 _PLACE = re.compile(r"(?:https?://|/)[^\s\x00-\x1f\x7f-\x9f]{0,2000}")
-_MOST_BYTES = 1 << 24
+_MAX_BYTES = 1 << 24
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError("write a text in quotes")
     return value
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise ConfigError('write a list of texts, such as ["/docs/*"]')
     return tuple(value)
 
 
-def _switch(value: object) -> bool:
+def _parse_switch(value: object) -> bool:
     found = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
         raise ConfigError("write yes or no" if isinstance(value, str) else "write true or false")
     return found
 
 
-def _delay(value: object) -> float:
-    return parse_duration(_text(value))
+def _parse_delay(value: object) -> float:
+    return parse_duration(_parse_text(value))
 
 
-def _hours(value: object) -> str:
-    read_hours(_text(value))
-    return _text(value)
+def _parse_hours(value: object) -> str:
+    parse_hours(_parse_text(value))
+    return _parse_text(value)
 
 
-def _rate(value: object) -> float:
-    size = parse_size(_text(value))
+def _parse_rate(value: object) -> float:
+    size = parse_size(_parse_text(value))
     if size < 1:
         raise ConfigError("write a size above 0, such as 100kB")
     return float(size)
 
 
-def _share(value: object) -> float:
+def _parse_share(value: object) -> float:
     """A part of the whole: ``20%``, or 0.2 where TOML has numbers."""
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     share = float(percent[1]) / 100 if percent else value
@@ -83,26 +72,26 @@ def _share(value: object) -> float:
     return round(float(share), 5)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{round(share * 100, 3):g}%"
 
 
-def _owned(value: object) -> bool:
-    if value == OWNED:
+def _parse_owned(value: object) -> bool:
+    if value == OWNERSHIP_PHRASE:
         return True
     if value in {"no", "false"} or value is False:
         return False
-    raise ConfigError(f"robots.txt is ignored only where you confirm that the site is yours: write {OWNED}")
+    raise ConfigError(f"robots.txt is ignored only where you confirm that the site is yours: write {OWNERSHIP_PHRASE}")
 
 
-def _secrets(value: object) -> str:
-    if not _SECRETS.fullmatch(_text(value)):
+def _parse_secrets(value: object) -> str:
+    if not _SECRETS.fullmatch(_parse_text(value)):
         # What was written may be the secret itself, so it is not repeated.
         raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
-    return _text(value)
+    return _parse_text(value)
 
 
-def _overrules(value: object) -> tuple[str, ...]:
+def _parse_overrules(value: object) -> tuple[str, ...]:
     """Names, each once and in one order; of a text those between its commas, and none of them for ``none``."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -113,7 +102,7 @@ def _overrules(value: object) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else -1))
 
 
-def _readers(value: object) -> tuple[str, ...]:
+def _parse_readers(value: object) -> tuple[str, ...]:
     """Names of keys or of users that a proxy tells, each once; of a text those between its commas."""
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -124,17 +113,17 @@ def _readers(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _promises(value: object) -> tuple[str, ...]:
+def _parse_promises(value: object) -> tuple[str, ...]:
     """Sources with the longest time between fetches, ``URL=15min``; kept as seconds and address."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ConfigError('write addresses with a time, such as ["/news=15min"]')
-    if len(texts) > MOST_PROMISES:
-        raise ConfigError(f"promise at most {MOST_PROMISES} sources of a site something")
-    return tuple(dict.fromkeys(_promise(text) for text in texts))
+    if len(texts) > MAX_PROMISES:
+        raise ConfigError(f"promise at most {MAX_PROMISES} sources of a site something")
+    return tuple(dict.fromkeys(_parse_promise(text) for text in texts))
 
 
-def _promise(text: str) -> str:
+def _parse_promise(text: str) -> str:
     place, _, interval = text.strip().rpartition("=")
     if not _PLACE.fullmatch(place):
         raise ConfigError("write an address and a time, such as /news=15min")
@@ -144,12 +133,12 @@ def _promise(text: str) -> str:
     return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
 
 
-def _promised(promises: Sequence[str]) -> list[str]:
+def _format_promises(promises: Sequence[str]) -> list[str]:
     parts = (text.partition(" ") for text in promises)
     return [f"{place}={format_duration(float(seconds))}" for seconds, _, place in parts]
 
 
-def _same(value: object) -> object:
+def _identity(value: object) -> object:
     return value
 
 
@@ -159,47 +148,47 @@ class _Key:
 
     field: str
     read: Callable[[object], object]
-    write: Callable[[Any], object] = _same
+    write: Callable[[Any], object] = _identity
 
 
 _KEYS = {
-    "scope": _Key("scope", _text),
-    "include": _Key("include", _texts, list),
-    "exclude": _Key("exclude", _texts, list),
-    "sort_parameters": _Key("sort_parameters", _switch),
-    "drop_parameters": _Key("drop_parameters", _texts, list),
-    "delay": _Key("delay_s", _delay, format_duration),
-    "hours": _Key("hours", _hours),
-    "bytes_per_s": _Key("bytes_per_s", _rate, lambda rate: format_size(int(rate))),
-    "ignore_robots": _Key("ignore_robots", _owned, lambda owned: OWNED if owned else False),
-    "allow_private": _Key("allow_private", _switch),
-    "secrets": _Key("secrets", _secrets),
-    "change": _Key("change", _text),
-    "overrule": _Key("overrule", _overrules, list),
-    "readers": _Key("readers", _readers, list),
-    "share": _Key("share", _share, _percent),
-    "promise": _Key("promise", _promises, _promised),
+    "scope": _Key("scope", _parse_text),
+    "include": _Key("include", _parse_texts, list),
+    "exclude": _Key("exclude", _parse_texts, list),
+    "sort_parameters": _Key("sort_parameters", _parse_switch),
+    "drop_parameters": _Key("drop_parameters", _parse_texts, list),
+    "delay": _Key("delay_s", _parse_delay, format_duration),
+    "hours": _Key("hours", _parse_hours),
+    "bytes_per_s": _Key("bytes_per_s", _parse_rate, lambda rate: format_size(int(rate))),
+    "ignore_robots": _Key("ignore_robots", _parse_owned, lambda owned: OWNERSHIP_PHRASE if owned else False),
+    "allow_private": _Key("allow_private", _parse_switch),
+    "secrets": _Key("secrets", _parse_secrets),
+    "change": _Key("change", _parse_text),
+    "overrule": _Key("overrule", _parse_overrules, list),
+    "readers": _Key("readers", _parse_readers, list),
+    "share": _Key("share", _parse_share, _format_percent),
+    "promise": _Key("promise", _parse_promises, _format_promises),
 }
 # Of these, each word on a command line adds one.
-_MANY = (_texts, _promises)
+_MANY = (_parse_texts, _parse_promises)
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
     """The site that a person typed, with settings by key as TOML has them."""
-    fields: Any = changes_of_settings(settings)
-    return checked(replace(read_site(text), **fields))
+    fields: Any = parse_settings(settings)
+    return validate_site(replace(read_site(text), **fields))
 
 
-def changes_of_settings(settings: Mapping[str, object]) -> dict[str, object]:
+def parse_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """Fields of a site with their new values, from settings by key as TOML has them.
 
-    >>> changes_of_settings({"delay": "5s"})
+    >>> parse_settings({"delay": "5s"})
     {'delay_s': 5.0}
     """
-    return {_key(key).field: _value(key, value) for key, value in settings.items()}
+    return {_find_key(key).field: _parse_value(key, value) for key, value in settings.items()}
 
 
-def checked(site: Site) -> Site:
+def validate_site(site: Site) -> Site:
     """The site, if what it says of scope, patterns and judgements can be meant."""
     read_site(
         site.start,
@@ -212,56 +201,56 @@ def checked(site: Site) -> Site:
     return site
 
 
-def changes_of(words: Sequence[str]) -> dict[str, object]:
+def parse_changes(words: Sequence[str]) -> dict[str, object]:
     """Fields of a site with their new values, from ``key=value`` words; nothing behind the sign is the default.
 
-    >>> changes_of(["delay=5s", "include=/a/*", "include=/b/*", "hours="])
+    >>> parse_changes(["delay=5s", "include=/a/*", "include=/b/*", "hours="])
     {'delay_s': 5.0, 'include': ('/a/*', '/b/*'), 'hours': ''}
     """
     changes: dict[str, object] = {}
     for word in words:
         name, sign, text = word.partition("=")
-        key = _key(name)
+        key = _find_key(name)
         if not sign:
             raise UsageError(f"{word}: write {name}=VALUE, or {name}= to take it back")
         if not text:
             changes[key.field] = getattr(Site(""), key.field)
         elif key.read in _MANY:
             before: Any = changes.get(key.field, ())
-            added: Any = _value(name, [text])
+            added: Any = _parse_value(name, [text])
             changes[key.field] = (*before, *added)
         else:
-            changes[key.field] = _value(name, text)
+            changes[key.field] = _parse_value(name, text)
     return changes
 
 
-def settings_in_words(site: Site) -> str:
+def describe_settings(site: Site) -> str:
     """What differs from the default, on one line.
 
-    >>> settings_in_words(Site("https://example.org/", delay_s=2.0, exclude=("*.zip$",)))
+    >>> describe_settings(Site("https://example.org/", delay_s=2.0, exclude=("*.zip$",)))
     'scope host, exclude *.zip$, delay 2s'
     """
-    said = [f"{name} {_plain(value)}" for name, value in _differences(site)]
+    said = [f"{name} {_format_plain(value)}" for name, value in _list_differences(site)]
     return ", ".join(said if site.scope != "host" else ["scope host", *said])
 
 
-def write_sites(sites: Iterable[tuple[Site, bool]]) -> str:
+def format_sites(sites: Iterable[tuple[Site, bool]]) -> str:
     r"""TOML for sites, each with whether it is paused.
 
-    >>> print(write_sites([(Site("https://example.org/", delay_s=2.0), True)]))
+    >>> print(format_sites([(Site("https://example.org/", delay_s=2.0), True)]))
     [[site]]
     start = "https://example.org/"
     delay = "2s"
     paused = true
     <BLANKLINE>
     """
-    return "\n".join("\n".join(["[[site]]", *_table(site, paused), ""]) for site, paused in sites)
+    return "\n".join("\n".join(["[[site]]", *_format_table(site, paused), ""]) for site, paused in sites)
 
 
-def read_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
+def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     """Sites from TOML, each with whether it is paused; a ``UsageError`` names the place and what to write."""
-    if len(text) > _MOST_BYTES:
-        raise UsageError(f"{source}: is larger than {format_size(_MOST_BYTES)}: this is no list of sites")
+    if len(text) > _MAX_BYTES:
+        raise UsageError(f"{source}: is larger than {format_size(_MAX_BYTES)}: this is no list of sites")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -271,21 +260,21 @@ def read_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     sites = tables.get("site", [])
     if unknown is not None or not isinstance(sites, list):
         raise UsageError(f'{source}: "{unknown or "site"}" is no list of sites: write one [[site]] table a site')
-    return tuple(_read_table(table, f"{source}, site {number}") for number, table in enumerate(sites, 1))
+    return tuple(_parse_table(table, f"{source}, site {number}") for number, table in enumerate(sites, 1))
 
 
-def _read_table(table: object, place: str) -> tuple[Site, bool]:
+def _parse_table(table: object, place: str) -> tuple[Site, bool]:
     if not isinstance(table, dict) or not isinstance(table.get("start"), str):
         raise UsageError(f'{place}: start is missing: write start = "https://example.org/"')
     settings = {key: value for key, value in table.items() if key not in {"start", "paused"}}
     try:
-        paused = _switch(table.get("paused", False))
+        paused = _parse_switch(table.get("paused", False))
         return site_of_text(table["start"], settings), paused
     except UsageError as error:
         raise UsageError(f"{place} ({table['start'][:100]}): {error}") from None
 
 
-def _key(name: str) -> _Key:
+def _find_key(name: str) -> _Key:
     if name not in _KEYS:
         near = difflib.get_close_matches(name[:40], _KEYS, 1)
         advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
@@ -293,14 +282,14 @@ def _key(name: str) -> _Key:
     return _KEYS[name]
 
 
-def _value(name: str, value: object) -> object:
+def _parse_value(name: str, value: object) -> object:
     try:
-        return _key(name).read(value)
+        return _find_key(name).read(value)
     except ConfigError as error:
         raise UsageError(f"{name}: {error}") from None
 
 
-def _differences(site: Site) -> Iterator[tuple[str, object]]:
+def _list_differences(site: Site) -> Iterator[tuple[str, object]]:
     plain = Site("")
     for name, key in _KEYS.items():
         value = getattr(site, key.field)
@@ -308,18 +297,18 @@ def _differences(site: Site) -> Iterator[tuple[str, object]]:
             yield name, key.write(value)
 
 
-def _table(site: Site, paused: bool) -> Iterator[str]:  # noqa: FBT001 - a column of the table
-    yield f"start = {_toml(site.start)}"
-    for name, value in _differences(site):
-        yield f"{name} = {_toml(value)}"
+def _format_table(site: Site, paused: bool) -> Iterator[str]:  # noqa: FBT001 - a column of the table
+    yield f"start = {_format_toml(site.start)}"
+    for name, value in _list_differences(site):
+        yield f"{name} = {_format_toml(value)}"
     if paused:
         yield "paused = true"
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     """JSON's spelling of texts, lists and truth is TOML's too, but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _plain(value: object) -> str:
+def _format_plain(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)

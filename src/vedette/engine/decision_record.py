@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Decision", "Witness", "read_decision", "written"]
-
 Column = Sequence[float] | Sequence[bool] | Sequence[int] | Sequence[Sequence[float]]
 
 
@@ -28,20 +26,20 @@ class Decision(NamedTuple):
     outcome: Mapping[str, Column]
 
 
-Witness = Callable[[Decision], None]
+DecisionRecorder = Callable[[Decision], None]
 
 
-def written(decision: Decision) -> str:
+def format_decision(decision: Decision) -> str:
     """A decision as one line of JSON; numbers come back to the bit.
 
     >>> one = Decision("order", 0.1, 7, "order/breadth/1", {"breadth": {}}, {"depth": [2]}, {"worth": [-2.0]})
-    >>> read_decision(written(one)) == one
+    >>> parse_decision(format_decision(one)) == one
     True
     """
     return json.dumps(decision._asdict(), separators=(",", ":"))
 
 
-def read_decision(line: str) -> Decision | None:
+def parse_decision(line: str) -> Decision | None:
     """The decision of a line; None where the line is not whole."""
     try:
         return Decision(**json.loads(line))

@@ -11,51 +11,49 @@ Links that no site takes are not followed, but the hosts that they name can be t
 import re
 from collections.abc import Iterable
 
-from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.discover.urls.normalize import normalize, resolve
 from vedette.discover.urls.scope import SiteIndex
 from vedette.model import Site, origin_of
 
-__all__ = ["Links", "spelt"]
+NO_RULES = CopyRules()
 
-NOTHING = Learned()
-
-HALF = 50_000
+CACHE_HALF = 50_000
 # Longer links are rare, and a hostile page must not fill the memory with them.
-LONGEST_KEPT = 500
+MAX_CACHED_LENGTH = 500
 # A second character after "/" that makes a link lead to another host, now or once it was stripped.
-_ELSEWHERE = frozenset("/\\\t\n\r")
+_OFF_HOST_CHARACTERS = frozenset("/\\\t\n\r")
 # A link that names its host, and what it writes between the slashes: all that the host can depend on.
 _NAMES_HOST = re.compile(r"\s{0,9}(https?:)?//([^/\\?#]{1,300}+)(?=[/\\?#]|\Z)", re.ASCII | re.IGNORECASE)
 # The standard lets signs into hosts that no name has, some of which a shell would read: nobody is offered those.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
-MOST_STRANGERS = 20
-MOST_HOSTS = 10_000
+MAX_UNLISTED_HOSTS = 20
+MAX_HOSTS = 10_000
 
 
-class Links:
+class LinkResolver:
     """What links lead to under the rules for sites that hold now.
 
     >>> from vedette.model import Site
-    >>> links = Links(SiteIndex([Site("https://example.org/")]))
-    >>> links.within(["/b?utm_source=x", "c#top", "https://example.com/"], "https://example.org/a/")
+    >>> links = LinkResolver(SiteIndex([Site("https://example.org/")]))
+    >>> links.resolve_within(["/b?utm_source=x", "c#top", "https://example.com/"], "https://example.org/a/")
     ('https://example.org/b', 'https://example.org/a/c')
     """
 
-    def __init__(self, sites: SiteIndex, learned: Learned = NOTHING) -> None:
+    def __init__(self, sites: SiteIndex, learned: CopyRules = NO_RULES) -> None:
         self.sites = sites
         self._learned = learned
         self._young: dict[str, str | None] = {}
         self._old: dict[str, str | None] = {}
         self._hosts: dict[str, str | None] = {}
 
-    def within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
+    def resolve_within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
         """The URLs within the sites that these links on page ``base`` lead to, each once, in order."""
-        found = dict.fromkeys(self.each(hrefs, base))
+        found = dict.fromkeys(self.resolve_each(hrefs, base))
         found.pop(None, None)
         return tuple(url for url in found if url is not None)
 
-    def each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
+    def resolve_each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
         """Where each link leads; None where no site takes it."""
         start = base.find("/", base.find("//") + 2)
         origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
@@ -63,64 +61,68 @@ class Links:
         for href in hrefs:
             if href.startswith(("http://", "https://")):
                 text = href
-            elif href[:1] == "/" and href[1:2] not in _ELSEWHERE:
+            elif href[:1] == "/" and href[1:2] not in _OFF_HOST_CHARACTERS:
                 text = origin + href
             elif href[:1].isalnum() and ":" not in href:
                 text = folder + href
             else:
-                found.append(self._follow(resolve(href, base)))
+                found.append(self._resolve(resolve(href, base)))
                 continue
             try:
                 found.append(young[text])
             except KeyError:
-                found.append(self._remember(text))
+                found.append(self._cache(text))
         return found
 
-    def strangers(self, hrefs: Iterable[str]) -> tuple[str, ...]:
+    def find_unlisted_hosts(self, hrefs: Iterable[str]) -> tuple[str, ...]:
         """The hosts that these links, which no site takes, name and that no site has; each once, the first few.
 
-        >>> links = Links(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
-        >>> links.strangers(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
+        >>> links = LinkResolver(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
+        >>> links.find_unlisted_hosts(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
         ('example.com', 'example.net')
         """
         found: dict[str, None] = {}
         for href in hrefs:
             named = _NAMES_HOST.match(href)
-            host = self._stranger(named[2]) if named else None
+            host = self._find_unlisted_host(named[2]) if named else None
             if host is not None:
                 found[host] = None
-                if len(found) == MOST_STRANGERS:
+                if len(found) == MAX_UNLISTED_HOSTS:
                     break
         return tuple(found)
 
-    def _stranger(self, authority: str) -> str | None:
+    def _find_unlisted_host(self, authority: str) -> str | None:
         """The host in an authority, as it was written, unless a site has it; many pages name the same few."""
         if authority not in self._hosts:
-            if len(self._hosts) >= MOST_HOSTS:
+            if len(self._hosts) >= MAX_HOSTS:
                 self._hosts.clear()
-            self._hosts[authority] = self._host_elsewhere(authority)
+            self._hosts[authority] = self._parse_unlisted_host(authority)
         return self._hosts[authority]
 
-    def _host_elsewhere(self, authority: str) -> str | None:
+    def _parse_unlisted_host(self, authority: str) -> str | None:
         url = resolve(f"https://{authority}/", None)
         host = origin_of(url).host.removesuffix(".") if url is not None else ""
-        return host if _HOST.fullmatch(host) and not self.sites.of_host(host) else None
+        return host if _HOST.fullmatch(host) and not self.sites.find_by_host(host) else None
 
-    def _remember(self, text: str) -> str | None:
-        url = self._old[text] if text in self._old else self._follow(resolve(text, None))
-        if len(text) <= LONGEST_KEPT:
-            if len(self._young) >= HALF:
+    def _cache(self, text: str) -> str | None:
+        url = self._old[text] if text in self._old else self._resolve(resolve(text, None))
+        if len(text) <= MAX_CACHED_LENGTH:
+            if len(self._young) >= CACHE_HALF:
                 self._old = dict(self._young)
                 self._young.clear()  # the same object: a caller may hold it
             self._young[text] = url
         return url
 
-    def _follow(self, url: str | None) -> str | None:
+    def _resolve(self, url: str | None) -> str | None:
         """The name under which a site knows the URL."""
-        site = self.sites.site_of(url) if url is not None else None
-        return spelt(normalize(url, site), site, self._learned) if site is not None and url is not None else None
+        site = self.sites.find_site(url) if url is not None else None
+        return (
+            apply_copy_rules(normalize(url, site), site, self._learned)
+            if site is not None and url is not None
+            else None
+        )
 
 
-def spelt(url: str, site: Site, learned: Learned) -> str:
+def apply_copy_rules(url: str, site: Site, learned: CopyRules) -> str:
     """The URL to fetch in place of this one, by what was learned of copies, unless the operator knows better."""
     return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

@@ -10,32 +10,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
 
-from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.model import Failure, Headers, Origin, Purpose, Site
-from vedette.parse.change.comparison import Change, Kept
-
-__all__ = [
-    "Content",
-    "Copy",
-    "Errand",
-    "Fetched",
-    "HostNews",
-    "HostOrders",
-    "Kind",
-    "Noted",
-    "Orders",
-    "Place",
-    "Recall",
-    "Report",
-    "Result",
-    "Silent",
-    "Stop",
-]
+from vedette.parse.change.comparison import Change, StoredVersion
 
 Kind = Literal["page", "document", "feed", "sitemap", "other"]
 
 
-class Place(NamedTuple):
+class ArchiveLocation(NamedTuple):
     """Where an answer is archived."""
 
     file: str
@@ -43,7 +25,7 @@ class Place(NamedTuple):
     length: int
 
 
-class Copy(NamedTuple):
+class StoredCopy(NamedTuple):
     """What is at hand of a page that is asked for again: validators, what its last answer was, and what it said."""
 
     etag: str
@@ -51,10 +33,10 @@ class Copy(NamedTuple):
     digest: str
     payload_digest: str
     fetched_s: float
-    kept: Kept | None = None
+    baseline: StoredVersion | None = None
 
 
-class Errand(NamedTuple):
+class FetchTask(NamedTuple):
     """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
 
     ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
@@ -68,12 +50,12 @@ class Errand(NamedTuple):
     depth: int = 0
     hops: int = 0
     headers: Headers = ()
-    copy: Copy | None = None
+    copy: StoredCopy | None = None
     robots_of: Origin | None = None
     valid_until_s: float = inf
 
 
-class HostOrders(NamedTuple):
+class HostSettings(NamedTuple):
     """How a host is to be treated: where it is, its pauses, when it may be asked first, how strained it was."""
 
     name: str
@@ -81,26 +63,26 @@ class HostOrders(NamedTuple):
     delay_s: float
     crawl_delay_s: float | None
     ready_s: float
-    strain: int
+    failure_streak: int
     bytes_per_s: float | None = None
 
 
 class Content(NamedTuple):
     """What a page says, as far as others need to know; dates are None and words empty where it does not say.
 
-    ``kept`` is what the next version will be compared with, ``change`` what became of the last one. ``marks`` are words
-    of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name, each with
-    what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text, packed for
-    the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
-    ``unweighed`` says that a change counts only if searches notice it, which is not known yet.
+    ``baseline`` is what the next version will be compared with, ``change`` what became of the last one. ``directives``
+    are words of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name,
+    each with what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text,
+    packed for the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
+    ``is_unmeasured`` says that a change counts only if searches notice it, which is not known yet.
     """
 
-    kept: Kept
+    baseline: StoredVersion
     charset: str = ""
     language: str = ""
     description: str = ""
     canonical: str = ""
-    marks: str = ""
+    directives: str = ""
     words: int = 0
     published_s: float | None = None
     modified_s: float | None = None
@@ -110,7 +92,7 @@ class Content(NamedTuple):
     anchors: tuple[str, ...] = ()
     stored: bytes = b""
     private: str = ""
-    unweighed: bool = False
+    is_unmeasured: bool = False
 
     @property
     def is_missing(self) -> bool:
@@ -121,13 +103,13 @@ class Content(NamedTuple):
 # Keeper to worker
 
 
-class Orders(NamedTuple):
+class WorkBatch(NamedTuple):
     """Hosts and errands; the rules for links, the operator's and those that were learned, where they have changed."""
 
-    hosts: tuple[HostOrders, ...] = ()
-    errands: tuple[Errand, ...] = ()
+    hosts: tuple[HostSettings, ...] = ()
+    tasks: tuple[FetchTask, ...] = ()
     sites: tuple[Site, ...] | None = None
-    learned: Learned | None = None
+    copy_rules: CopyRules | None = None
 
 
 class Recall(NamedTuple):
@@ -136,7 +118,7 @@ class Recall(NamedTuple):
     hosts: tuple[str, ...]
 
 
-class Noted(NamedTuple):
+class Ack(NamedTuple):
     """Reports up to this number are durable."""
 
     serial: int
@@ -150,15 +132,15 @@ class Stop:
 # Worker to keeper
 
 
-class Fetched(NamedTuple):
+class FetchSuccess(NamedTuple):
     """An answer, read: what the keeper needs to decide, and where the rest is archived.
 
-    ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to. ``dates``
-    are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it never does.
-    ``held_s`` is for how long a connection was held, by our clock, however fast time goes.
+    ``unlisted_hosts`` are hosts that no site takes and that a page which is fetched for the first time links to.
+    ``dates`` are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it
+    never does. ``connection_s`` is for how long a connection was held, by our clock, however fast time goes.
     """
 
-    errand: Errand
+    task: FetchTask
     status: int
     started_s: float
     ended_s: float
@@ -173,45 +155,45 @@ class Fetched(NamedTuple):
     digest: str = ""
     payload_digest: str = ""
     changed: bool = True
-    place: Place | None = None
-    robots: bytes = b""
+    place: ArchiveLocation | None = None
+    robots_body: bytes = b""
     content: Content | None = None
-    strangers: tuple[str, ...] = ()
-    held_s: float = 0.0
+    unlisted_hosts: tuple[str, ...] = ()
+    connection_s: float = 0.0
 
     def header(self, name: str) -> str:
         """The first value of a header by its lower-case name; empty where there is none."""
         return next((value for key, value in self.headers if key == name), "")
 
 
-class Silent(NamedTuple):
+class FetchFailure(NamedTuple):
     """No answer came."""
 
-    errand: Errand
+    task: FetchTask
     failure: Failure
     detail: str
     started_s: float
     ended_s: float
-    held_s: float = 0.0
+    connection_s: float = 0.0
 
 
-Result = Fetched | Silent
+FetchResult = FetchSuccess | FetchFailure
 
 
-class HostNews(NamedTuple):
+class HostUpdate(NamedTuple):
     """When a host may be asked again, how strained it is, and why it waits (empty where it simply rests)."""
 
     name: str
     ready_s: float
-    strain: int
+    failure_streak: int
     trouble: str
 
 
-class Report(NamedTuple):
+class FetchReport(NamedTuple):
     """What a worker did since its last report; ``archived`` is how far its files may be acknowledged."""
 
     serial: int
-    results: tuple[Result, ...] = ()
-    returned: tuple[Errand, ...] = ()
-    hosts: tuple[HostNews, ...] = ()
+    results: tuple[FetchResult, ...] = ()
+    returned: tuple[FetchTask, ...] = ()
+    host_updates: tuple[HostUpdate, ...] = ()
     archived: tuple[tuple[str, int], ...] = ()

@@ -8,36 +8,10 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from vedette.engine.messages import Content, Kind, Place
+from vedette.engine.messages import ArchiveLocation, Content, Kind
 from vedette.fetch.robots.state import RobotsState
 from vedette.model import Origin
-from vedette.parse.change.comparison import Kept
-
-__all__ = [
-    "Bands",
-    "Book",
-    "ContentRow",
-    "Due",
-    "Fate",
-    "Find",
-    "FirstCrawl",
-    "Gained",
-    "HostRow",
-    "Ids",
-    "Leased",
-    "Look",
-    "Outlinks",
-    "PageRow",
-    "Remembered",
-    "Signal",
-    "SignalKind",
-    "StrangerLink",
-    "Told",
-    "UrlCounts",
-    "Urls",
-    "Way",
-]
-
+from vedette.parse.change.comparison import StoredVersion
 
 Ids = npt.NDArray[np.uint32]
 Outlinks = tuple[Sequence[str], Sequence[str]]
@@ -45,7 +19,7 @@ Outlinks = tuple[Sequence[str], Sequence[str]]
 SignalKind = Literal["sitemap", "feed", "ping"]
 
 
-class Fate(IntEnum):
+class UrlState(IntEnum):
     """What became of a URL."""
 
     FETCHED = 1
@@ -54,7 +28,7 @@ class Fate(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LinkBatch:
     """Links by the batch: URLs as ``discover`` writes them, the hosts' ids, links from a start, front queues."""
 
     urls: Sequence[str]
@@ -63,7 +37,7 @@ class Told:
     priorities: Sequence[int]
 
 
-class Leased(NamedTuple):
+class LeasedUrl(NamedTuple):
     """A URL that one worker may fetch now, and the probability with which its front queue was drawn."""
 
     id: int
@@ -85,51 +59,51 @@ class UrlCounts:
     failed: int
 
 
-class Urls(Protocol):
+class UrlFrontier(Protocol):
     """The known URLs: told in batches, leased out host by host, acknowledged."""
 
-    def host_ids(self, names: Sequence[str]) -> list[int]:
+    def intern_hosts(self, names: Sequence[str]) -> list[int]:
         """The id of each host; unseen ones get the next."""
 
-    def add(self, told: Told, found_s: float) -> Ids:
+    def add(self, told: LinkBatch, found_s: float) -> Ids:
         """Take note of links; the ids of those that were unknown, which wait from now on."""
 
-    def unknown(self, urls: Sequence[str]) -> list[int]:
+    def find_unknown(self, urls: Sequence[str]) -> list[int]:
         """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
 
-    def find(self, urls: Sequence[str]) -> Ids:
+    def find_ids(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, 0 where unknown."""
 
-    def times_named(self, ids: Ids) -> npt.NDArray[np.uint8]:
+    def count_inlinks(self, ids: Ids) -> npt.NDArray[np.uint8]:
         """How often each URL was told, up to 255 times."""
 
-    def waiting(self, host: int) -> int:
+    def count_waiting(self, host: int) -> int:
         """How many URLs of a host wait."""
 
-    def counts(self) -> UrlCounts:
+    def get_counts(self) -> UrlCounts:
         """Numbers for people."""
 
     def lease(
         self, hosts: Sequence[int], worker: int, until_s: float, rng: np.random.Generator | None = None
-    ) -> list[Leased]:
+    ) -> list[LeasedUrl]:
         """One URL for each time that a host is named, as far as there are any."""
 
-    def acknowledge(self, ids: Iterable[int], fate: Fate, worker: int) -> Ids:
+    def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
         """These URLs have ended; those that the worker had leased."""
 
-    def put_back(self, ids: Iterable[int], worker: int) -> Ids:
+    def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
         """These URLs wait again, unfetched."""
 
-    def again(self, ids: Iterable[int], priority: int) -> Ids:
+    def requeue(self, ids: Iterable[int], priority: int) -> Ids:
         """These URLs, which have ended, wait again; those that did so."""
 
-    def first(self, ids: Iterable[int]) -> Ids:
+    def move_to_front(self, ids: Iterable[int]) -> Ids:
         """Those of these URLs that wait come next when their host is asked; which ones."""
 
-    def lined_up(self, host: int) -> tuple[Ids, npt.NDArray[np.uint8]]:
+    def get_queue(self, host: int) -> tuple[Ids, npt.NDArray[np.uint8]]:
         """Who waits for a host, in order, and in which front queue; but for those in the best one."""
 
-    def line_up(self, host: int, ids: Ids, fronts: npt.NDArray[np.int64]) -> None:
+    def set_queue(self, host: int, ids: Ids, fronts: npt.NDArray[np.int64]) -> None:
         """The same URLs in this order, in these front queues."""
 
 
@@ -150,20 +124,20 @@ class PageRow(NamedTuple):
     payload_digest: str
     location: str
     body_bytes: int
-    place: Place | None
+    place: ArchiveLocation | None
     interval_s: float
     due_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DuePage:
     """A known page whose time has come."""
 
     id: int
     host: str
 
 
-class Remembered(NamedTuple):
+class RefreshState(NamedTuple):
     """What refreshing a page goes by, besides its row: facts, what its latest fetch brought, and a policy's memory.
 
     ``before_s`` is when the fetch before the latest was made, None where the latest was the first; ``memory`` is empty
@@ -183,15 +157,15 @@ class Remembered(NamedTuple):
     memory: bytes = b""
 
 
-class Look(NamedTuple):
+class KnownPage(NamedTuple):
     """A page at hand, as it is looked at to say when it is due."""
 
     url: str
     page: PageRow
-    kept: Remembered
+    state: RefreshState
 
 
-class Gained(NamedTuple):
+class FetchGain(NamedTuple):
     """What a fetch of a page turned out to have brought, and how often people are shown the page since.
 
     None stands for nothing that was measured.
@@ -203,7 +177,7 @@ class Gained(NamedTuple):
     views: float | None
 
 
-class Signal(NamedTuple):
+class ChangeSignal(NamedTuple):
     """Something said that a page, by its id, changed at a time."""
 
     page: int
@@ -216,11 +190,11 @@ class HostRow(NamedTuple):
 
     name: str
     ready_s: float
-    strain: int
+    failure_streak: int
     trouble: str
 
 
-class StrangerLink(NamedTuple):
+class UnlistedLink(NamedTuple):
     """A page that was fetched for the first time links to a host that no site takes."""
 
     host: str
@@ -228,7 +202,7 @@ class StrangerLink(NamedTuple):
     at_s: float
 
 
-class Way(NamedTuple):
+class LinkOrigin(NamedTuple):
     """How a URL was come upon: the page that named it, what kind of page that is, and when that was looked at before.
 
     ``before_s`` is None where the page was seen for the first time.
@@ -239,7 +213,7 @@ class Way(NamedTuple):
     before_s: float | None = None
 
 
-class Find(NamedTuple):
+class Discovery(NamedTuple):
     """A URL that nobody here had seen, and that was new where it was found: on which page, and of what kind that is.
 
     ``steps`` counts pages from one that was looked at again: 0 for a link on it, 1 for a link on a page found there.
@@ -265,135 +239,135 @@ class ContentRow(NamedTuple):
 
     id: int
     group: int
-    kept: Kept
+    baseline: StoredVersion
 
 
-class Bands(Protocol):
+class BandIndex(Protocol):
     """The banding index over all pages."""
 
     def match_or_add(self, ids: Ids, bands: npt.NDArray[np.uint64]) -> Ids:
         """Who first had each band of each page, 0 where nobody had; those are remembered."""
 
 
-class Book(Protocol):
+class CrawlStore(Protocol):
     """Pages and what they say, groups of copies, robots.txt copies, hosts and notes."""
 
-    def keep_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
+    def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """The latest answers for URLs, each with its links; without links where those at hand still hold."""
 
-    def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+    def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
 
-    def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
+    def save_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
         """What pages say: the id of each, its group of copies, and its content."""
 
-    def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
+    def get_contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
         """What is at hand of what these pages say, where something is."""
 
-    def members(self, group: int, most: int) -> Sequence[tuple[int, str, str]]:
+    def get_group_members(self, group: int, most: int) -> Sequence[tuple[int, str, str]]:
         """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
 
-    def canonical_of(self, group: int) -> int:
+    def get_canonical(self, group: int) -> int:
         """The page that stands for a group; 0 where none was chosen."""
 
-    def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
+    def save_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
         """Who stands for a group from now on, and why."""
 
-    def succeed(self, group: int) -> int:
+    def rename_group(self, group: int) -> int:
         """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
 
-    def heirs(self, groups: Sequence[int]) -> list[int]:
+    def get_renamed_groups(self, groups: Sequence[int]) -> list[int]:
         """The groups that these became, where the page that gave one its name left it."""
 
-    def dissolve(self, group: int) -> None:
+    def dissolve_group(self, group: int) -> None:
         """Nobody stands for a group any more, as it is none."""
 
-    def urls_by_id(self, ids: Iterable[int]) -> Mapping[int, str]:
+    def get_urls(self, ids: Iterable[int]) -> Mapping[int, str]:
         """The URLs of these ids."""
 
-    def hold(self, held: Sequence[tuple[int, int, str]]) -> None:
+    def hold_urls(self, held: Sequence[tuple[int, int, str]]) -> None:
         """URLs that are held back: id, host, and what each waits for."""
 
-    def release(self, host: int, place: str, most: int) -> Sequence[int]:
+    def release_urls(self, host: int, place: str, most: int) -> Sequence[int]:
         """So many of those that wait for this; they are no longer held."""
 
-    def link_strangers(self, links: Sequence[StrangerLink]) -> None:
+    def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
         """Hosts that no site takes are linked to: they are counted, and never fetched."""
 
-    def note(self, id_: int, why: str, at_s: float) -> None:
+    def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""
 
-    def keep_robots(self, origin: Origin, state: RobotsState) -> None:
+    def save_robots(self, origin: Origin, state: RobotsState) -> None:
         """What is now known of an origin's robots.txt."""
 
-    def keep_hosts(self, hosts: Sequence[HostRow]) -> None:
+    def save_hosts(self, hosts: Sequence[HostRow]) -> None:
         """When hosts may be asked again."""
 
-    def put_off(self, id_: int, due_s: float) -> None:
+    def postpone(self, id_: int, due_s: float) -> None:
         """A page at hand, if it is, is due then; nothing else is known of it that was not."""
 
-    def due(self, now_s: float, most: int) -> Sequence[Due]:
+    def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
         """Known pages whose time has come and that are not waiting yet, the most overdue first."""
 
-    def keep_due(self, times: Sequence[tuple[int, float]]) -> None:
+    def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
         """Pages at hand are due at other times."""
 
-    def remembered(self, ids: Sequence[int]) -> Mapping[int, Remembered]:
+    def get_refresh_states(self, ids: Sequence[int]) -> Mapping[int, RefreshState]:
         """What refreshing goes by, of URLs that are known; pages or not."""
 
-    def looks(self, ids: Sequence[int]) -> Sequence[Look]:
+    def get_known_pages(self, ids: Sequence[int]) -> Sequence[KnownPage]:
         """Those of these pages that are at hand."""
 
-    def looks_after(self, id_: int, most: int) -> Sequence[Look]:
+    def scan_known_pages(self, id_: int, most: int) -> Sequence[KnownPage]:
         """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
 
-    def signal(self, signals: Sequence[Signal]) -> Sequence[int]:
+    def add_signals(self, signals: Sequence[ChangeSignal]) -> Sequence[int]:
         """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
 
-    def gone(self, ids: Sequence[int]) -> Sequence[Look]:
+    def get_gone_pages(self, ids: Sequence[int]) -> Sequence[KnownPage]:
         """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
 
-    def links_of(self, id_: int) -> Sequence[str]:
+    def get_links(self, id_: int) -> Sequence[str]:
         """Where a page's links lead, as it was last kept."""
 
-    def keep_remembered(self, rows: Sequence[Remembered]) -> None:
+    def save_refresh_states(self, rows: Sequence[RefreshState]) -> None:
         """What is remembered of pages from now on."""
 
-    def drop_remembered(self, ids: Sequence[int]) -> None:
+    def delete_refresh_states(self, ids: Sequence[int]) -> None:
         """Nothing is, from now on."""
 
-    def remembered_count(self) -> int:
+    def count_refresh_states(self) -> int:
         """Of how many pages something is remembered."""
 
-    def groups(self) -> Sequence[tuple[str, bytes]]:
+    def get_groups(self) -> Sequence[tuple[str, bytes]]:
         """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
 
-    def keep_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
+    def save_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """What is remembered of groups from now on."""
 
-    def drop_groups(self) -> None:
+    def delete_groups(self) -> None:
         """Nothing is, from now on."""
 
-    def finds(self, ids: Sequence[int]) -> Mapping[int, Find]:
+    def get_discoveries(self, ids: Sequence[int]) -> Mapping[int, Discovery]:
         """Those of these URLs that were news."""
 
-    def keep_finds(self, finds: Sequence[Find]) -> None:
+    def save_discoveries(self, finds: Sequence[Discovery]) -> None:
         """URLs that are news."""
 
-    def keep_births(self, said: Sequence[Signal]) -> None:
+    def save_births(self, said: Sequence[ChangeSignal]) -> None:
         """What lists say of the dates of URLs that were just found; of those that are no news nothing is kept."""
 
-    def first_crawls(self) -> Sequence[FirstCrawl]:
+    def get_first_crawls(self) -> Sequence[FirstCrawl]:
         """How the first crawls of all hosts go."""
 
-    def keep_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
+    def save_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
         """How some of them go from now on."""
 
-    def watched_places(self) -> Sequence[str]:
+    def get_alert_places(self) -> Sequence[str]:
         """Hosts and paths at which somebody waits for new pages, each once; ``*`` is everywhere."""
 
-    def life(self, what: str) -> str | None:
+    def get_value(self, what: str) -> str | None:
         """A fact about the whole."""
 
-    def set_life(self, what: str, value: str) -> None:
+    def set_value(self, what: str, value: str) -> None:
         """Set it."""

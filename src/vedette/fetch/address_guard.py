@@ -8,8 +8,6 @@ the others (compatible, translated, Teredo, local NAT64) are not. An address wit
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-__all__ = ["is_public"]
-
 _NOT_PUBLIC_4 = tuple(
     map(
         IPv4Network,
@@ -33,7 +31,7 @@ _NOT_PUBLIC_4 = tuple(
         ),
     )
 )
-_GIVEN_OUT_6 = IPv6Network("2000::/3")
+_ALLOCATED_6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = tuple(
     map(
         IPv6Network,
@@ -69,13 +67,13 @@ def _is_public_4(ip: IPv4Address) -> bool:
 def _is_public_6(ip: IPv6Address) -> bool:
     if ip.scope_id is not None:
         return False
-    inner = _inner(ip)
+    inner = _extract_ipv4(ip)
     if inner is not None:
         return _is_public_4(inner)
-    return ip in _GIVEN_OUT_6 and not any(ip in network for network in _NOT_PUBLIC_6)
+    return ip in _ALLOCATED_6 and not any(ip in network for network in _NOT_PUBLIC_6)
 
 
-def _inner(ip: IPv6Address) -> IPv4Address | None:
+def _extract_ipv4(ip: IPv6Address) -> IPv4Address | None:
     """The IPv4 address to which packets for an IPv6 address are sent on, where they are."""
     if ip in _MAPPED or ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)

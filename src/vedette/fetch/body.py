@@ -15,8 +15,6 @@ import zstandard
 
 from vedette.model import Failure
 
-__all__ = ["CODINGS", "decode"]
-
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _BARE_DEFLATE = -zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -25,8 +23,8 @@ _PIECE_BYTES = 8192
 _UNPACKED_PIECE_BYTES = 65_536
 # RFC 9659: nobody who speaks HTTP may need a larger window, so nobody may make us keep one.
 _ZSTD_WINDOW_BYTES = 8 * 2**20
-_MODEST_BYTES = 2**20
-_MOST_TIMES = 200
+_SMALL_BODY_BYTES = 2**20
+_MAX_RATIO = 200
 
 
 class _Brotli(Protocol):
@@ -50,30 +48,30 @@ def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
     codings = [name for name in (part.strip().lower() for part in coding.split(",")) if name not in {"", "identity"}]
     if not codings:
         return raw if len(raw) <= limit_bytes else Failure.TOO_LARGE
-    if len(codings) > 1 or codings[0] not in _UNPACK:
+    if len(codings) > 1 or codings[0] not in _DECODERS:
         return Failure.PROTOCOL
     try:
-        return _UNPACK[codings[0]](raw, min(limit_bytes, _plausible_bytes(raw))) if raw else b""
+        return _DECODERS[codings[0]](raw, min(limit_bytes, _compute_plausible_bytes(raw))) if raw else b""
     except (zlib.error, brotli.error, zstandard.ZstdError):
         return Failure.PROTOCOL
 
 
-def _plausible_bytes(raw: bytes) -> int:
+def _compute_plausible_bytes(raw: bytes) -> int:
     """How large an honest body may be that was sent in so few bytes."""
-    return max(_MODEST_BYTES, _MOST_TIMES * len(raw))
+    return max(_SMALL_BODY_BYTES, _MAX_RATIO * len(raw))
 
 
-def _from_gzip(raw: bytes, limit_bytes: int) -> bytes | Failure:
-    return _from_zlib(raw, limit_bytes, _GZIP_OR_ZLIB)
+def _decode_gzip(raw: bytes, limit_bytes: int) -> bytes | Failure:
+    return _decode_zlib(raw, limit_bytes, _GZIP_OR_ZLIB)
 
 
-def _from_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
+def _decode_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
     """With the zlib wrapper, as the standard says, or without, as many servers have always done."""
     wrapped = raw.startswith(_GZIP_MAGIC) or (raw[0] & 15 == 8 and int.from_bytes(raw[:2]) % 31 == 0)
-    return _from_zlib(raw, limit_bytes, _GZIP_OR_ZLIB if wrapped else _BARE_DEFLATE)
+    return _decode_zlib(raw, limit_bytes, _GZIP_OR_ZLIB if wrapped else _BARE_DEFLATE)
 
 
-def _from_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failure:
+def _decode_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failure:
     """All members, one after the other; bytes after the last one are padding, as browsers see it."""
     out = bytearray()
     start = 0
@@ -90,7 +88,7 @@ def _from_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failur
     return bytes(out)
 
 
-def _from_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
+def _decode_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
     """One stream; the decoder holds back what it would unpack beyond one piece, until it is asked for more."""
     decoder = cast("_Brotli", brotli.Decompressor())
     out = bytearray()
@@ -107,14 +105,14 @@ def _from_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
     return bytes(out) if start == len(raw) else Failure.PROTOCOL
 
 
-def _from_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
+def _decode_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
     """All frames, one after the other.
 
     The library offers a reader with bounds that does not notice a missing end, and a decoder without bounds that
     does. So the reader measures, keeping nothing, and the decoder unpacks what is known to fit.
     """
     library = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
-    if not _zstd_fits(library, raw, limit_bytes):
+    if not _is_zstd_within(library, raw, limit_bytes):
         return Failure.TOO_LARGE
     out = bytearray()
     start = 0
@@ -129,7 +127,7 @@ def _from_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
     return bytes(out)
 
 
-def _zstd_fits(library: zstandard.ZstdDecompressor, raw: bytes, limit_bytes: int) -> bool:
+def _is_zstd_within(library: zstandard.ZstdDecompressor, raw: bytes, limit_bytes: int) -> bool:
     reader = library.stream_reader(raw, read_across_frames=True)
     buffer = bytearray(_UNPACKED_PIECE_BYTES)
     size = 0
@@ -138,11 +136,11 @@ def _zstd_fits(library: zstandard.ZstdDecompressor, raw: bytes, limit_bytes: int
     return size <= limit_bytes
 
 
-_UNPACK: dict[str, Callable[[bytes, int], bytes | Failure]] = {
-    "gzip": _from_gzip,
-    "x-gzip": _from_gzip,
-    "deflate": _from_deflate,
-    "br": _from_brotli,
-    "zstd": _from_zstd,
+_DECODERS: dict[str, Callable[[bytes, int], bytes | Failure]] = {
+    "gzip": _decode_gzip,
+    "x-gzip": _decode_gzip,
+    "deflate": _decode_deflate,
+    "br": _decode_brotli,
+    "zstd": _decode_zstd,
 }
-CODINGS = tuple(name for name in _UNPACK if name != "x-gzip")
+CODINGS = tuple(name for name in _DECODERS if name != "x-gzip")

@@ -14,8 +14,6 @@ from ada_url import URL, check_url
 from vedette.errors import UsageError
 from vedette.model import Origin
 
-__all__ = ["Detour", "Route", "detour_for", "read_detour"]
-
 _SHAPE = re.compile(
     r"(?P<host>\[[^\]]*\]|[^:\s]+):(?P<port>\*|\d{1,5})=(?P<address>\[[^\]]*\]|[^:\s]+):(?P<to>\d{1,5})",
     re.ASCII,
@@ -24,7 +22,7 @@ _NOT_IN_HOST = frozenset("/?#@\\*")
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Endpoint:
     """An address literal without brackets, and a port."""
 
     address: str
@@ -32,14 +30,14 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Detour:
+class ConnectOverride:
     """One rule: ``host`` is a name, ``*.suffix`` or ``*``; ``port`` None stands for any."""
 
     host: str
     port: int | None
-    to: Route
+    to: Endpoint
 
-    def takes(self, origin: Origin) -> bool:
+    def matches(self, origin: Origin) -> bool:
         """Whether this rule is meant for that origin."""
         if self.port not in {None, origin.port}:
             return False
@@ -48,11 +46,11 @@ class Detour:
         return self.host in {"*", origin.host}
 
 
-def read_detour(text: str) -> Detour:
+def parse_override(text: str) -> ConnectOverride:
     """What a person types.
 
-    >>> read_detour("*.shop.test:80=127.0.0.9:8800")
-    Detour(host='*.shop.test', port=80, to=Route(address='127.0.0.9', port=8800))
+    >>> parse_override("*.shop.test:80=127.0.0.9:8800")
+    ConnectOverride(host='*.shop.test', port=80, to=Endpoint(address='127.0.0.9', port=8800))
     """
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
@@ -60,16 +58,20 @@ def read_detour(text: str) -> Detour:
             f'--connect-to "{text}": write HOST:PORT=ADDR:PORT, such as example.org:443=127.0.0.1:8443 '
             "(* for any host or port), or @FILE with one a line"
         )
-    port = None if match["port"] == "*" else _port(match["port"], text)
-    return Detour(_host(match["host"], text), port, Route(_address(match["address"], text), _port(match["to"], text)))
+    port = None if match["port"] == "*" else _parse_port(match["port"], text)
+    return ConnectOverride(
+        _parse_host(match["host"], text),
+        port,
+        Endpoint(_parse_address(match["address"], text), _parse_port(match["to"], text)),
+    )
 
 
-def detour_for(origin: Origin, detours: Iterable[Detour]) -> Route | None:
+def find_endpoint(origin: Origin, detours: Iterable[ConnectOverride]) -> Endpoint | None:
     """Where the first fitting rule leads, if any fits."""
-    return next((detour.to for detour in detours if detour.takes(origin)), None)
+    return next((detour.to for detour in detours if detour.matches(origin)), None)
 
 
-def _host(written: str, text: str) -> str:
+def _parse_host(written: str, text: str) -> str:
     """A host as URLs have it, so that a rule never fails to fit for its spelling."""
     if written == "*":
         return written
@@ -80,13 +82,13 @@ def _host(written: str, text: str) -> str:
     return star + URL(f"http://{name}/").hostname
 
 
-def _port(digits: str, text: str) -> int:
+def _parse_port(digits: str, text: str) -> int:
     if not 0 < int(digits) < 65_536:
         raise UsageError(f'--connect-to "{text}": {digits} is no port; ports go from 1 to 65535')
     return int(digits)
 
 
-def _address(literal: str, text: str) -> str:
+def _parse_address(literal: str, text: str) -> str:
     try:
         return str(ip_address(literal.strip("[]")))
     except ValueError:

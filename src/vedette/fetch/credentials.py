@@ -15,19 +15,17 @@ from vedette.errors import ConfigError
 from vedette.fetch.address_guard import is_public
 from vedette.model import Headers, Origin, Site, origin_of
 
-__all__ = ["Secrets", "headers_for", "hide", "parse_secrets"]
-
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]+")
-_PARTED = re.compile(r"[\s;,=]+")
+_SEPARATORS = re.compile(r"[\s;,=]+")
 # Who asks, for what and how the answer is framed is decided elsewhere; a secret header must not change it.
-_NOT_SECRET = frozenset({
+_FORBIDDEN_HEADERS = frozenset({
     *("accept", "accept-encoding", "connection", "content-length", "expect", "from", "host", "if-modified-since"),
     *("if-none-match", "keep-alive", "range", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
 })  # fmt: skip
-_OWN_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 # Shorter parts are also parts of ordinary words.
-_SHORTEST_HIDDEN = 4
+_MIN_REDACTED = 4
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,67 +46,67 @@ def parse_secrets(text: str) -> Secrets:
     >>> parse_secrets("# the wiki\nBasic: Aladdin:open sesame").headers
     (('authorization', 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='),)
     """
-    headers = tuple(_lines(text))
+    headers = tuple(_parse_lines(text))
     for name, count in Counter(name for name, _ in headers).items():
         if count > 1:
             raise ConfigError(f"{name} is there {count} times; write it once, on one line")
     return Secrets(headers)
 
 
-def headers_for(secrets: Secrets, site: Site, url: str) -> Headers:
+def select_headers(secrets: Secrets, site: Site, url: str) -> Headers:
     """What of a site's secrets goes with a request for a URL.
 
     >>> secrets, site = Secrets((("cookie", "k=v"),)), Site("https://example.org/")
-    >>> headers_for(secrets, site, "https://example.org/a"), headers_for(secrets, site, "https://www.example.org/")
+    >>> select_headers(secrets, site, "https://example.org/a"), select_headers(secrets, site, "https://www.example.org/")
     ((('cookie', 'k=v'),), ())
     """
     home, asked = origin_of(site.start), origin_of(url)
     unseen = asked.scheme == "https" or home.scheme == "http" or _is_private(asked.host)
-    return secrets.headers if unseen and _same_place(home, asked) else ()
+    return secrets.headers if unseen and _is_same_endpoint(home, asked) else ()
 
 
-def hide(text: str, secret_headers: Headers) -> str:
+def redact(text: str, secret_headers: Headers) -> str:
     """A text for people without the secrets that a server may have put into it.
 
-    >>> hide("no such user: hunter22", (("authorization", "Bearer hunter22"),))
+    >>> redact("no such user: hunter22", (("authorization", "Bearer hunter22"),))
     'no such user: …'
     """
     for _, value in secret_headers:
-        for part in (value, *_PARTED.split(value)):
-            text = text.replace(part, "…") if len(part) >= _SHORTEST_HIDDEN else text
+        for part in (value, *_SEPARATORS.split(value)):
+            text = text.replace(part, "…") if len(part) >= _MIN_REDACTED else text
     return text
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
+def _parse_lines(text: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("#"):
-            yield _header(line, number)
+            yield _parse_header(line, number)
 
 
-def _header(line: str, number: int) -> tuple[str, str]:
+def _parse_header(line: str, number: int) -> tuple[str, str]:
     written, colon, value = line.partition(":")
     name, value = written.strip().lower(), value.strip()
     if not colon or not _NAME.fullmatch(name) or not value:
         raise ConfigError(f"line {number} is no header; write Authorization: …, Cookie: … or Basic: user:password")
-    if name in _NOT_SECRET or name.startswith("proxy-"):
+    if name in _FORBIDDEN_HEADERS or name.startswith("proxy-"):
         raise ConfigError(f"line {number}: {name} is not for a site to set; leave it out")
     if name == "basic":
-        return "authorization", _basic(value, number)
+        return "authorization", _encode_basic(value, number)
     if not _VALUE.fullmatch(value):
         raise ConfigError(f"line {number} holds a character that no header can carry; write plain text")
     return name, value
 
 
-def _basic(value: str, number: int) -> str:
+def _encode_basic(value: str, number: int) -> str:
     """RFC 7617, with UTF-8."""
     if ":" not in value:
         raise ConfigError(f"line {number} has no password; write Basic: user:password")
     return "Basic " + b64encode(value.encode()).decode("ascii")
 
 
-def _same_place(home: Origin, asked: Origin) -> bool:
+def _is_same_endpoint(home: Origin, asked: Origin) -> bool:
     """One host, and one port or on both sides the scheme's own: another port is often another's service."""
-    own_ports = all(origin.port == _OWN_PORTS.get(origin.scheme) for origin in (home, asked))
+    own_ports = all(origin.port == _DEFAULT_PORTS.get(origin.scheme) for origin in (home, asked))
     return home.host == asked.host and (home.port == asked.port or own_ports)
 
 

@@ -11,10 +11,8 @@ import re
 from dataclasses import dataclass
 
 from vedette.errors import ConfigError
-from vedette.fetch.response_headers import retry_after_s
-from vedette.model import Answer, Failure, Outcome
-
-__all__ = ["FRESH", "Rest", "Strain", "next_open_s", "read_hours", "rest_after"]
+from vedette.fetch.response_headers import parse_retry_after_s
+from vedette.model import Failure, FetchOutcome, FetchResponse
 
 # Several spans are separated by commas. A span that ends before it begins goes over midnight; one that ends when it
 # begins is the whole day.
@@ -26,10 +24,10 @@ _SPAN = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]|24):([0-5]
 Spans = tuple[tuple[int, int], ...]
 
 
-def read_hours(text: str) -> Spans:
+def parse_hours(text: str) -> Spans:
     """Spans of a day in seconds from midnight; none where the text is empty.
 
-    >>> read_hours("22:00-06:00, 12:30-13:00")
+    >>> parse_hours("22:00-06:00, 12:30-13:00")
     ((79200, 21600), (45000, 46800))
     """
     found = [_SPAN.fullmatch(part.strip()) for part in text.split(",")] if text.strip() else []
@@ -44,81 +42,81 @@ def read_hours(text: str) -> Spans:
     )
 
 
-def next_open_s(spans: Spans, now_s: float) -> float:
+def find_next_open_s(spans: Spans, now_s: float) -> float:
     """The first time from now on at which the site may be asked: now itself within its hours, or without any.
 
-    >>> next_open_s(read_hours("22:00-06:00"), 12 * 3600.0) / 3600
+    >>> find_next_open_s(parse_hours("22:00-06:00"), 12 * 3600.0) / 3600
     22.0
     """
     if not spans:
         return now_s
-    return min(_open_s(begin, end, now_s) for begin, end in spans)
+    return min(_find_open_s(begin, end, now_s) for begin, end in spans)
 
 
-def _open_s(begin: int, end: int, now_s: float) -> float:
+def _find_open_s(begin: int, end: int, now_s: float) -> float:
     at = now_s % DAY_S
     inside = begin == end or (begin <= at < end if begin < end else at >= begin or at < end)
     return now_s if inside else now_s + (begin - at) % DAY_S
 
 
-FIRST_BACK_OFF_S = 30.0
-LONGEST_BACK_OFF_S = 3600.0
-LONGEST_RETRY_AFTER_S = 86_400.0
+FIRST_BACKOFF_S = 30.0
+MAX_BACKOFF_S = 3600.0
+MAX_RETRY_AFTER_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Strain:
+class FailureStreak:
     """How many answers in a row said "too much" or did not come."""
 
-    in_a_row: int = 0
+    count: int = 0
 
 
-FRESH = Strain()
+NO_FAILURES = FailureStreak()
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class HostDelay:
     """When the host and its address may be asked again, how strained the host is, and why it waits."""
 
     host_ready_s: float
     address_ready_s: float
-    strain: Strain
+    failure_streak: FailureStreak
     why: str
 
 
-def rest_after(
-    outcome: Outcome,
-    strain: Strain,
+def compute_delay(
+    outcome: FetchOutcome,
+    strain: FailureStreak,
     *,
     delay_s: float,
     crawl_delay_s: float | None,
     address_delay_s: float,
     latency_factor: float = 0.0,
     speed: float = 1.0,
-) -> Rest:
+) -> HostDelay:
     """The rest that follows an answer, or the lack of one.
 
     In fast time (``speed`` world seconds pass in one of ours) an answer takes as long as ever by our clock, so its
     latency counts in our seconds: else every answer of a fast made web would seem slow.
     """
     gap_s, why = max((delay_s, "delay"), (crawl_delay_s or 0.0, "crawl-delay of its robots.txt"))
-    strain = Strain(strain.in_a_row + 1) if _strained(outcome) else FRESH
-    if not strain.in_a_row:
+    strain = FailureStreak(strain.count + 1) if _is_failure(outcome) else NO_FAILURES
+    if not strain.count:
         slow_s = latency_factor * (outcome.ended_s - outcome.started_s) / speed
         gap_s, why = max((gap_s, why), (slow_s, "its answer was slow"))
     else:
-        asked_s = retry_after_s(outcome.headers, outcome.ended_s) if isinstance(outcome, Answer) else 0.0
-        back_off_s = min(FIRST_BACK_OFF_S * 2 ** min(strain.in_a_row - 1, 16), LONGEST_BACK_OFF_S)
-        asked_s = min(asked_s, LONGEST_RETRY_AFTER_S)
-        gap_s, why = max((gap_s, why), (back_off_s, _trouble(outcome)), (asked_s, "Retry-After"))
-    return Rest(outcome.ended_s + gap_s, outcome.ended_s + address_delay_s, strain, why)
+        asked_s = parse_retry_after_s(outcome.headers, outcome.ended_s) if isinstance(outcome, FetchResponse) else 0.0
+        back_off_s = min(FIRST_BACKOFF_S * 2 ** min(strain.count - 1, 16), MAX_BACKOFF_S)
+        asked_s = min(asked_s, MAX_RETRY_AFTER_S)
+        gap_s, why = max((gap_s, why), (back_off_s, _describe_failure(outcome)), (asked_s, "Retry-After"))
+    return HostDelay(outcome.ended_s + gap_s, outcome.ended_s + address_delay_s, strain, why)
 
 
-def _strained(outcome: Outcome) -> bool:
-    if isinstance(outcome, Answer):
+def _is_failure(outcome: FetchOutcome) -> bool:
+    if isinstance(outcome, FetchResponse):
         return outcome.status in {429, 503}
     return outcome.failure is not Failure.TOO_LARGE
 
 
-def _trouble(outcome: Outcome) -> str:
-    return f"status {outcome.status}" if isinstance(outcome, Answer) else str(outcome.failure)
+def _describe_failure(outcome: FetchOutcome) -> str:
+    return f"status {outcome.status}" if isinstance(outcome, FetchResponse) else str(outcome.failure)

@@ -3,8 +3,6 @@
 from vedette.fetch.body import CODINGS
 from vedette.model import Headers, Purpose
 
-__all__ = ["PRODUCT", "page_headers", "user_agent"]
-
 PRODUCT = "vedette"
 
 _ACCEPT: dict[Purpose, str] = {
@@ -13,10 +11,10 @@ _ACCEPT: dict[Purpose, str] = {
 }
 
 
-def user_agent(version: str, contact: str) -> str:
+def build_user_agent(version: str, contact: str) -> str:
     """The User-Agent: product, version, and where the operator can be reached.
 
-    >>> user_agent("0.1.0", "ops@example.org")
+    >>> build_user_agent("0.1.0", "ops@example.org")
     'vedette/0.1.0 (+mailto:ops@example.org)'
     """
     if not contact:
@@ -24,7 +22,7 @@ def user_agent(version: str, contact: str) -> str:
     return f"{PRODUCT}/{version} (+{contact if '://' in contact else 'mailto:' + contact})"
 
 
-def page_headers(purpose: Purpose, agent: str) -> Headers:
+def build_headers(purpose: Purpose, agent: str) -> Headers:
     """The headers of a request for a page or a robots.txt."""
     return (
         ("user-agent", agent),

@@ -5,29 +5,27 @@ import re
 from vedette.model import Headers
 from vedette.timeutil import parse_http_date
 
-__all__ = ["max_age_s", "retry_after_s"]
-
 # The lookbehind keeps other directives out that end alike.
 _MAX_AGE = re.compile(r"(?<![\w-])max-age\s{0,8}=\s{0,8}\"?(\d+)", re.ASCII | re.IGNORECASE)
 _COUNT = re.compile(r"\s*(\d+)\s*", re.ASCII)
 
 
-def max_age_s(headers: Headers) -> float | None:
+def parse_max_age_s(headers: Headers) -> float | None:
     """The max-age of the Cache-Control headers, the smallest where several disagree.
 
     s-maxage speaks to shared caches, which a crawler is not.
 
-    >>> max_age_s((("cache-control", "s-maxage=5, max-age=600"),))
+    >>> parse_max_age_s((("cache-control", "s-maxage=5, max-age=600"),))
     600.0
     """
     values = (value for name, value in headers if name == "cache-control")
     return min((float(found) for value in values for found in _MAX_AGE.findall(value)), default=None)
 
 
-def retry_after_s(headers: Headers, now_s: float) -> float:
+def parse_retry_after_s(headers: Headers, now_s: float) -> float:
     """How many seconds from now Retry-After asks us to wait; 0 where it does not say.
 
-    >>> retry_after_s((("retry-after", "120"),), now_s=0.0)
+    >>> parse_retry_after_s((("retry-after", "120"),), now_s=0.0)
     120.0
     """
     value = next((value for name, value in headers if name == "retry-after"), "")

@@ -21,22 +21,20 @@ measured by its own short pages.
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["ALL_PERMITTING", "Account", "HostYield", "PatternYield", "Place", "TrapBudget", "typical_words"]
-
-Place = tuple[str, str]
+PatternKey = tuple[str, str]
 """A host and a pattern on it."""
 
-STEP = 0.9
-FAR = 99
-MOST_TARGETS = 8
-MOST_FINDERS = 4
+LEAD_DISCOUNT = 0.9
+UNREACHED_STEPS = 99
+MAX_TARGETS = 8
+MAX_FINDERS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class TrapBudget:
     """How much may be spent on what has not proved itself; debts are counted in fetches.
 
-    - ``earns``: how many fetches a typical page pays for.
+    - ``fetches_per_page``: how many fetches a typical page pays for.
     - ``free_tries``: how often a pattern is tried whatever its host owes, if it lies within ``near_steps`` of a named
       page or was found where fetches are repaid.
     - ``pattern_debt``: what a pattern may owe (``named_debt`` where a sitemap or feed named it), and ``retry_share`` of
@@ -47,10 +45,10 @@ class TrapBudget:
       and ``poor_share``: how many more for each that is not.
     - ``rich_words``: a text of this length is rich anywhere; ``first_words``: what is thought typical of an unknown
       host, with the weight of one page.
-    - ``patterns_most``: how many patterns a host has of its own; further ones are folded.
+    - ``max_patterns``: how many patterns a host has of its own; further ones are folded.
     """
 
-    earns: float = 3.0
+    fetches_per_page: float = 3.0
     free_tries: float = 1.0
     near_steps: int = 2
     pattern_debt: float = 2.0
@@ -65,14 +63,14 @@ class TrapBudget:
     host_proof: int = 3
     rich_words: int = 300
     first_words: int = 100
-    patterns_most: int = 256
+    max_patterns: int = 256
 
 
-ALL_PERMITTING = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9)
+UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9)
 """For a site whose operator knows better."""
 
 
-def typical_words(squares: float, words: float, budget: TrapBudget) -> float:
+def compute_typical_words(squares: float, words: float, budget: TrapBudget) -> float:
     """The length of the page on which a word stands, from the sums over pages of words squared and of words."""
     first = budget.first_words
     return (squares + first * first) / (words + first)
@@ -82,48 +80,48 @@ def typical_words(squares: float, words: float, budget: TrapBudget) -> float:
 class PatternYield:
     """The account of one pattern; ``rate`` and what it ``earned`` are as of the last settlement.
 
-    ``counts`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between it
-    and a named one, that being a start of the crawl or in a sitemap. ``barren`` are fetches of copies and of pages that
-    say that they are not there. ``told`` is the rate that the patterns know that led here.
+    ``is_counted`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between
+    it and a named one, that being a start of the crawl or in a sitemap. ``wasted`` are fetches of copies and of pages
+    that say that they are not there. ``announced_rate`` is the rate that the patterns know that led here.
     """
 
     fetched: float = 0.0
-    out: int = 0
-    barren: int = 0
+    in_flight: int = 0
+    wasted: int = 0
     squares: float = 0.0
-    targets: dict[Place, int] = field(default_factory=dict)
-    finders: list[Place] = field(default_factory=list)
+    targets: dict[PatternKey, int] = field(default_factory=dict)
+    finders: list[PatternKey] = field(default_factory=list)
     is_named: bool = False
-    steps: int = FAR
+    steps: int = UNREACHED_STEPS
     rate: float = 0.0
     earned: float = 0.0
-    told: float = 0.0
-    counts: bool = True
+    announced_rate: float = 0.0
+    is_counted: bool = True
 
     @property
     def debt(self) -> float:
         """How many fetches, made or under way, are not paid for."""
-        owed = self.fetched + self.out - self.earned
+        owed = self.fetched + self.in_flight - self.earned
         return max(0.0, owed)
 
     @property
     def fresh_share(self) -> float:
         """Which share of its fetches brought something that nothing else did; none before the first came."""
-        return max(0.0, 1.0 - self.barren / self.fetched) if self.fetched else 0.0
+        return max(0.0, 1.0 - self.wasted / self.fetched) if self.fetched else 0.0
 
-    def named(self) -> None:
+    def mark_named(self) -> None:
         """The operator, a sitemap or a feed named a URL of it."""
         self.is_named, self.steps = True, 0
 
-    def found_by(self, finder: Place, steps: int) -> None:
+    def add_finder(self, finder: PatternKey, steps: int) -> None:
         """A URL of this pattern was found on a page of another, which is so many steps from a named one."""
         self.steps = min(self.steps, steps + 1)
-        if finder not in self.finders and len(self.finders) < MOST_FINDERS:
+        if finder not in self.finders and len(self.finders) < MAX_FINDERS:
             self.finders.append(finder)
 
-    def led_to(self, target: Place) -> None:
+    def add_target(self, target: PatternKey) -> None:
         """A page of this pattern led to an unseen URL."""
-        if target in self.targets or len(self.targets) < MOST_TARGETS:
+        if target in self.targets or len(self.targets) < MAX_TARGETS:
             self.targets[target] = self.targets.get(target, 0) + 1
 
     def settle(self, own: float, lead: float, earns: float) -> None:
@@ -134,7 +132,7 @@ class PatternYield:
     def to_json(self) -> list[Any]:
         """A short list; requests under way are nobody's after a restart."""
         targets = [[*place, times] for place, times in self.targets.items()]
-        sums = [self.fetched, self.barren, round(self.squares), self.steps, round(self.rate, 4)]
+        sums = [self.fetched, self.wasted, round(self.squares), self.steps, round(self.rate, 4)]
         return [*sums, targets, [list(place) for place in self.finders]]
 
     @classmethod
@@ -143,15 +141,15 @@ class PatternYield:
         fetched, barren, squares, steps, rate, targets, finders = kept
         return cls(
             fetched=fetched,
-            barren=barren,
+            wasted=barren,
             squares=float(squares),
             targets={(host, pattern): times for host, pattern, times in targets},
             finders=[(host, pattern) for host, pattern in finders],
             is_named=steps == 0,
             steps=steps,
             rate=rate,
-            told=rate,
-            counts=counts,
+            announced_rate=rate,
+            is_counted=counts,
         )
 
 
@@ -159,7 +157,7 @@ class PatternYield:
 class HostYield:
     """The account of one host: its patterns, and the sums that say what is typical of its pages.
 
-    ``good`` is how many typical pages its fetches amount to, ``barren`` how many were copies or missing. ``is_seeded``
+    ``good`` is how many typical pages its fetches amount to, ``wasted`` how many were copies or missing. ``is_seeded``
     where the operator named it. ``settled_words`` is what was typical when all its patterns were last settled.
     """
 
@@ -167,8 +165,8 @@ class HostYield:
     domain: str
     patterns: dict[str, PatternYield] = field(default_factory=dict)
     fetched: int = 0
-    barren: int = 0
-    out: int = 0
+    wasted: int = 0
+    in_flight: int = 0
     good: float = 0.0
     words: float = 0.0
     squares: float = 0.0
@@ -180,20 +178,20 @@ class HostYield:
     @property
     def is_tried(self) -> bool:
         """Whether anything was ever asked of it."""
-        return bool(self.fetched or self.out)
+        return bool(self.fetched or self.in_flight)
 
     @property
     def fresh_share(self) -> float:
         """Which share of its fetches brought something that nothing else did; all before the first came."""
-        return 1.0 - self.barren / max(self.fetched, 1)
+        return 1.0 - self.wasted / max(self.fetched, 1)
 
-    def typical(self, budget: TrapBudget) -> float:
+    def compute_typical(self, budget: TrapBudget) -> float:
         """How many words a typical page has here."""
-        return typical_words(self.squares, self.words, budget)
+        return compute_typical_words(self.squares, self.words, budget)
 
     def to_json(self) -> dict[str, Any]:
         """All that a restart must not forget, as plain values."""
-        sums = [self.fetched, self.barren, round(self.good, 3), round(self.words), round(self.squares)]
+        sums = [self.fetched, self.wasted, round(self.good, 3), round(self.words), round(self.squares)]
         return {
             "sums": sums,
             "is_seeded": self.is_seeded,
@@ -222,18 +220,18 @@ class HostYield:
         )
 
 
-class Account(NamedTuple):
+class FetchAccount(NamedTuple):
     """Where a fetch is booked: the pattern of its URL, and that of all URLs with the same parameters."""
 
     host: HostYield
     patterns: tuple[PatternYield, ...]
 
-    def under_way(self, change: int) -> None:
+    def add_in_flight(self, change: int) -> None:
         """So many more requests are out."""
         host = self.host
-        host.out = max(0, host.out + change)
+        host.in_flight = max(0, host.in_flight + change)
         for pattern in self.patterns:
             before = pattern.debt
-            pattern.out = max(0, pattern.out + change)
-            if pattern.counts:
+            pattern.in_flight = max(0, pattern.in_flight + change)
+            if pattern.is_counted:
                 host.debt += pattern.debt - before

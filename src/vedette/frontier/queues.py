@@ -25,68 +25,66 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from vedette.frontier.impact.estimates import ByImpact
+from vedette.frontier.impact.estimates import ImpactOrder
 from vedette.frontier.policies.breadth import Breadth
 from vedette.frontier.policies.inlinks import Inlinks
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, Ints, Priority
-
-__all__ = ["FRONTS", "ORDERS", "WANTED", "Frontier", "OrderName", "Ordering", "Standing", "Taken", "front_of"]
 
 # A front queue holds what was found at about the same worth, so the place of a URL costs nothing to keep, whatever the
 # policy. Worth that changes while a URL waits does not move it; whoever draws from the queues may look again.
 
 
-FRONTS = 8
-WANTED = 0
+FRONT_QUEUES = 8
+REQUESTED_QUEUE = 0
 
 OrderName = Literal["impact", "breadth", "inlinks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ordering:
+class OrderConfig:
     """An order policy, the range of worth that tells its front queues apart, and how many it chooses one from.
 
     ``sample`` is 1 where worth does not change while a URL waits: the front queues say all then.
     """
 
-    policy: Priority[None, tuple[()], Unseen, Unseen]
+    policy: Priority[None, tuple[()], UnseenUrls, UnseenUrls]
     best: float
     worst: float
     sample: int
 
 
-ORDERS: dict[OrderName, Ordering] = {
+ORDER_POLICIES: dict[OrderName, OrderConfig] = {
     # Where gains are known they say the queue (``foreseen``); the range is that of breadth first, for all others.
-    "impact": Ordering(ByImpact(), best=0.0, worst=-7.0, sample=1),
-    "breadth": Ordering(Breadth(), best=0.0, worst=-7.0, sample=1),
-    "inlinks": Ordering(Inlinks(), best=7.0, worst=0.0, sample=4),
+    "impact": OrderConfig(ImpactOrder(), best=0.0, worst=-7.0, sample=1),
+    "breadth": OrderConfig(Breadth(), best=0.0, worst=-7.0, sample=1),
+    "inlinks": OrderConfig(Inlinks(), best=7.0, worst=0.0, sample=4),
 }
 
 
-def front_of(worth: Floats, best: float, worst: float) -> Ints:
+def assign_by_worth(worth: Floats, best: float, worst: float) -> Ints:
     """The front queue of each worth: equal steps from ``best`` to ``worst``, and whatever lies beyond at the ends.
 
-    >>> front_of(np.array([9.0, 1.0, 0.5, 0.0, -3.0]), best=1.0, worst=0.0).tolist()
+    >>> assign_by_worth(np.array([9.0, 1.0, 0.5, 0.0, -3.0]), best=1.0, worst=0.0).tolist()
     [1, 1, 4, 7, 7]
     """
-    steps = np.floor((best - worth) / (best - worst) * (FRONTS - 1))
-    return (WANTED + 1 + np.clip(steps, 0, FRONTS - 2)).astype(np.int64)
+    steps = np.floor((best - worth) / (best - worst) * (FRONT_QUEUES - 1))
+    return (REQUESTED_QUEUE + 1 + np.clip(steps, 0, FRONT_QUEUES - 2)).astype(np.int64)
 
 
 Item = TypeVar("Item")
-Standing = Literal["idle", "timed", "in line", "busy"]
+HostState = Literal["idle", "timed", "in line", "busy"]
 
 
 @dataclass(slots=True, eq=False)
-class _Gate:
-    """An address: free from ``ready_s`` on, unless busy; hosts whose own time has come stand in ``line``."""
+class _Address:
+    """An address: free from ``ready_s`` on, unless busy; hosts whose own time has come stand in ``waiting``."""
 
     name: str
     ready_s: float = 0.0
     busy: bool = False
     timed: bool = False
-    line: "deque[_Queue[Any]]" = field(default_factory=deque)
+    waiting: "deque[_Queue[Any]]" = field(default_factory=deque)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,14 +92,14 @@ class _Queue(Generic[Item]):
     """A host at an address: its things to ask for, best first, and when it may be asked."""
 
     host: str
-    gate: _Gate
+    address: _Address
     ready_s: float
-    things: list[tuple[float, int, Item]] = field(default_factory=list)
-    standing: Standing = "idle"
+    items: list[tuple[float, int, Item]] = field(default_factory=list)
+    state: HostState = "idle"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Generic[Item]):
+class TakenItem(Generic[Item]):
     """A thing that may be asked for now; the host is busy until ``done`` or ``drop``."""
 
     host: str
@@ -112,22 +110,22 @@ class Frontier(Generic[Item]):
     """All hosts in play.
 
     >>> frontier = Frontier[str]()
-    >>> frontier.open("a.test", "127.0.0.2", ready_s=5.0)
+    >>> frontier.open_host("a.test", "127.0.0.2", ready_s=5.0)
     >>> frontier.add("a.test", "/second", worth=1.0); frontier.add("a.test", "/first", worth=2.0)
-    >>> frontier.take(4.9), frontier.next_s()
+    >>> frontier.take(4.9), frontier.peek_next_s()
     (None, 5.0)
     >>> frontier.take(5.0)
-    Taken(host='a.test', item='/first')
+    TakenItem(host='a.test', item='/first')
     >>> frontier.take(5.0)  # one at a time
-    >>> frontier.done("a.test", ready_s=6.0, address_ready_s=5.2)
-    >>> frontier.next_s()
+    >>> frontier.complete("a.test", ready_s=6.0, address_ready_s=5.2)
+    >>> frontier.peek_next_s()
     6.0
     """
 
     def __init__(self) -> None:
         self._queues: dict[str, _Queue[Item]] = {}
-        self._gates: dict[str, _Gate] = {}
-        self._heap: list[tuple[float, int, _Gate | _Queue[Item]]] = []
+        self._addresses: dict[str, _Address] = {}
+        self._heap: list[tuple[float, int, _Address | _Queue[Item]]] = []
         self._number = 0
         self._size = 0
         self._busy = 0
@@ -143,45 +141,45 @@ class Frontier(Generic[Item]):
         """How many hosts have something out."""
         return self._busy
 
-    def open(self, host: str, address: str, ready_s: float) -> None:
+    def open_host(self, host: str, address: str, ready_s: float) -> None:
         """A host comes into play at an address, and may be asked from ``ready_s`` on."""
         assert host not in self._queues, f"{host} is open already"
-        gate = self._gates.setdefault(address, _Gate(address))
+        gate = self._addresses.setdefault(address, _Address(address))
         self._queues[host] = _Queue(host, gate, ready_s)
 
     def add(self, host: str, item: Item, worth: float) -> None:
         """One more thing to ask an open host for."""
         self._size += 1
         queue = self._queues[host]
-        heappush(queue.things, (-worth, self._count(), item))
-        if queue.standing == "idle":
-            self._time(queue)
+        heappush(queue.items, (-worth, self._take_number(), item))
+        if queue.state == "idle":
+            self._schedule(queue)
 
-    def take(self, now_s: float) -> Taken[Item] | None:
+    def take(self, now_s: float) -> TakenItem[Item] | None:
         """The best thing of a host whose time, and whose address's time, has come; None if there is none."""
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
             queue: _Queue[Item] | None
-            if isinstance(entry, _Gate):
-                queue = self._next_in_line(entry, now_s)
+            if isinstance(entry, _Address):
+                queue = self._leave_line(entry, now_s)
             else:
-                queue = self._at_gate(entry, now_s)
+                queue = self._enter_line(entry, now_s)
             if queue is not None:
-                return self._give(queue)
+                return self._dispatch(queue)
         return None
 
-    def done(self, host: str, ready_s: float, address_ready_s: float) -> None:
+    def complete(self, host: str, ready_s: float, address_ready_s: float) -> None:
         """The answer came: when the host, and its address, may be asked again."""
-        queue = self._free(host)
-        queue.gate.ready_s = max(queue.gate.ready_s, address_ready_s)
+        queue = self._release(host)
+        queue.address.ready_s = max(queue.address.ready_s, address_ready_s)
         queue.ready_s = max(queue.ready_s, ready_s)
-        self._go_on(queue)
+        self._reschedule(queue)
 
-    def drop(self, taken: Taken[Item]) -> None:
+    def drop(self, taken: TakenItem[Item]) -> None:
         """Nothing was asked and the thing does not return; the host goes on as if it had not been taken."""
-        self._go_on(self._free(taken.host))
+        self._reschedule(self._release(taken.host))
 
-    def rest(self, host: str, ready_s: float) -> None:
+    def delay(self, host: str, ready_s: float) -> None:
         """A host is not to be asked before this time, if that is later than what was known."""
         queue = self._queues[host]
         queue.ready_s = max(queue.ready_s, ready_s)
@@ -189,83 +187,83 @@ class Frontier(Generic[Item]):
     def clear(self, host: str) -> list[Item]:
         """Everything that waits for a host, best first; it has nothing left to be asked for then."""
         queue = self._queues[host]
-        things, queue.things = [heappop(queue.things)[2] for _ in range(len(queue.things))], []
+        things, queue.items = [heappop(queue.items)[2] for _ in range(len(queue.items))], []
         self._size -= len(things)
         return things
 
     def move(self, host: str, address: str, ready_s: float) -> None:
         """A host without anything to be asked for has another address from now on; its rest goes with it."""
         queue = self._queues[host]
-        assert not queue.things, f"{host} has things waiting"
-        assert queue.standing != "busy", f"{host} has something out"
+        assert not queue.items, f"{host} has things waiting"
+        assert queue.state != "busy", f"{host} has something out"
         # Wherever the old queue still stands, in the heap or in line, it is empty, and drops out when its turn comes.
         del self._queues[host]
-        self.open(host, address, max(ready_s, queue.ready_s))
+        self.open_host(host, address, max(ready_s, queue.ready_s))
 
-    def next_s(self) -> float | None:
+    def peek_next_s(self) -> float | None:
         """The earliest time at which ``take`` may bring something that it does not bring now."""
         return self._heap[0][0] if self._heap else None
 
-    def waiting(self, host: str) -> int:
+    def count_waiting(self, host: str) -> int:
         """How many things wait for a host."""
         queue = self._queues.get(host)
-        return len(queue.things) if queue else 0
+        return len(queue.items) if queue else 0
 
-    def standings(self) -> Counter[Standing]:
+    def count_states(self) -> Counter[HostState]:
         """How many hosts stand where; for people."""
-        return Counter(queue.standing for queue in self._queues.values())
+        return Counter(queue.state for queue in self._queues.values())
 
-    def _count(self) -> int:
+    def _take_number(self) -> int:
         self._number += 1
         return self._number
 
-    def _time(self, queue: _Queue[Item]) -> None:
-        if not queue.things:
-            queue.standing = "idle"
+    def _schedule(self, queue: _Queue[Item]) -> None:
+        if not queue.items:
+            queue.state = "idle"
         else:
-            queue.standing = "timed"
-            heappush(self._heap, (queue.ready_s, self._count(), queue))
+            queue.state = "timed"
+            heappush(self._heap, (queue.ready_s, self._take_number(), queue))
 
-    def _time_gate(self, gate: _Gate) -> None:
-        if gate.line and not gate.busy and not gate.timed:
+    def _schedule_address(self, gate: _Address) -> None:
+        if gate.waiting and not gate.busy and not gate.timed:
             gate.timed = True
-            heappush(self._heap, (gate.ready_s, self._count(), gate))
+            heappush(self._heap, (gate.ready_s, self._take_number(), gate))
 
-    def _go_on(self, queue: _Queue[Item]) -> None:
-        self._time(queue)
-        self._time_gate(queue.gate)
+    def _reschedule(self, queue: _Queue[Item]) -> None:
+        self._schedule(queue)
+        self._schedule_address(queue.address)
 
-    def _at_gate(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
-        gate = queue.gate
-        if queue.ready_s > now_s or not queue.things:  # it was told to wait longer, or it was cleared
-            self._time(queue)
+    def _enter_line(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
+        gate = queue.address
+        if queue.ready_s > now_s or not queue.items:  # it was told to wait longer, or it was cleared
+            self._schedule(queue)
             return None
-        if not gate.busy and not gate.line and gate.ready_s <= now_s:
+        if not gate.busy and not gate.waiting and gate.ready_s <= now_s:
             return queue
-        queue.standing = "in line"
-        gate.line.append(queue)
-        self._time_gate(gate)
+        queue.state = "in line"
+        gate.waiting.append(queue)
+        self._schedule_address(gate)
         return None
 
-    def _next_in_line(self, gate: _Gate, now_s: float) -> _Queue[Item] | None:
+    def _leave_line(self, gate: _Address, now_s: float) -> _Queue[Item] | None:
         gate.timed = False
-        queue = gate.line.popleft()
-        if queue.ready_s <= now_s and queue.things:
+        queue = gate.waiting.popleft()
+        if queue.ready_s <= now_s and queue.items:
             return queue
-        self._go_on(queue)  # it was told to wait longer, or was cleared: it leaves the line
+        self._reschedule(queue)  # it was told to wait longer, or was cleared: it leaves the line
         return None
 
-    def _give(self, queue: _Queue[Item]) -> Taken[Item]:
-        assert not queue.gate.busy, f"{queue.host}: its address {queue.gate.name} has something out already"
-        queue.standing = "busy"
-        queue.gate.busy = True
+    def _dispatch(self, queue: _Queue[Item]) -> TakenItem[Item]:
+        assert not queue.address.busy, f"{queue.host}: its address {queue.address.name} has something out already"
+        queue.state = "busy"
+        queue.address.busy = True
         self._busy += 1
         self._size -= 1
-        return Taken(queue.host, heappop(queue.things)[2])
+        return TakenItem(queue.host, heappop(queue.items)[2])
 
-    def _free(self, host: str) -> _Queue[Item]:
+    def _release(self, host: str) -> _Queue[Item]:
         queue = self._queues[host]
-        assert queue.standing == "busy", f"{host} has nothing out"
-        queue.gate.busy = False
+        assert queue.state == "busy", f"{host} has nothing out"
+        queue.address.busy = False
         self._busy -= 1
         return queue

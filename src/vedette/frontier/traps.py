@@ -13,28 +13,35 @@ that nothing did: ``dropped``). Only first fetches count, and only unseen URLs n
 from dataclasses import dataclass
 from typing import Any
 
-from vedette.frontier.pattern_yield import FAR, STEP, Account, HostYield, PatternYield, Place, TrapBudget, typical_words
-from vedette.frontier.url_patterns import coarse, is_doubtful, parameters_of, pattern_of, shape_refusal
+from vedette.frontier.pattern_yield import (
+    LEAD_DISCOUNT,
+    UNREACHED_STEPS,
+    FetchAccount,
+    HostYield,
+    PatternKey,
+    PatternYield,
+    TrapBudget,
+    compute_typical_words,
+)
+from vedette.frontier.url_patterns import check_shape, coarsen, is_suspicious, to_parameter_pattern, url_to_pattern
 from vedette.model import registrable_domain
-
-__all__ = ["GO", "Brought", "Go", "Later", "Refuse", "Traps", "Verdict", "authority_of"]
 
 # By how much a rate, or what is typical of a host, must have moved before others are settled anew.
 RATE_STEP = 0.02
 TYPICAL_STEP = 0.05
 # Shares of the rate at which a pattern just pays: enough to vouch for what it leads to, and what the unknown counts as.
-VOUCHES = 0.5
-UNKNOWN = 0.4
-FEWEST_WORDS = 10
+VOUCH_SHARE = 0.5
+UNKNOWN_SHARE = 0.4
+MIN_WORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Permit:
     """It may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Deferral:
     """Not now: once the host has brought ``good_needed`` good pages in all, or others of its pattern proved better."""
 
     reason: str
@@ -49,12 +56,12 @@ class Refuse:
     reason: str
 
 
-Verdict = Go | Later | Refuse
-GO = Go()
+Verdict = Permit | Deferral | Refuse
+PERMIT = Permit()
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class FetchYield:
     """What came of a fetch: how many words of main text.
 
     A copy is a page whose text was known from another URL, or that names another URL as the one to keep.
@@ -71,9 +78,9 @@ class Brought:
         return 0 if self.is_copy or self.is_missing or self.status != 200 else self.words
 
     @property
-    def is_barren(self) -> bool:
+    def is_wasted(self) -> bool:
         """Whether it brought nothing that others do not; pages with next to no text are alike for want of it."""
-        return self.is_missing or (self.is_copy and self.words >= FEWEST_WORDS)
+        return self.is_missing or (self.is_copy and self.words >= MIN_WORDS)
 
     @property
     def cost(self) -> float:
@@ -89,13 +96,13 @@ class _Domain:
     poor: int = 0
 
 
-class Traps:
+class TrapDetector:
     """The accounts of a crawl.
 
-    >>> traps = Traps()
-    >>> traps.found("https://example.org/", None)
-    >>> traps.verdict("https://example.org/")
-    Go()
+    >>> traps = TrapDetector()
+    >>> traps.add_url("https://example.org/", None)
+    >>> traps.judge_url("https://example.org/")
+    Permit()
     """
 
     def __init__(self, budget: TrapBudget | None = None) -> None:
@@ -106,204 +113,211 @@ class Traps:
 
     # what is told
 
-    def found(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
+    def add_url(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
         """An unseen URL: a start where no page led to it, ``is_named`` where a sitemap or feed did."""
-        name, is_start = authority_of(url), from_url is None and not is_named
-        host = self.hosts.get(name) or self._new_host(name, is_seeded=is_start)
+        name, is_start = get_authority(url), from_url is None and not is_named
+        host = self.hosts.get(name) or self._admit_host(name, is_seeded=is_start)
         if host is None:
             return
         host.is_seeded |= is_start
-        place = name, self._kept_name(host, pattern_of(url))
+        place = name, self._register_pattern(host, url_to_pattern(url))
         pattern = host.patterns[place[1]]
         if is_named or is_start:
-            pattern.named()
+            pattern.mark_named()
         if from_url is not None and not is_named:
-            self._link(pattern, place, from_url)
+            self._add_link(pattern, place, from_url)
 
-    def went(self, url: str) -> Account:
-        """A request for it is under way; the account is for whoever tells what ``came`` of it."""
-        account = self._account(url)
+    def on_request(self, url: str) -> FetchAccount:
+        """A request for it is under way; the account is for whoever tells what ``on_result`` of it."""
+        account = self._open_account(url)
         if not account.host.is_tried:
-            self._try_host(account.host)
-        account.under_way(1)
+            self._count_host(account.host)
+        account.add_in_flight(1)
         return account
 
-    def dropped(self, account: Account) -> None:
+    def on_dropped(self, account: FetchAccount) -> None:
         """Nothing came of a request, for reasons that say nothing about pages like it."""
-        account.under_way(-1)
+        account.add_in_flight(-1)
 
-    def came(self, account: Account, brought: Brought) -> None:
-        """The answer to a request that ``went``."""
-        account.under_way(-1)
+    def on_result(self, account: FetchAccount, brought: FetchYield) -> None:
+        """The answer to a request that ``on_request``."""
+        account.add_in_flight(-1)
         host, words = account.host, min(brought.new_words, self.budget.rich_words)
         host.fetched += 1
-        host.barren += brought.is_barren
+        host.wasted += brought.is_wasted
         self._add_words(host, words)
-        typical = host.typical(self.budget)
+        typical = host.compute_typical(self.budget)
         for pattern in account.patterns:
             before = pattern.debt
             pattern.fetched += brought.cost
-            pattern.barren += brought.is_barren
+            pattern.wasted += brought.is_wasted
             pattern.squares += words * words
             self._settle(pattern, typical)
-            if pattern.counts:
+            if pattern.is_counted:
                 host.debt += pattern.debt - before
-        self._tell_finders(account.patterns[0])
+        self._settle_finders(account.patterns[0])
         if abs(typical - host.settled_words) > TYPICAL_STEP * typical:
             self._settle_all(host)
 
     # what is asked
 
-    def verdict(self, url: str) -> Verdict:
+    def judge_url(self, url: str) -> Verdict:
         """Whether a URL may be asked for now; nothing is changed by asking."""
-        refusal = shape_refusal(url)
+        refusal = check_shape(url)
         if refusal:
             return Refuse(refusal)
-        return self.standing(authority_of(url), pattern_of(url), url)
+        return self.judge_pattern(get_authority(url), url_to_pattern(url), url)
 
-    def standing(self, name: str, pattern: str, url: str = "") -> Verdict:
+    def judge_pattern(self, name: str, pattern: str, url: str = "") -> Verdict:
         """The verdict on a URL of a pattern; on any of them, for whoever keeps such URLs together while they wait."""
         host = self.hosts.get(name)
         if host is None or not host.is_tried:
-            closed = self._closed_domain(name, host, pattern)
+            closed = self._check_domain(name, host, pattern)
             if closed or host is None:
-                return closed or GO
-        one = self._pattern(host, pattern)
-        return GO if one is None or self._pays(one) else self._unproven(host, pattern, one, url)
+                return closed or PERMIT
+        one = self._find_pattern(host, pattern)
+        return PERMIT if one is None or self._is_paying(one) else self._judge_unproven(host, pattern, one, url)
 
-    def _unproven(self, host: HostYield, pattern: str, one: PatternYield, url: str) -> Verdict:
-        is_vouched = "?" not in pattern and not is_doubtful(url) and self._is_vouched(one)
-        if is_vouched and host.is_seeded and one.fetched + one.out < self.budget.free_tries:
-            return GO
-        limit = self._limit(host, one, one.fresh_share if one.fetched else float(is_vouched))
-        for name, account in ((pattern, one), (parameters_of(pattern), self._parameters(host, pattern))):
-            if account and not self._pays(account) and account.debt + 1 > limit:
-                return self._pattern_later(host, pattern, name, account, limit)
-        credit = self._credit(host) * (1.0 if is_vouched else 0.5)
+    def _judge_unproven(self, host: HostYield, pattern: str, one: PatternYield, url: str) -> Verdict:
+        is_vouched = "?" not in pattern and not is_suspicious(url) and self._is_vouched(one)
+        if is_vouched and host.is_seeded and one.fetched + one.in_flight < self.budget.free_tries:
+            return PERMIT
+        limit = self._compute_limit(host, one, one.fresh_share if one.fetched else float(is_vouched))
+        for name, account in ((pattern, one), (to_parameter_pattern(pattern), self._find_parameters(host, pattern))):
+            if account and not self._is_paying(account) and account.debt + 1 > limit:
+                return self._defer_pattern(host, pattern, name, account, limit)
+        credit = self._compute_credit(host) * (1.0 if is_vouched else 0.5)
         if host.debt + 1 > credit and not (one.is_named and one.debt + 1 <= self.budget.named_debt):
-            return self._host_later(host, pattern, credit)
-        return GO
+            return self._defer_host(host, pattern, credit)
+        return PERMIT
 
-    def _pays(self, one: PatternYield) -> bool:
+    def _is_paying(self, one: PatternYield) -> bool:
         """Whether one more fetch that brings what the earlier ones did would still be paid for."""
-        return one.fetched > 0 and self.budget.earns * one.rate * (one.fetched + 1) >= one.fetched + one.out + 1
+        return (
+            one.fetched > 0
+            and self.budget.fetches_per_page * one.rate * (one.fetched + 1) >= one.fetched + one.in_flight + 1
+        )
 
-    def _limit(self, host: HostYield, one: PatternYield, fresh_share: float) -> float:
+    def _compute_limit(self, host: HostYield, one: PatternYield, fresh_share: float) -> float:
         start = self.budget.named_debt if one.is_named else self.budget.pattern_debt
-        return max(start + self.budget.retry_share * host.good, self._patience(host) * fresh_share)
+        return max(start + self.budget.retry_share * host.good, self._compute_patience(host) * fresh_share)
 
-    def _credit(self, host: HostYield) -> float:
+    def _compute_credit(self, host: HostYield) -> float:
         credit = self.budget.host_debt + self.budget.host_share * host.good
-        return max(credit, 2.0 * self._patience(host) * host.fresh_share)
+        return max(credit, 2.0 * self._compute_patience(host) * host.fresh_share)
 
-    def _patience(self, host: HostYield) -> float:
+    def _compute_patience(self, host: HostYield) -> float:
         """A host that somebody named and that has brought nothing rich yet may be one whose pages are all short."""
-        is_proven = host.good >= self.budget.proven_good and host.typical(self.budget) >= self.budget.first_words
+        is_proven = (
+            host.good >= self.budget.proven_good and host.compute_typical(self.budget) >= self.budget.first_words
+        )
         return self.budget.patience if host.is_seeded and not is_proven else 0.0
 
     def _is_vouched(self, one: PatternYield) -> bool:
         """Whether it is named, near to what is named, or found where at least half of the fetches are repaid."""
         if one.steps <= self.budget.near_steps or not one.finders:
             return True
-        finders = (found for found in map(self._at, one.finders) if found is not None)
-        return any(finder.rate * self.budget.earns >= VOUCHES for finder in finders)
+        finders = (found for found in map(self._find_place, one.finders) if found is not None)
+        return any(finder.rate * self.budget.fetches_per_page >= VOUCH_SHARE for finder in finders)
 
     # reasons
 
-    def _pattern_later(self, host: HostYield, pattern: str, name: str, one: PatternYield, limit: float) -> Later:
+    def _defer_pattern(self, host: HostYield, pattern: str, name: str, one: PatternYield, limit: float) -> Deferral:
         brought = f"{one.fetched:.0f} fetches like {name} brought {one.rate:.0%} of what is typical here"
         missing = (one.debt + 1 - limit) / max(self.budget.retry_share, 1e-9)
-        return Later(f"a trap by yield: {brought}; {limit:.0f} such may be owed", host.good + missing, pattern)
+        return Deferral(f"a trap by yield: {brought}; {limit:.0f} such may be owed", host.good + missing, pattern)
 
-    def _host_later(self, host: HostYield, pattern: str, credit: float) -> Later:
+    def _defer_host(self, host: HostYield, pattern: str, credit: float) -> Deferral:
         missing = (host.debt + 1 - credit) / max(self.budget.host_share, 1e-9)
         owed = f"{host.debt:.0f} fetches of this host brought too little, {credit:.0f} may"
-        return Later(f"unproven: {owed}; {pattern} waits until more good pages came", host.good + missing, pattern)
+        return Deferral(f"unproven: {owed}; {pattern} waits until more good pages came", host.good + missing, pattern)
 
-    def _closed_domain(self, name: str, host: HostYield | None, pattern: str) -> Later | None:
+    def _check_domain(self, name: str, host: HostYield | None, pattern: str) -> Deferral | None:
         """Why no further host of its registrable domain is tried now, if so."""
         if host is not None and host.is_seeded:
             return None
         domain = self._domains.get(host.domain if host else registrable_domain(name))
-        if domain is None or domain.poor + 1 <= self._poor_most(domain):
+        if domain is None or domain.poor + 1 <= self._compute_poor_limit(domain):
             return None
         tried = f"{domain.poor} of {domain.tried} hosts of {registrable_domain(name)} brought little"
-        return Later(f"too many new hosts: {tried}, {self._poor_most(domain):.0f} may", 0.0, pattern)
+        return Deferral(f"too many new hosts: {tried}, {self._compute_poor_limit(domain):.0f} may", 0.0, pattern)
 
-    def _poor_most(self, domain: _Domain) -> float:
+    def _compute_poor_limit(self, domain: _Domain) -> float:
         return self.budget.poor_hosts + self.budget.poor_share * (domain.tried - domain.poor)
 
     # accounts
 
-    def _new_host(self, name: str, *, is_seeded: bool) -> HostYield | None:
+    def _admit_host(self, name: str, *, is_seeded: bool) -> HostYield | None:
         """The account of a host; none for those that a domain has too many of, so that a farm costs no memory."""
-        if not is_seeded and self._closed_domain(name, None, ""):
+        if not is_seeded and self._check_domain(name, None, ""):
             return None
-        return self._opened(name, is_seeded=is_seeded)
+        return self._create_host(name, is_seeded=is_seeded)
 
-    def _opened(self, name: str, *, is_seeded: bool) -> HostYield:
+    def _create_host(self, name: str, *, is_seeded: bool) -> HostYield:
         host = self.hosts[name] = HostYield(name, registrable_domain(name), is_seeded=is_seeded)
         return host
 
-    def _kept_name(self, host: HostYield, pattern: str) -> str:
+    def _register_pattern(self, host: HostYield, pattern: str) -> str:
         """The name under which a pattern is kept, itself or coarser; it is there from now on."""
         if pattern in host.patterns:
             return pattern
-        if len(host.patterns) >= self.budget.patterns_most:
-            pattern = coarse(pattern)
+        if len(host.patterns) >= self.budget.max_patterns:
+            pattern = coarsen(pattern)
         host.patterns.setdefault(pattern, PatternYield())
-        parameters = parameters_of(pattern)
+        parameters = to_parameter_pattern(pattern)
         if parameters:
-            host.patterns.setdefault(parameters, PatternYield(counts=False))
+            host.patterns.setdefault(parameters, PatternYield(is_counted=False))
         return pattern
 
-    def _pattern(self, host: HostYield, pattern: str) -> PatternYield | None:
-        return host.patterns.get(pattern) or host.patterns.get(coarse(pattern))
+    def _find_pattern(self, host: HostYield, pattern: str) -> PatternYield | None:
+        return host.patterns.get(pattern) or host.patterns.get(coarsen(pattern))
 
-    def _parameters(self, host: HostYield, pattern: str) -> PatternYield | None:
-        return host.patterns.get(parameters_of(pattern)) if "?" in pattern else None
+    def _find_parameters(self, host: HostYield, pattern: str) -> PatternYield | None:
+        return host.patterns.get(to_parameter_pattern(pattern)) if "?" in pattern else None
 
-    def _at(self, place: Place) -> PatternYield | None:
+    def _find_place(self, place: PatternKey) -> PatternYield | None:
         host = self.hosts.get(place[0])
         return host.patterns.get(place[1]) if host else None
 
-    def _account(self, url: str) -> Account:
+    def _open_account(self, url: str) -> FetchAccount:
         """Where a URL that goes out is booked, whether it was told before or not."""
-        name = authority_of(url)
-        host = self.hosts.get(name) or self._opened(name, is_seeded=False)
-        return Account(host, self._with_parameters(host, self._kept_name(host, pattern_of(url))))
+        name = get_authority(url)
+        host = self.hosts.get(name) or self._create_host(name, is_seeded=False)
+        return FetchAccount(host, self._collect_patterns(host, self._register_pattern(host, url_to_pattern(url))))
 
-    def _with_parameters(self, host: HostYield, pattern: str) -> tuple[PatternYield, ...]:
-        one, parameters = host.patterns[pattern], self._parameters(host, pattern)
+    def _collect_patterns(self, host: HostYield, pattern: str) -> tuple[PatternYield, ...]:
+        one, parameters = host.patterns[pattern], self._find_parameters(host, pattern)
         return (one, parameters) if parameters else (one,)
 
-    def _link(self, pattern: PatternYield, place: Place, from_url: str) -> None:
-        origin = self.hosts.get(authority_of(from_url))
+    def _add_link(self, pattern: PatternYield, place: PatternKey, from_url: str) -> None:
+        origin = self.hosts.get(get_authority(from_url))
         if origin is None:
             return
-        name = self._kept_name(origin, pattern_of(from_url))
+        name = self._register_pattern(origin, url_to_pattern(from_url))
         if (origin.name, name) != place:
-            pattern.found_by((origin.name, name), origin.patterns[name].steps if origin.name == place[0] else FAR)
-            for one in self._with_parameters(origin, name):
-                one.led_to(place)
+            pattern.add_finder(
+                (origin.name, name), origin.patterns[name].steps if origin.name == place[0] else UNREACHED_STEPS
+            )
+            for one in self._collect_patterns(origin, name):
+                one.add_target(place)
 
     def _add_words(self, host: HostYield, words: int) -> None:
         host.words += words
         host.squares += words * words
         self._words += words
         self._squares += words * words
-        host.good += min(1.0, (words / host.typical(self.budget)) ** 2)
-        self._judge(host)
+        host.good += min(1.0, (words / host.compute_typical(self.budget)) ** 2)
+        self._update_poor(host)
 
-    def _try_host(self, host: HostYield) -> None:
+    def _count_host(self, host: HostYield) -> None:
         domain = self._domains.setdefault(host.domain, _Domain())
         domain.tried += 1
         domain.poor += host.is_poor
 
-    def _judge(self, host: HostYield) -> None:
+    def _update_poor(self, host: HostYield) -> None:
         """Whether its pages are poor beside those of the whole crawl."""
-        typical = typical_words(self._squares, self._words, self.budget)
-        thin = self.budget.earns * host.squares < host.fetched * typical * typical
+        typical = compute_typical_words(self._squares, self._words, self.budget)
+        thin = self.budget.fetches_per_page * host.squares < host.fetched * typical * typical
         is_poor = thin or host.fetched < self.budget.host_proof
         if is_poor != host.is_poor:
             self._domains[host.domain].poor += is_poor - host.is_poor
@@ -314,36 +328,36 @@ class Traps:
     def _settle(self, one: PatternYield, typical: float) -> None:
         if one.fetched:
             own = min(1.0, one.squares / (one.fetched * typical * typical))
-            one.settle(own, self._lead(one) if own < STEP else 0.0, self.budget.earns)
+            one.settle(own, self._compute_lead(one) if own < LEAD_DISCOUNT else 0.0, self.budget.fetches_per_page)
 
     def _settle_all(self, host: HostYield) -> None:
-        host.settled_words = host.typical(self.budget)
+        host.settled_words = host.compute_typical(self.budget)
         for one in host.patterns.values():
             self._settle(one, host.settled_words)
-        host.debt = sum(one.debt for one in host.patterns.values() if one.counts)
+        host.debt = sum(one.debt for one in host.patterns.values() if one.is_counted)
 
-    def _tell_finders(self, one: PatternYield) -> None:
+    def _settle_finders(self, one: PatternYield) -> None:
         """Pages that lead here are worth more now, or less."""
-        if abs(one.rate - one.told) <= RATE_STEP:
+        if abs(one.rate - one.announced_rate) <= RATE_STEP:
             return
-        one.told = one.rate
+        one.announced_rate = one.rate
         for name, pattern in one.finders:
             host = self.hosts.get(name)
             finder = host.patterns.get(pattern) if host else None
             if host and finder:
                 before = finder.debt
-                self._settle(finder, host.typical(self.budget))
-                if finder.counts:
+                self._settle(finder, host.compute_typical(self.budget))
+                if finder.is_counted:
                     host.debt += finder.debt - before
 
-    def _lead(self, one: PatternYield) -> float:
+    def _compute_lead(self, one: PatternYield) -> float:
         """The best rate that each of its pages leads to; where nothing of it was fetched, too little to vouch."""
         leads = [
-            STEP * target.rate * min(1.0, times / max(one.fetched, 1.0))
+            LEAD_DISCOUNT * target.rate * min(1.0, times / max(one.fetched, 1.0))
             for place, times in one.targets.items()
-            if (target := self._at(place)) is not None and target.fetched
+            if (target := self._find_place(place)) is not None and target.fetched
         ]
-        return max(leads) if leads else UNKNOWN / self.budget.earns if one.targets else 0.0
+        return max(leads) if leads else UNKNOWN_SHARE / self.budget.fetches_per_page if one.targets else 0.0
 
     # what is kept
 
@@ -357,7 +371,7 @@ class Traps:
         self._words += host.words
         self._squares += host.squares
         if host.is_tried:
-            self._try_host(host)
+            self._count_host(host)
         self._settle_all(host)
 
     def forget(self, name: str) -> None:
@@ -370,6 +384,6 @@ class Traps:
             self._domains[host.domain].poor -= host.is_poor
 
 
-def authority_of(url: str) -> str:
+def get_authority(url: str) -> str:
     """The authority of a URL: a server at another port is another host here, which does no harm."""
     return url.partition("://")[2].partition("/")[0]

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from vedette.policy import Ints
 
-__all__ = ["Unseen"]
-
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class UnseenUrls:
     """Columns of equal length, one row per unseen URL.
 
     ``depth`` is the number of links from a start URL, ``found`` a running number: smaller was seen earlier.

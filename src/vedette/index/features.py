@@ -14,22 +14,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 
-__all__ = ["FEATURES", "MOST_SLOTS", "Feature", "Slot", "features_of", "idf_of"]
-
-MOST_SLOTS = 16
+MAX_SLOTS = 16
 NEAR_WORDS = 8
 # A position so far into a body counts half as much as the first.
-HALF_WAY = 100
+EARLY_HALF_WORDS = 100
 # Words that tell less than this share of what the most telling one does are left out of nearness: they are everywhere.
-TELLING = 0.25
+MIN_IDF_SHARE = 0.25
 LONG_BODY = 4096
 TABLE_BITS = 16
 
 Masks = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
 
 
 class Slot(NamedTuple):
@@ -47,7 +45,7 @@ class Feature(NamedTuple):
     words: str
 
 
-class _Field(NamedTuple):
+class _Bm25Constants(NamedTuple):
     """BM25's constants for a field: how soon repetition stops counting, how much length does, and what is usual."""
 
     k1: float
@@ -56,11 +54,11 @@ class _Field(NamedTuple):
 
 
 _FIELDS = {
-    "title": _Field(0.6, 0.5, 8),
-    "headings": _Field(0.8, 0.5, 40),
-    "anchors": _Field(1.2, 0.3, 12),
-    "url": _Field(0.5, 0.3, 8),
-    "body": _Field(1.2, 0.6, 600),
+    "title": _Bm25Constants(0.6, 0.5, 8),
+    "headings": _Bm25Constants(0.8, 0.5, 40),
+    "anchors": _Bm25Constants(1.2, 0.3, 12),
+    "url": _Bm25Constants(0.5, 0.3, 8),
+    "body": _Bm25Constants(1.2, 0.6, 600),
 }
 _PLACES = {
     "title": "the title",
@@ -103,40 +101,40 @@ class _Hits(NamedTuple):
     shares: Floats
 
 
-def idf_of(df: int, pages: int) -> float:
+def compute_idf(df: int, pages: int) -> float:
     """How telling a word is that ``df`` of so many pages have.
 
-    >>> round(idf_of(1, 1000), 2), round(idf_of(1000, 1000), 4)
+    >>> round(compute_idf(1, 1000), 2), round(compute_idf(1000, 1000), 4)
     (6.5, 0.0005)
     """
     return float(np.log1p((max(pages, df) - df + 0.5) / (df + 0.5)))
 
 
-def features_of(forward: Forward, slots: Sequence[Slot]) -> Floats:
+def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
     """A row for each page, a column for each of ``FEATURES``."""
     pages, fields = len(forward.lengths), len(TEXT_FIELDS)
-    slots = slots[:MOST_SLOTS]
+    slots = slots[:MAX_SLOTS]
     if not pages or not slots:
         return np.zeros((pages, len(FEATURES)))
     lengths = forward.lengths.reshape(-1)
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    hits = _hits(forward.words, starts, slots)
+    hits = _find_hits(forward.words, starts, slots)
     told = np.array([slot.idf for slot in slots])
     shares = told / told.sum() if told.sum() > 0 else np.full(len(slots), 1 / len(slots))
-    counts = _counts(hits, len(lengths), len(slots))
+    counts = _count_slots(hits, len(lengths), len(slots))
     by_page = counts.reshape(pages, fields, len(slots))
     present = np.minimum(by_page, 1.0)
-    runs = _runs(hits, len(lengths), len(slots))
-    exact = _exact(hits, present, runs, forward.lengths, shares)
+    runs = _find_runs(hits, len(lengths), len(slots))
+    exact = _compute_exactness(hits, present, runs, forward.lengths, shares)
     columns = [
         *_bm25(by_page, forward.lengths, shares).T,
         *(present @ shares).T,
-        *_ordered(_bm25(runs.whole.reshape(pages, fields, 1), forward.lengths, np.ones(1))).T,
-        *_ordered(_bm25(runs.pairs.reshape(pages, fields, -1), forward.lengths, _pair_shares(shares))).T,
+        *_select_ordered(_bm25(runs.whole.reshape(pages, fields, 1), forward.lengths, np.ones(1))).T,
+        *_select_ordered(_bm25(runs.pairs.reshape(pages, fields, -1), forward.lengths, _pair_shares(shares))).T,
         *exact,
         (runs.whole.reshape(pages, fields)[:, _BODY] > 0).astype(np.float64),
-        *_nearness(hits, starts, told, pages),
-        _early(hits, starts, pages, shares),
+        *_compute_nearness(hits, starts, told, pages),
+        _compute_earliness(hits, starts, pages, shares),
         np.log1p(forward.lengths[:, _BODY]) / np.log1p(LONG_BODY),
         present.max(axis=1) @ shares,
         present[:, :_BODY].max(axis=1) @ shares,
@@ -144,7 +142,7 @@ def features_of(forward: Forward, slots: Sequence[Slot]) -> Floats:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) -> _Hits:
+def _find_hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) -> _Hits:
     """All hits, in the order of the words.
 
     A table of the low bits throws nearly all other words out at once, and what is left is looked up.
@@ -170,7 +168,7 @@ def _hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) ->
     return _Hits(places, rows, masks[which], which, shares)
 
 
-def _counts(hits: _Hits, rows: int, slots: int) -> Floats:
+def _count_slots(hits: _Hits, rows: int, slots: int) -> Floats:
     """How often each slot stands in each field, each time by what the word counts for it."""
     each = [np.bincount(hits.rows, hits.shares[hits.which, slot], rows) for slot in range(slots)]
     return np.column_stack(each)
@@ -191,7 +189,7 @@ class _Runs(NamedTuple):
     pairs: Floats
 
 
-def _runs(hits: _Hits, rows: int, slots: int) -> _Runs:
+def _find_runs(hits: _Hits, rows: int, slots: int) -> _Runs:
     """Bit s of ``going`` says that a run of slots ends at this hit, with slot s, and is as long as the round says."""
     joined = np.zeros(len(hits.places), np.bool_)
     joined[1:] = (np.diff(hits.places) == 1) & (np.diff(hits.rows) == 0)
@@ -201,13 +199,13 @@ def _runs(hits: _Hits, rows: int, slots: int) -> _Runs:
         before = np.concatenate((going[:1], going[:-1]))
         going = np.where(joined, (before << np.uint64(1)) & hits.masks, np.uint64(0))
         if length == 2:
-            pairs = np.column_stack([_with_bit(hits.rows, going, slot, rows) for slot in range(1, slots)])
+            pairs = np.column_stack([_count_with_bit(hits.rows, going, slot, rows) for slot in range(1, slots)])
         if not going.any():
             break
-    return _Runs(_with_bit(hits.rows, going, slots - 1, rows), pairs)
+    return _Runs(_count_with_bit(hits.rows, going, slots - 1, rows), pairs)
 
 
-def _with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
+def _count_with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
     """How many hits of each row have this bit."""
     return np.bincount(rows_of[(masks >> np.uint64(bit)) & np.uint64(1) > 0], minlength=rows).astype(np.float64)
 
@@ -218,12 +216,12 @@ def _pair_shares(shares: Floats) -> Floats:
     return both / both.sum() if both.sum() > 0 else both
 
 
-def _ordered(values: Floats) -> Floats:
+def _select_ordered(values: Floats) -> Floats:
     """The columns of the fields in which order is looked at."""
     return values[:, [TEXT_FIELDS.index(field) for field in _ORDERED]]
 
 
-def _exact(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Floats) -> tuple[Floats, ...]:
+def _compute_exactness(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Floats) -> tuple[Floats, ...]:
     """How much of the title the query is, whether it is all of it, and how much of the text of links it is."""
     pages, fields = lengths.shape
     title, anchors = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors")
@@ -235,13 +233,13 @@ def _exact(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Flo
     return of_title, is_title.astype(np.float64), np.sqrt(said)
 
 
-def _nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floats, Floats]:
+def _compute_nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floats, Floats]:
     """The words of the shortest stretch of the body that has all slots, inverted; and the share of pairs that are near.
 
     ``last`` has for each hit where each slot stood last, itself included. What stood before the start of the body
     belongs to another field and is nowhere.
     """
-    wanted = np.flatnonzero(told >= TELLING * told.max())
+    wanted = np.flatnonzero(told >= MIN_IDF_SHARE * told.max())
     bits = np.left_shift(np.uint64(1), wanted.astype(np.uint64))
     in_body = (hits.rows % len(TEXT_FIELDS) == _BODY) & ((hits.masks & bits.sum(dtype=np.uint64)) > 0)
     places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
@@ -257,7 +255,7 @@ def _nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floa
     return np.minimum(len(wanted) / shortest, 1.0), near
 
 
-def _near_pairs(has: Flags, last: Ints, since: Ints, owners: Ints, pages: int) -> Floats:
+def _near_pairs(has: Bools, last: Ints, since: Ints, owners: Ints, pages: int) -> Floats:
     """The share of neighbouring slots that stand within some words of each other, in any order."""
     slots = has.shape[1]
     if slots == 1:
@@ -271,7 +269,7 @@ def _near_pairs(has: Flags, last: Ints, since: Ints, owners: Ints, pages: int) -
     return total
 
 
-def _early(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
+def _compute_earliness(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
     """How early each slot stands in the body first."""
     in_body = hits.rows % len(TEXT_FIELDS) == _BODY
     places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
@@ -281,5 +279,5 @@ def _early(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
         there = (masks >> np.uint64(slot)) & np.uint64(1) > 0
         pages_of, after = owners[there], offsets[there]
         first = np.concatenate(([True], pages_of[1:] != pages_of[:-1]))[: len(pages_of)]  # hits are in order
-        total[pages_of[first]] += share * HALF_WAY / (HALF_WAY + after[first])
+        total[pages_of[first]] += share * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + after[first])
     return total

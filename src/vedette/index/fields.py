@@ -8,32 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.model import origin_of
-from vedette.text import numbers_of, spaced
-
-__all__ = [
-    "MOST_WORDS",
-    "PUBLIC",
-    "Entry",
-    "Forms",
-    "access_of",
-    "called",
-    "document_of",
-    "forms_of",
-    "numbers",
-    "places_of",
-]
+from vedette.text import hash_words, normalize_words
 
 PUBLIC = "public"
 # So many words of a body are at hand when results are ordered; all of them are indexed.
-MOST_WORDS = 4096
-MOST_FIELD_WORDS = 1024
-MOST_BODY_CHARACTERS = 1 << 20
-MOST_FOLDERS = 6
+MAX_WORDS = 4096
+MAX_FIELD_WORDS = 1024
+MAX_BODY_CHARACTERS = 1 << 20
+MAX_FOLDERS = 6
 # What people call the kinds of files.
-KINDS = {"html": ("html", "htm"), "text": ("text", "txt")}
+KIND_NAMES = {"html": ("html", "htm"), "text": ("text", "txt")}
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """A page to be indexed. ``private`` names the site with whose secrets it was fetched, and is empty for all others.
 
     ``date_s`` is what it says of its date, else when it was first fetched.
@@ -51,7 +38,7 @@ class Entry(NamedTuple):
     private: str = ""
 
 
-class Forms(NamedTuple):
+class FieldTokens(NamedTuple):
     """The words of each text field (``retrieval.TEXT_FIELDS``), one space between them."""
 
     title: bytes
@@ -61,22 +48,22 @@ class Forms(NamedTuple):
     body: bytes
 
 
-def forms_of(entry: Entry) -> Forms:
+def tokenize_entry(entry: IndexEntry) -> FieldTokens:
     """The words of an entry.
 
-    >>> forms_of(Entry(1, "http://docs.example.org/api/Client%20Lag.html", "Lag", ("How", "Why"))).url
+    >>> tokenize_entry(IndexEntry(1, "http://docs.example.org/api/Client%20Lag.html", "Lag", ("How", "Why"))).url
     b'docs example org api client lag html'
     """
-    return Forms(
-        spaced(entry.title),
-        spaced("\n".join(entry.headings)),
-        spaced("\n".join(entry.anchors)),
-        spaced(_readable(entry.url).partition("://")[2]),
-        spaced(entry.body[:MOST_BODY_CHARACTERS]),
+    return FieldTokens(
+        normalize_words(entry.title),
+        normalize_words("\n".join(entry.headings)),
+        normalize_words("\n".join(entry.anchors)),
+        normalize_words(_decode_url(entry.url).partition("://")[2]),
+        normalize_words(entry.body[:MAX_BODY_CHARACTERS]),
     )
 
 
-def document_of(entry: Entry, forms: Forms) -> dict[str, object]:
+def build_document(entry: IndexEntry, forms: FieldTokens) -> dict[str, object]:
     """The document of an entry, by the names of the index's fields."""
     return {
         "id": entry.id,
@@ -86,65 +73,65 @@ def document_of(entry: Entry, forms: Forms) -> dict[str, object]:
         "anchors": forms.anchors.decode(),
         "url": forms.url.decode(),
         "body": forms.body.decode(),
-        "site": places_of(entry.url),
-        "kind": list(KINDS.get(entry.kind, (entry.kind,))),
+        "site": list_site_values(entry.url),
+        "kind": list(KIND_NAMES.get(entry.kind, (entry.kind,))),
         "language": [entry.language] if entry.language else [],
-        "access": [access_of(entry.private)],
+        "access": [access_label(entry.private)],
     }
 
 
-def access_of(private: str) -> str:
+def access_label(private: str) -> str:
     """What a reader must be allowed to see a page with."""
     return private or PUBLIC
 
 
-def numbers(forms: Forms) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
-    """The words of all text fields as numbers, and how many of each; see ``retrieval.Forward``."""
-    each = [numbers_of(form)[:most] for form, most in zip(forms, _most(forms), strict=True)]
+def number_tokens(forms: FieldTokens) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
+    """The words of all text fields as numbers, and how many of each; see ``retrieval.ForwardTokens``."""
+    each = [hash_words(form)[:most] for form, most in zip(forms, _field_limits(forms), strict=True)]
     return np.concatenate(each), tuple(map(len, each))
 
 
-def _most(forms: Sequence[bytes]) -> list[int]:
-    return [MOST_FIELD_WORDS] * (len(forms) - 1) + [MOST_WORDS]
+def _field_limits(forms: Sequence[bytes]) -> list[int]:
+    return [MAX_FIELD_WORDS] * (len(forms) - 1) + [MAX_WORDS]
 
 
-def places_of(url: str) -> list[str]:
+def list_site_values(url: str) -> list[str]:
     """What ``site:`` may call the place of a URL: its host, the domains above it, and host and folders.
 
     A port that is not the usual one may be said, too.
 
-    >>> places_of("https://docs.example.org/a/b?x=1")
+    >>> list_site_values("https://docs.example.org/a/b?x=1")
     ['docs.example.org', 'example.org', 'org', 'docs.example.org/a', 'docs.example.org/a/b']
-    >>> places_of("http://127.0.0.2:8080/a")
+    >>> list_site_values("http://127.0.0.2:8080/a")
     ['127.0.0.2:8080', '127.0.0.2:8080/a', '127.0.0.2', '127.0.0.2/a']
     """
     host, authority = origin_of(url).host, str(origin_of(url)).partition("://")[2]
     labels = host.split(".")
-    domains = [host] if host.replace(".", "").isdigit() or ":" in host else _above(labels)
-    path = _readable(url.partition("?")[0].partition("#")[0]).partition("://")[2].partition("/")[2].lower()
-    folders = [folder for folder in path.split("/") if folder][:MOST_FOLDERS]
+    domains = [host] if host.replace(".", "").isdigit() or ":" in host else _parent_domains(labels)
+    path = _decode_url(url.partition("?")[0].partition("#")[0]).partition("://")[2].partition("/")[2].lower()
+    folders = [folder for folder in path.split("/") if folder][:MAX_FOLDERS]
     below = ["/".join(folders[:depth]) for depth in range(1, len(folders) + 1)]
     ported = [authority, *(f"{authority}/{folder}" for folder in below)] if authority != host else []
     return [*ported, *domains, *(f"{host}/{folder}" for folder in below)]
 
 
-def _above(labels: Sequence[str]) -> list[str]:
+def _parent_domains(labels: Sequence[str]) -> list[str]:
     return [".".join(labels[start:]) for start in range(len(labels))]
 
 
-def _readable(url: str) -> str:
+def _decode_url(url: str) -> str:
     return unquote(url, errors="replace")
 
 
 # A title that so many pages of a host bear names the host and not a page.
-MANY = 30
+MANY_PAGES = 30
 
 
-def called(title: str, headings: Sequence[str], bearers: int) -> str:
+def choose_title(title: str, headings: Sequence[str], bearers: int) -> str:
     """The title, or the first heading where there is none or so many pages of the host are its ``bearers``.
 
-    >>> called("Apache Kafka", ["Quick start"], 900), called("Quick start | Kafka", ["Contents"], 1)
+    >>> choose_title("Apache Kafka", ["Quick start"], 900), choose_title("Quick start | Kafka", ["Contents"], 1)
     ('Quick start', 'Quick start | Kafka')
     """
     first = next((heading for heading in headings if heading.strip()), "")
-    return first if first and (not title.strip() or bearers >= MANY) else title
+    return first if first and (not title.strip() or bearers >= MANY_PAGES) else title

@@ -22,13 +22,11 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["host_importance", "page_importance", "percentiles"]
-
 DAMPING = 0.85
 WITHIN_HOST = 0.25
-ROUNDS = 60
-CLOSE = 1e-9
-LEAST_WEIGHT = 1e-6  # a page that links to its own host only still links
+MAX_ROUNDS = 60
+TOLERANCE = 1e-9
+MIN_WEIGHT = 1e-6  # a page that links to its own host only still links
 
 
 def page_importance(
@@ -39,7 +37,7 @@ def page_importance(
     damping: float = DAMPING,
     hosts: Ints | None = None,
     within_host: float = WITHIN_HOST,
-    rounds: int = ROUNDS,
+    rounds: int = MAX_ROUNDS,
 ) -> Floats:
     """The importance of each page 0 .. pages - 1; it sums to 1.
 
@@ -52,8 +50,8 @@ def page_importance(
     >>> page_importance(links[:, 0], links[:, 1], 3).round(4).tolist()
     [0.4865, 0.05, 0.4635]
     """
-    sources, targets = _counted_once(sources, targets, pages)
-    weights = _weights(sources, targets, hosts, within_host)
+    sources, targets = _deduplicate_links(sources, targets, pages)
+    weights = _weigh_links(sources, targets, hosts, within_host)
     totals = np.bincount(sources, weights, minlength=pages)
     shares = damping * weights / totals[sources]
     dangling = totals == 0
@@ -64,7 +62,7 @@ def page_importance(
         moved /= moved.sum()  # which is 1 but for rounding
         change = np.abs(moved - ranks).sum()
         ranks = moved
-        if change < CLOSE:
+        if change < TOLERANCE:
             break
     return ranks
 
@@ -96,7 +94,7 @@ def percentiles(values: Floats) -> Floats:
     return np.asarray(places[inverse], np.float64)
 
 
-def _counted_once(sources: Ints, targets: Ints, pages: int) -> tuple[Ints, Ints]:
+def _deduplicate_links(sources: Ints, targets: Ints, pages: int) -> tuple[Ints, Ints]:
     """Links between two different pages, each once, in the order of their sources and then of their targets."""
     fits = (sources >= 0) & (sources < pages) & (targets >= 0) & (targets < pages) & (sources != targets)
     pairs = sources[fits].astype(np.int64) * pages + targets[fits]
@@ -106,7 +104,7 @@ def _counted_once(sources: Ints, targets: Ints, pages: int) -> tuple[Ints, Ints]
     return np.divmod(pairs, max(pages, 1))
 
 
-def _weights(sources: Ints, targets: Ints, hosts: Ints | None, within_host: float) -> Floats:
+def _weigh_links(sources: Ints, targets: Ints, hosts: Ints | None, within_host: float) -> Floats:
     if hosts is None:
         return np.ones(len(sources))
-    return np.where(hosts[sources] == hosts[targets], max(within_host, LEAST_WEIGHT), 1.0)
+    return np.where(hosts[sources] == hosts[targets], max(within_host, MIN_WEIGHT), 1.0)

@@ -15,16 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Ints
-from vedette.text import Numbers, composed, located, numbers_of
+from vedette.text import WordHashes, compose, hash_words, locate_words
 
-__all__ = ["Piece", "mark_words", "snippet_of", "tidied"]
-
-MOST_CHARACTERS = 200_000  # of a text that are looked at
-ENOUGH_CHARACTERS = 8_000  # are looked at first
-MOST_HITS = 300  # that compete for the first word of the piece
-MOST_SLOTS = 64
-MOST_PLACES = 100  # of one word that are looked at
-BORDER_WITHIN = 24  # characters: how far a cut moves to fall between words
+MAX_CHARACTERS = 200_000  # of a text that are looked at
+FIRST_SCAN_CHARACTERS = 8_000  # are looked at first
+MAX_HITS = 300  # that compete for the first word of the piece
+MAX_SLOTS = 64
+MAX_PLACES = 100  # of one word that are looked at
+MAX_CUT_SHIFT = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
 # Words that stand for what has other letters in a text (``vedette.text``).
@@ -36,7 +34,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”»]*\s|[。！？]|\n")  # noq
 _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # nothing behind is white space
 
 
-class Piece(NamedTuple):
+class Snippet(NamedTuple):
     """A piece of text, and which parts of it to highlight: pairs of start and end, in order and apart."""
 
     text: str = ""
@@ -59,11 +57,11 @@ def tidied(text: str) -> tuple[str, bool]:
     >>> tidied("As  it   is"), tidied("naïve")
     (('As it is', True), ('naïve', False))
     """
-    text = _tidy(text)
+    text = _normalize_space(text)
     return text, _is_plain(text)
 
 
-def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, is_plain: bool | None = None) -> Piece:
+def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, is_plain: bool | None = None) -> Snippet:
     """The best piece of a text, of so many characters at most.
 
     ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
@@ -74,38 +72,38 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, i
     ('…Many birds eat fish, as Gulls do.', ['fish', 'Gulls'])
     """
     if most <= 0:
-        return Piece()
-    text, hits = _looked_at(text, wanted, is_plain=is_plain)
+        return Snippet()
+    text, hits = _scan_text(text, wanted, is_plain=is_plain)
     if len(text) <= most:
-        return Piece(text.replace("\n", " "), _marks(hits, 0, len(text), 0))
-    first, last = _best(hits, most - 2 * len(ELLIPSIS))
-    start = _start(text, first, last, most)
-    end = _end(text, start, last, most - len(ELLIPSIS) * (start > 0))
+        return Snippet(text.replace("\n", " "), _merge_marks(hits, 0, len(text), 0))
+    first, last = _choose_span(hits, most - 2 * len(ELLIPSIS))
+    start = _choose_start(text, first, last, most)
+    end = _choose_end(text, start, last, most - len(ELLIPSIS) * (start > 0))
     before, behind = ELLIPSIS * (start > 0), ELLIPSIS * (end < len(text))
     shown = text[start:end].replace("\n", " ")
-    return Piece((before + shown + behind)[:most], _marks(hits, start, end, len(before)))
+    return Snippet((before + shown + behind)[:most], _merge_marks(hits, start, end, len(before)))
 
 
-def _looked_at(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
+def _scan_text(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
     """The beginning of a text if that has anything of what is wanted, else all of it; and what is found there."""
-    if len(text) > ENOUGH_CHARACTERS:
-        beginning, hits = _hits(text[:ENOUGH_CHARACTERS], wanted, is_plain=is_plain)
+    if len(text) > FIRST_SCAN_CHARACTERS:
+        beginning, hits = _find_hits(text[:FIRST_SCAN_CHARACTERS], wanted, is_plain=is_plain)
         if len(hits.slots):
             return beginning + ELLIPSIS, hits
-    return _hits(text[:MOST_CHARACTERS], wanted, is_plain=is_plain)
+    return _find_hits(text[:MAX_CHARACTERS], wanted, is_plain=is_plain)
 
 
-def mark_words(text: str, wanted: Sequence[Sequence[str]]) -> Piece:
+def highlight_words(text: str, wanted: Sequence[Sequence[str]]) -> Snippet:
     """A whole text, such as a title, with the words of the query marked.
 
-    >>> mark_words("Der Große\u00a0 Bär", [["grosse"], ["bar", "baren"]])
-    Piece(text='Der Große Bär', marks=((4, 9), (10, 13)))
+    >>> highlight_words("Der Große\u00a0 Bär", [["grosse"], ["bar", "baren"]])
+    Snippet(text='Der Große Bär', marks=((4, 9), (10, 13)))
     """
-    text, hits = _hits(text, wanted, is_plain=None)
-    return Piece(text.replace("\n", " "), _marks(hits, 0, len(text), 0))
+    text, hits = _find_hits(text, wanted, is_plain=None)
+    return Snippet(text.replace("\n", " "), _merge_marks(hits, 0, len(text), 0))
 
 
-def _tidy(text: str) -> str:
+def _normalize_space(text: str) -> str:
     """The text with one space or line end for all white space in a row; halves of characters become signs."""
     if text.isascii() and not any(blank in text for blank in _UNTIDY):
         return text.strip()
@@ -120,35 +118,35 @@ def _tidy(text: str) -> str:
     return codes.tobytes().decode(coding).rstrip()
 
 
-class _Sought(NamedTuple):
+class _QueryNumbers(NamedTuple):
     """The numbers of the words that are wanted, in rising order, and the slot that each fills."""
 
-    numbers: Numbers
+    numbers: WordHashes
     slots: Ints
 
 
 @lru_cache(maxsize=16)  # one query makes many snippets
-def _sought(wanted: tuple[tuple[str, ...], ...]) -> _Sought:
+def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
     """A word that fills two slots fills the first."""
     slots: dict[int, int] = {}
-    for slot, words in enumerate(wanted[:MOST_SLOTS]):
-        for number in numbers_of(" ".join(words).encode("utf-8", "replace")).tolist():
+    for slot, words in enumerate(wanted[:MAX_SLOTS]):
+        for number in hash_words(" ".join(words).encode("utf-8", "replace")).tolist():
             slots.setdefault(number, slot)
     numbers = sorted(slots)
-    return _Sought(np.array(numbers, np.uint32), np.array([slots[number] for number in numbers], np.int64))
+    return _QueryNumbers(np.array(numbers, np.uint32), np.array([slots[number] for number in numbers], np.int64))
 
 
-def _hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
+def _find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
     """The text, tidied and perhaps spelt another way, and where the query's words stand in it."""
     if is_plain is None:
         text, is_plain = tidied(text)
     if is_plain and not any(word in _NAMES for words in wanted for word in words):
-        return text, _plain_hits(text, wanted)
-    sought = _sought(tuple(map(tuple, wanted)))
-    found = located(text)
+        return text, _find_plain_hits(text, wanted)
+    sought = _compile_query(tuple(map(tuple, wanted)))
+    found = locate_words(text)
     if found is None:
-        text = composed(text)
-        found = located(text)
+        text = compose(text)
+        found = locate_words(text)
     if found is None or not len(sought.numbers):
         return text, _Hits(*np.zeros((3, 0), np.int64))
     places = np.searchsorted(sought.numbers, found.numbers)
@@ -158,30 +156,30 @@ def _hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) 
 
 
 def _is_plain(text: str) -> bool:
-    return text.isascii() or not any(map(_is_odd, sorted(set(text))))
+    return text.isascii() or not any(map(_is_foreign_letter, sorted(set(text))))
 
 
 @lru_cache(maxsize=4096)
-def _is_odd(character: str) -> bool:
+def _is_foreign_letter(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] in "LMNC"
 
 
-def _plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
+def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
     """The same in a plain text, where looking for each word is far quicker than cutting into words."""
     lower = text.lower()
     found: dict[tuple[int, int], int] = {}
-    for slot, words in enumerate(wanted[:MOST_SLOTS]):
+    for slot, words in enumerate(wanted[:MAX_SLOTS]):
         for word in words:
-            for place in _places(lower, word):
+            for place in _find_word(lower, word):
                 found.setdefault(place, slot)
     rows = [(*place, slot) for place, slot in sorted(found.items())]
     return _Hits(*np.array(rows, np.int64).reshape(-1, 3).T)
 
 
-def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
+def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
     """Where a word stands by itself, for the first few hundred times."""
     start = text.find(word) if word else -1
-    for _ in range(MOST_PLACES):
+    for _ in range(MAX_PLACES):
         if start < 0:
             return
         end = start + len(word)
@@ -190,9 +188,9 @@ def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
         start = text.find(word, end)
 
 
-def _best(hits: _Hits, room: int) -> tuple[int, int]:
+def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
     """Where the words begin and end that the piece is about."""
-    starts, ends, slots = (column[:MOST_HITS] for column in hits)
+    starts, ends, slots = (column[:MAX_HITS] for column in hits)
     if not len(starts):
         return 0, 0
     of_slot = slots[:, None] == np.unique(slots)
@@ -205,7 +203,7 @@ def _best(hits: _Hits, room: int) -> tuple[int, int]:
     return int(starts[best]), int(last[best])
 
 
-def _start(text: str, first: int, last: int, most: int) -> int:
+def _choose_start(text: str, first: int, last: int, most: int) -> int:
     """Where the piece begins: at a sentence, else at a word, so that what it is about has room behind."""
     room = most - 2 * len(ELLIPSIS)
     if last <= room * 2 // 3:
@@ -215,20 +213,20 @@ def _start(text: str, first: int, last: int, most: int) -> int:
     if borders:
         return borders[0]
     start = max(0, last - room, min(first - room // 4, len(text) - room))
-    space = text.find(" ", start, min(first, start + BORDER_WITHIN))
+    space = text.find(" ", start, min(first, start + MAX_CUT_SHIFT))
     return start if space < 0 else space + 1
 
 
-def _end(text: str, start: int, last: int, most: int) -> int:
+def _choose_end(text: str, start: int, last: int, most: int) -> int:
     """Where the piece ends: with the text, else between words."""
     if len(text) - start <= most:
         return len(text)
     end = start + most - len(ELLIPSIS)
-    space = max(text.rfind(border, max(last, end - BORDER_WITHIN), end + 1) for border in " \n")
+    space = max(text.rfind(border, max(last, end - MAX_CUT_SHIFT), end + 1) for border in " \n")
     return end if space < 0 else space
 
 
-def _marks(hits: _Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
+def _merge_marks(hits: _Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
     """The hits that lie in a piece, as ranges of what is shown; ranges that touch are one."""
     inside = (hits.starts >= start) & (hits.ends <= end)
     marks: list[tuple[int, int]] = []

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import zstandard
 
-__all__ = ["Stored", "pack", "unpack"]
-
 LEVEL = 1
 BODY = "\0"  # begins the body; there is none in JSON, and a body is long, so it stays as it is
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 
 
-class Stored(NamedTuple):
+class StoredPage(NamedTuple):
     """A page as it was read: its author's words, and what is known of them.
 
     ``kind`` is a file type ("html", "pdf"), ``marks`` what its owner wishes ("nosnippet", "max-snippet:80",
@@ -35,21 +33,21 @@ class Stored(NamedTuple):
     is_plain: bool | None = None
 
 
-def pack(stored: Stored) -> bytes:
+def pack_page(stored: StoredPage) -> bytes:
     """As bytes.
 
-    >>> unpack(pack(Stored("http://example.org/", title="Home", headings=("One", "Two")))).headings
+    >>> unpack_page(pack_page(StoredPage("http://example.org/", title="Home", headings=("One", "Two")))).headings
     ('One', 'Two')
     """
     text = json.dumps(stored._replace(body=""), ensure_ascii=False, separators=(",", ":"))
     return zstandard.compress(f"{text}{BODY}{stored.body}".encode("utf-8", "replace"), LEVEL)
 
 
-def unpack(blob: bytes) -> Stored | None:
+def unpack_page(blob: bytes) -> StoredPage | None:
     """What was packed; None where the bytes are damaged."""
     try:
-        head, _, body = zstandard.decompress(blob, max_output_size=MOST_BYTES).decode().partition(BODY)
+        head, _, body = zstandard.decompress(blob, max_output_size=MAX_BYTES).decode().partition(BODY)
         url, title, description, headings, _, *rest = json.loads(head)
-        return Stored(url, title, description, tuple(headings), body, *rest)
+        return StoredPage(url, title, description, tuple(headings), body, *rest)
     except (zstandard.ZstdError, ValueError, TypeError):
         return None

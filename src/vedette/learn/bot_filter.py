@@ -15,19 +15,17 @@ from typing import Literal, NamedTuple
 
 from vedette.learn.events import EventKind
 
-__all__ = ["MOST_CLICKS", "MOST_SEARCHES", "Pace", "of_event", "of_request", "too_many"]
+RateKind = Literal["search", "view", "click"]
 
-PaceKind = Literal["search", "view", "click"]
-
-QUICKEST_CLICK_S = 0.3  # a result must be seen and pointed at first
-LATEST_S = 86_400.0
-MOST_SEARCHES = 300  # in an hour, of one mark: a class of thirty behind one address stays below
-MOST_CLICKS = 300
-MOST_IN_A_MINUTE: Mapping[PaceKind, int] = {"search": 60, "view": 60, "click": 60}
+MIN_CLICK_S = 0.3  # a result must be seen and pointed at first
+MAX_DELAY_S = 86_400.0
+MAX_SEARCHES_PER_HOUR = 300  # in an hour, of one mark: a class of thirty behind one address stays below
+MAX_CLICKS_PER_HOUR = 300
+MAX_PER_MINUTE: Mapping[RateKind, int] = {"search": 60, "view": 60, "click": 60}
 MINUTE_S = 60.0
-LONGEST_REST = 10  # minutes until the wildest pace is forgiven
-MOST_VISITORS = 20_000
-LONGEST_AGENT = 1000  # browsers say less; what stands behind is not read
+MAX_COOLDOWN_MINUTES = 10  # minutes until the wildest pace is forgiven
+MAX_VISITORS = 20_000
+MAX_AGENT_LENGTH = 1000  # browsers say less; what stands behind is not read
 
 # What programs call themselves. "Cubot" is a make of telephones; "bot" inside of a longer word is not one.
 _PROGRAM = re.compile(
@@ -38,56 +36,61 @@ _PROGRAM = re.compile(
     r"|externalhit|feedfetcher|link ?(?:checker|preview)|web preview|uptime|pingdom|monitoring"
     r"|\+https?:|(?:gpt|claude|perplexity)-user"
 )
-_AHEAD = (("sec-purpose", "prefetch"), ("purpose", "prefetch"), ("x-moz", "prefetch"), ("x-purpose", "preview"))
+_PREFETCH_HEADERS = (
+    ("sec-purpose", "prefetch"),
+    ("purpose", "prefetch"),
+    ("x-moz", "prefetch"),
+    ("x-purpose", "preview"),
+)
 
 
-def of_request(user_agent: str, headers: Mapping[str, str]) -> str:
+def check_request(user_agent: str, headers: Mapping[str, str]) -> str:
     """Why a request is not a person's; empty where nothing speaks against it. Names of headers in lower case.
 
-    >>> of_request("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", {})
+    >>> check_request("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", {})
     ''
-    >>> of_request("curl/8.5.0", {})
+    >>> check_request("curl/8.5.0", {})
     'says it is a program'
-    >>> of_request("Mozilla/5.0 (Macintosh) Safari/605.1", {"sec-purpose": "prefetch;prerender"})
+    >>> check_request("Mozilla/5.0 (Macintosh) Safari/605.1", {"sec-purpose": "prefetch;prerender"})
     'fetched ahead by a browser'
     """
     if not user_agent.strip():
         return "no browser named"
-    if _PROGRAM.search(user_agent[:LONGEST_AGENT].lower()):
+    if _PROGRAM.search(user_agent[:MAX_AGENT_LENGTH].lower()):
         return "says it is a program"
-    if any(word in headers.get(name, "")[:100].lower() for name, word in _AHEAD):
+    if any(word in headers.get(name, "")[:100].lower() for name, word in _PREFETCH_HEADERS):
         return "fetched ahead by a browser"
     return ""
 
 
-def of_event(kind: EventKind, after_s: float) -> str:
+def check_event(kind: EventKind, after_s: float) -> str:
     """Why an event so many seconds of wall time after its slate is not counted; empty where it is.
 
-    >>> [of_event("click", after_s) for after_s in (0.05, 4.0, 100_000.0)]
+    >>> [check_event("click", after_s) for after_s in (0.05, 4.0, 100_000.0)]
     ['too quick', '', 'too late']
-    >>> of_event("view", 0.05)
+    >>> check_event("view", 0.05)
     ''
     """
-    if not isfinite(after_s) or after_s > LATEST_S:
+    if not isfinite(after_s) or after_s > MAX_DELAY_S:
         return "too late"
-    if after_s < (QUICKEST_CLICK_S if kind == "click" else 0.0):
+    if after_s < (MIN_CLICK_S if kind == "click" else 0.0):
         return "too quick"
     return ""
 
 
-def too_many(searches: int, clicks: int) -> str:
+def check_hourly_rate(searches: int, clicks: int) -> str:
     """Why one more search or click of a mark is not counted, by how many of each it had in the same hour, that one too.
 
     For whoever keeps these counts. In both, an hour is one of world time.
 
-    >>> too_many(MOST_SEARCHES, 12)
+    >>> check_hourly_rate(MAX_SEARCHES_PER_HOUR, 12)
     ''
-    >>> too_many(MOST_SEARCHES + 1, 12)
+    >>> check_hourly_rate(MAX_SEARCHES_PER_HOUR + 1, 12)
     'more than 300 searches in an hour'
     """
-    if searches > MOST_SEARCHES:
-        return f"more than {MOST_SEARCHES} searches in an hour"
-    return f"more than {MOST_CLICKS} clicks in an hour" if clicks > MOST_CLICKS else ""
+    if searches > MAX_SEARCHES_PER_HOUR:
+        return f"more than {MAX_SEARCHES_PER_HOUR} searches in an hour"
+    return f"more than {MAX_CLICKS_PER_HOUR} clicks in an hour" if clicks > MAX_CLICKS_PER_HOUR else ""
 
 
 class _Level(NamedTuple):
@@ -98,28 +101,28 @@ class _Level(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pace:
+class RateMeter:
     """How quickly each visitor goes on; bounded, as those who were not seen for longest are forgotten.
 
     A level falls by the limit each minute, so whoever stays below is never doubted, and whoever was above is after a
     while. Seconds are those of the wall, as people live by them.
 
-    >>> pace = Pace()
-    >>> [pace.told("ab", "search", 5.0) for _ in range(61)][59:]
+    >>> pace = RateMeter()
+    >>> [pace.count("ab", "search", 5.0) for _ in range(61)][59:]
     ['', 'more than 60 searches in a minute']
-    >>> pace.told("cd", "search", 5.0), pace.told("ab", "search", 70.0)
+    >>> pace.count("cd", "search", 5.0), pace.count("ab", "search", 70.0)
     ('', '')
     """
 
-    most_visitors: int = MOST_VISITORS
-    _levels: dict[tuple[str, PaceKind], _Level] = field(default_factory=dict)
+    most_visitors: int = MAX_VISITORS
+    _levels: dict[tuple[str, RateKind], _Level] = field(default_factory=dict)
 
-    def told(self, visitor: str, kind: PaceKind, at_s: float) -> str:
+    def count(self, visitor: str, kind: RateKind, at_s: float) -> str:
         """Count one more, and say why it is not a person's; empty where it is."""
-        most = MOST_IN_A_MINUTE[kind]
+        most = MAX_PER_MINUTE[kind]
         before = self._levels.pop((visitor, kind), _Level(0.0, at_s))
         rested = max(at_s - before.at_s, 0.0) / MINUTE_S * most
-        level = min(max(before.many - rested, 0.0) + 1.0, most * LONGEST_REST)
+        level = min(max(before.many - rested, 0.0) + 1.0, most * MAX_COOLDOWN_MINUTES)
         self._levels[visitor, kind] = _Level(level, max(at_s, before.at_s))
         if len(self._levels) > self.most_visitors:
             del self._levels[next(iter(self._levels))]

@@ -23,21 +23,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Fading", "Held", "Numbers", "Tally"]
-
 Numbers = npt.NDArray[np.float64]
 
-MOST_HALVES = 200.0  # between turns of the reference: 2^200 squared, times many searches, is far from too large
+MAX_HALF_LIVES = 200.0  # between turns of the reference: 2^200 squared, times many searches, is far from too large
 
 
 @dataclass(slots=True)
-class Fading:
+class ForwardDecay:
     """How weights fade: slowly and quickly, as of one reference moment.
 
     Time does not run back: a moment before the latest search is taken for that of the latest search.
 
-    >>> fading = Fading(slow_s=100.0, quick_s=10.0)
-    >>> fading.turn(1000.0)
+    >>> fading = ForwardDecay(slow_s=100.0, quick_s=10.0)
+    >>> fading.rebase(1000.0)
     (0.0, 0.0)
     >>> fading.weights(1000.0), fading.weights(900.0)
     ((1.0, 1.0), (0.5, 0.0009765625))
@@ -54,9 +52,9 @@ class Fading:
     def __post_init__(self) -> None:
         assert 0.0 < self.quick_s < self.slow_s, "the quick half-life is the shorter one"
 
-    def is_too_late(self, at_s: float) -> bool:
+    def needs_rebase(self, at_s: float) -> bool:
         """Whether the reference must move on before a search of this moment can be weighed."""
-        return at_s - self.reference_s > MOST_HALVES * self.quick_s
+        return at_s - self.reference_s > MAX_HALF_LIVES * self.quick_s
 
     def weights(self, at_s: float) -> tuple[float, float]:
         """What a search of this moment weighs, slowly and quickly, as of the reference."""
@@ -68,14 +66,14 @@ class Fading:
         ahead_s = max(now_s, self.latest_s) - self.reference_s
         return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
 
-    def turn(self, at_s: float) -> tuple[float, float]:
+    def rebase(self, at_s: float) -> tuple[float, float]:
         """Make this moment the reference; by what all weights that are kept must be multiplied."""
         ahead_s = at_s - self.reference_s
         self.reference_s = at_s
         return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
 
 
-class Held(NamedTuple):
+class TallySnapshot(NamedTuple):
     """All names with their weights as of the reference, in the order in which they came."""
 
     names: Sequence[str]
@@ -83,13 +81,13 @@ class Held(NamedTuple):
     quick: Numbers
 
 
-class Tally:
+class SpaceSavingTally:
     """Names and their weights as of the reference that whoever weighs them keeps.
 
-    >>> tally = Tally(most=2)
+    >>> tally = SpaceSavingTally(most=2)
     >>> for name, weight in (("a", 5.0), ("b", 1.0), ("c", 2.0)):
-    ...     tally.put(name, weight, weight)
-    >>> tally.slow("a"), tally.slow("b"), tally.slow("c"), tally.floor
+    ...     tally.add(name, weight, weight)
+    >>> tally.slow_weight("a"), tally.slow_weight("b"), tally.slow_weight("c"), tally.floor
     (5.0, 0.0, 2.0, 1.0)
     """
 
@@ -104,7 +102,7 @@ class Tally:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def put(self, name: str, slow: float, quick: float) -> None:
+    def add(self, name: str, slow: float, quick: float) -> None:
         """Add to a name's weights."""
         slot = self._slots.get(name)
         if slot is not None:
@@ -118,20 +116,20 @@ class Tally:
         if len(self._slots) >= self._most + self._slack:
             self._drop_lightest()
 
-    def slow(self, name: str) -> float:
+    def slow_weight(self, name: str) -> float:
         """The slow weight of a name; 0 where it is not held."""
         slot = self._slots.get(name)
         return 0.0 if slot is None else self._slow[slot]
 
-    def held(self) -> Held:
+    def snapshot(self) -> TallySnapshot:
         """All that is held, copied."""
-        return Held(list(self._slots), np.array(self._slow, np.float64), np.array(self._quick, np.float64))
+        return TallySnapshot(list(self._slots), np.array(self._slow, np.float64), np.array(self._quick, np.float64))
 
     def scale(self, slow: float, quick: float) -> None:
         """Multiply all weights, as the reference turned."""
-        self._slow = _packed(np.array(self._slow, np.float64) * slow)
-        self._quick = _packed(np.array(self._quick, np.float64) * quick)
-        self._floors = _packed(np.array(self._floors, np.float64) * slow)
+        self._slow = _to_array(np.array(self._slow, np.float64) * slow)
+        self._quick = _to_array(np.array(self._quick, np.float64) * quick)
+        self._floors = _to_array(np.array(self._floors, np.float64) * slow)
         self.floor *= slow
 
     def _drop_lightest(self) -> None:
@@ -142,8 +140,8 @@ class Tally:
         self.floor = float(at_most[order[: -self._most]].max())
         names = list(self._slots)
         self._slots = {names[old]: new for new, old in enumerate(kept.tolist())}
-        self._slow, self._quick, self._floors = _packed(slow[kept]), _packed(quick[kept]), _packed(floors[kept])
+        self._slow, self._quick, self._floors = _to_array(slow[kept]), _to_array(quick[kept]), _to_array(floors[kept])
 
 
-def _packed(numbers: Numbers) -> "array[float]":
+def _to_array(numbers: Numbers) -> "array[float]":
     return array("d", numbers.tobytes())

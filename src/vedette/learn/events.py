@@ -10,20 +10,18 @@ import json
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Event", "EventKind", "Record", "Shown", "SlateRecord", "Via", "line_of", "read_line"]
-
 EventKind = Literal["view", "click"]
 Via = Literal["page", "api", "mcp"]
 
-LONGEST_QUERY = 2000
-LONGEST_REASON = 200
-MOST_SHOWN = 100
+MAX_QUERY_LENGTH = 2000
+MAX_REASON_LENGTH = 200
+MAX_SHOWN = 100
 
 # One encoder for all: making one for each record would take as long as a third of its work.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class Shown(NamedTuple):
+class ShownResult(NamedTuple):
     """A result as it was shown: its page, its place (counted from 1), and what spoke for it.
 
     ``features`` are pairs of a feature's name and its value; those that counted nothing are left out. Where something
@@ -38,13 +36,13 @@ class Shown(NamedTuple):
     reason: str = ""
 
 
-class SlateRecord(NamedTuple):
+class SearchEvent(NamedTuple):
     """A search and what it showed.
 
     ``id`` is 32 hexadecimal digits. ``at_s`` is world time. ``query`` is what was typed, ``words`` its words in the
     form in which queries are counted together. ``filters`` is what was chosen beside it, as JSON. ``policy`` names what
-    ranked. ``visitor`` is a mark that is good for one day. ``doubt`` says why the search is not counted as a person's;
-    empty where it is.
+    ranked. ``visitor`` is a mark that is good for one day. ``filter_reason`` says why the search is not counted as a
+    person's; empty where it is.
     """
 
     id: str
@@ -58,11 +56,11 @@ class SlateRecord(NamedTuple):
     filters: str = "{}"
     policy: str = ""
     took_ms: float = 0.0
-    doubt: str = ""
-    results: tuple[Shown, ...] = ()
+    filter_reason: str = ""
+    results: tuple[ShownResult, ...] = ()
 
 
-class Event(NamedTuple):
+class ClickEvent(NamedTuple):
     """That somebody saw a slate (``view``; ``page`` is 0) or opened one of its results (``click``).
 
     ``after_s`` is how many seconds of wall time after the slate was made. The same event is counted once, however
@@ -75,59 +73,59 @@ class Event(NamedTuple):
     at_s: float
     after_s: float
     visitor: str
-    doubt: str = ""
+    filter_reason: str = ""
 
 
-Record = SlateRecord | Event
+LoggedEvent = SearchEvent | ClickEvent
 
 
-def line_of(record: Record) -> bytes:
+def encode_event(record: LoggedEvent) -> bytes:
     r"""The line that keeps a record.
 
-    >>> line_of(Event("00", "view", 0, 5.0, 1.5, "ab"))
+    >>> encode_event(ClickEvent("00", "view", 0, 5.0, 1.5, "ab"))
     b'["e","00","view",0,5.0,1.5,"ab",""]\n'
     """
-    kind = "s" if isinstance(record, SlateRecord) else "e"
+    kind = "s" if isinstance(record, SearchEvent) else "e"
     return _ENCODE((kind, *record)).encode() + b"\n"
 
 
-def read_line(line: bytes) -> Record | None:
+def decode_event(line: bytes) -> LoggedEvent | None:
     """The record of a line; None where it is none, whatever it is.
 
-    >>> read_line(line_of(Event("00", "click", 7, 5.0, 1.5, "ab")))
-    Event(slate='00', kind='click', page=7, at_s=5.0, after_s=1.5, visitor='ab', doubt='')
-    >>> read_line(b'["e"') is None
+    >>> decode_event(encode_event(ClickEvent("00", "click", 7, 5.0, 1.5, "ab")))
+    ClickEvent(slate='00', kind='click', page=7, at_s=5.0, after_s=1.5, visitor='ab', filter_reason='')
+    >>> decode_event(b'["e"') is None
     True
     """
     try:
         values: Any = json.loads(line)
         kind, *fields = values
-        return _slate(fields) if kind == "s" else _event(fields) if kind == "e" else None
+        return _parse_search(fields) if kind == "s" else _parse_click(fields) if kind == "e" else None
     except (ValueError, TypeError, RecursionError, OverflowError):
         return None
 
 
-def _slate(fields: list[Any]) -> SlateRecord | None:
+def _parse_search(fields: list[Any]) -> SearchEvent | None:
     *plain, results = fields
     if not isinstance(results, list):
         return None
-    shown = tuple(_shown(*each) for each in results[:MOST_SHOWN])
+    shown = tuple(_parse_shown(*each) for each in results[:MAX_SHOWN])
     id_, at_s, query, words, total, visitor, via, page, filters, policy, took_ms, doubt = plain
-    texts = tuple(map(_text, (id_, query, words, visitor, via, filters, policy, doubt)))
+    texts = tuple(map(_clean_text, (id_, query, words, visitor, via, filters, policy, doubt)))
     numbers = (float(at_s), float(took_ms))
     if texts[4] not in {"page", "api", "mcp"} or not all(map(isfinite, numbers)):
         return None
     name, typed, counted, mark, way, chosen, ranked, why = texts
-    return SlateRecord(
+    return SearchEvent(
         name,
         numbers[0],
-        typed[:LONGEST_QUERY],
-        counted[:LONGEST_QUERY],
+        typed[:MAX_QUERY_LENGTH],
+        counted[:MAX_QUERY_LENGTH],
         int(total),
         mark,
         way,  # type: ignore[arg-type]  # one of the three, as seen above
         int(page),
-        chosen[:LONGEST_QUERY],
+        chosen[:MAX_QUERY_LENGTH],
         ranked,
         numbers[1],
         why,
@@ -135,19 +133,21 @@ def _slate(fields: list[Any]) -> SlateRecord | None:
     )
 
 
-def _shown(page: Any, position: Any, score: Any, propensity: Any, features: Any, reason: Any = "") -> Shown:  # noqa: ANN401 - read from outside
+def _parse_shown(page: Any, position: Any, score: Any, propensity: Any, features: Any, reason: Any = "") -> ShownResult:  # noqa: ANN401 - read from outside
     told = tuple((str(name), float(value)) for name, value in features)
-    return Shown(int(page), int(position), float(score), float(propensity), told, _text(reason)[:LONGEST_REASON])
+    return ShownResult(
+        int(page), int(position), float(score), float(propensity), told, _clean_text(reason)[:MAX_REASON_LENGTH]
+    )
 
 
-def _event(fields: list[Any]) -> Event | None:
+def _parse_click(fields: list[Any]) -> ClickEvent | None:
     slate, kind, page, at_s, after_s, visitor, doubt = fields
     times = (float(at_s), float(after_s))
     if kind not in {"view", "click"} or not all(map(isfinite, times)):
         return None
-    return Event(_text(slate), kind, int(page), *times, _text(visitor), _text(doubt))
+    return ClickEvent(_clean_text(slate), kind, int(page), *times, _clean_text(visitor), _clean_text(doubt))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - read from outside
+def _clean_text(value: Any) -> str:  # noqa: ANN401 - read from outside
     """Text that any database takes: JSON may hold halves of characters, which nothing else does."""
     return str(value).encode("utf-8", "replace").decode()

@@ -11,17 +11,15 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, NamedTuple
 
-from vedette.learn.events import LONGEST_QUERY
-from vedette.text import words_of
+from vedette.learn.events import MAX_QUERY_LENGTH
+from vedette.text import split_words
 
-__all__ = ["Line", "Noted", "Wrong", "read_queries"]
-
-LONGEST_LINE = 20_000
-MOST_TIMES = 1_000_000_000
+MAX_LINE_LENGTH = 20_000
+MAX_TIMES = 1_000_000_000
 SKEW_S = 86_400.0  # dates are days, and the day may have begun elsewhere
 
 
-class Noted(NamedTuple):
+class ImportedQuery(NamedTuple):
     """A query in its words, when it was asked, and how often."""
 
     at_s: float
@@ -29,88 +27,90 @@ class Noted(NamedTuple):
     times: int
 
 
-class Wrong(NamedTuple):
+class InvalidLine(NamedTuple):
     """A line that cannot be used, counted from 1, and why."""
 
     number: int
     why: str
 
 
-Line = Noted | Wrong
+QueryLine = ImportedQuery | InvalidLine
 
 
-def read_queries(lines: Iterable[str], now_s: float) -> Iterator[Line]:
+def parse_queries(lines: Iterable[str], now_s: float) -> Iterator[QueryLine]:
     r"""What each line says, but for comments and blank lines.
 
-    >>> for line in read_queries(["# ours", "Low tide\t12\t1970-01-02", '{"query": "Café"}', "?!"], 1e6):
+    >>> for line in parse_queries(["# ours", "Low tide\t12\t1970-01-02", '{"query": "Café"}', "?!"], 1e6):
     ...     print(line)
-    Noted(at_s=86400.0, words='low tide', times=12)
-    Noted(at_s=1000000.0, words='cafe', times=1)
-    Wrong(number=4, why='there is no word in it')
+    ImportedQuery(at_s=86400.0, words='low tide', times=12)
+    ImportedQuery(at_s=1000000.0, words='cafe', times=1)
+    InvalidLine(number=4, why='there is no word in it')
     """
     for number, line in enumerate(lines, 1):
         text = line.lstrip("\ufeff").strip() if number == 1 else line.strip()
         if not text or text.startswith("#"):
             continue
         try:
-            yield _noted(text, now_s)
-        except _Unusable as error:
-            yield Wrong(number, str(error))
+            yield _parse_line(text, now_s)
+        except _InvalidLineError as error:
+            yield InvalidLine(number, str(error))
 
 
-class _Unusable(Exception):
+class _InvalidLineError(Exception):
     """Why a line cannot be used."""
 
 
-def _noted(text: str, now_s: float) -> Noted:
-    if len(text) > LONGEST_LINE:
-        raise _Unusable(f"it is longer than {LONGEST_LINE} characters")
-    query, count, at = _from_json(text) if text.startswith("{") else _from_columns(text)
-    words = " ".join(words_of(query[:LONGEST_QUERY]))
+def _parse_line(text: str, now_s: float) -> ImportedQuery:
+    if len(text) > MAX_LINE_LENGTH:
+        raise _InvalidLineError(f"it is longer than {MAX_LINE_LENGTH} characters")
+    query, count, at = _parse_json(text) if text.startswith("{") else _parse_columns(text)
+    words = " ".join(split_words(query[:MAX_QUERY_LENGTH]))
     if not words:
-        raise _Unusable("there is no word in it")
-    return Noted(_moment(at, now_s), words, _times(count))
+        raise _InvalidLineError("there is no word in it")
+    return ImportedQuery(_parse_moment(at, now_s), words, _parse_times(count))
 
 
-def _from_columns(text: str) -> tuple[str, Any, Any]:
+def _parse_columns(text: str) -> tuple[str, Any, Any]:
     query, *more = (part.strip() for part in text.split("\t"))
     if len(more) > 2:
-        raise _Unusable("it has more than a query, a number and a date between its tabs")
+        raise _InvalidLineError("it has more than a query, a number and a date between its tabs")
     count, at = [*more, "", ""][:2]
     return query, count or None, at or None
 
 
-def _from_json(text: str) -> tuple[str, Any, Any]:
+def _parse_json(text: str) -> tuple[str, Any, Any]:
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
-        raise _Unusable("it begins as JSON and is none") from None
+        raise _InvalidLineError("it begins as JSON and is none") from None
     if not isinstance(told.get("query"), str):
-        raise _Unusable('its "query" is no text')
+        raise _InvalidLineError('its "query" is no text')
     return told["query"], told.get("count"), told.get("at")
 
 
-def _times(count: Any) -> int:  # noqa: ANN401 - read from outside
+def _parse_times(count: Any) -> int:  # noqa: ANN401 - read from outside
     if count is None:
         return 1
-    times = _number(count)
-    if times is None or not 1 <= times <= MOST_TIMES or times != int(times):
-        raise _Unusable(f'"{str(count)[:40]}" is no number of searches')
+    times = _parse_number(count)
+    if times is None or not 1 <= times <= MAX_TIMES or times != int(times):
+        raise _InvalidLineError(f'"{str(count)[:40]}" is no number of searches')
     return int(times)
 
 
-def _moment(at: Any, now_s: float) -> float:  # noqa: ANN401 - read from outside
+def _parse_moment(at: Any, now_s: float) -> float:  # noqa: ANN401 - read from outside
     if at is None:
         return now_s
-    at_s = _date(at) if isinstance(at, str) else _number(at)
+    at_s = _parse_date(at) if isinstance(at, str) else _parse_number(at)
     if at_s is None:
-        raise _Unusable(f'"{str(at)[:40]}" is no date such as 2026-01-31')
+        raise _InvalidLineError(f'"{str(at)[:40]}" is no date such as 2026-01-31')
     if not 0.0 <= at_s <= now_s + SKEW_S:
-        raise _Unusable(f"{str(at)[:40]} lies in the future" if at_s > 0.0 else f"{str(at)[:40]} lies before 1970")
+        raise _InvalidLineError(
+            f"{str(at)[:40]} lies in the future" if at_s > 0.0 else f"{str(at)[:40]} lies before 1970"
+        )
     return min(at_s, now_s)
 
 
-def _date(text: str) -> float | None:
+def _parse_date(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text[:40])
     except ValueError:
@@ -118,7 +118,7 @@ def _date(text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401 - read from outside
+def _parse_number(value: Any) -> float | None:  # noqa: ANN401 - read from outside
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

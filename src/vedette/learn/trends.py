@@ -4,8 +4,8 @@ Each search of age *a* has a weight *r* = 2^(-a / short) as a recent one and *u*
 Both are between 0 and 1, and so is their sum. Recent and usual weights of one query are measured against those of all
 searches: a busy day, or a night, changes no share.
 
-**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``LIMIT`` allows, and look how much
-that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
+**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``RISE_LIMIT`` allows, and look how
+much that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
 
     won = (x / p)^R ((1 - x) / (1 - p))^U,
 
@@ -19,8 +19,8 @@ of all queries that are ever named, one in twenty is noise at most; where nothin
 even where nothing changed, and the more so the fewer the searches. What noise adds is about (K - L) v / (8 L ln 2) bits
 for *K* terms, *L* to a search, where *v* is the sum over all searches of (r / all r - u / all u)^2; that is taken off.
 Rare terms are one, since the formula holds only for what is asked for several times. A shift is notable when it is four
-standard deviations of noise and a distance of ``NOTABLE``: without any change that is one look in a hundred at most, on
-sites with a few searches an hour, and hardly ever on busier ones.
+standard deviations of noise and a distance of ``MIN_DISTANCE``: without any change that is one look in a hundred at
+most, on sites with a few searches an hour, and hardly ever on busier ones.
 
 Useful for: telling people what is new. Not useful for: what is rare (a handful of searches proves nothing), for
 things that come and go within hours, nor against somebody who searches in order to be counted.
@@ -34,18 +34,16 @@ import numpy.typing as npt
 
 from vedette.learn.decaying_counts import Numbers
 
-__all__ = ["Moments", "Shift", "rises", "shift"]
-
-LIMIT = 1.5  # a query rises when its share is more than this many times the usual one
+RISE_LIMIT = 1.5  # a query rises when its share is more than this many times the usual one
 BETS = 2.0 ** np.arange(1, 9)
 FALSE_ALARMS = 0.05
 
-FEWEST = 5.0  # searches that a term must have been in, to be told apart from the other rare ones
-SURE = 4.0  # standard deviations
-NOTABLE = 0.1  # as a distance; smaller ones may be real and are of no use to anybody
+MIN_TERM_SEARCHES = 5.0  # searches that a term must have been in, to be told apart from the other rare ones
+SURE_SIGMAS = 4.0  # standard deviations
+MIN_DISTANCE = 0.1  # as a distance; smaller ones may be real and are of no use to anybody
 
-Flags = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
 
 
 class Moments(NamedTuple):
@@ -69,31 +67,31 @@ class Moments(NamedTuple):
         return squares - 2.0 * self.products / (self.recent * self.usual)
 
 
-def rises(recent: Numbers, usual: Numbers, every: Moments) -> Flags:
+def find_rising(recent: Numbers, usual: Numbers, every: Moments) -> Bools:
     """Which queries rise, by their recent and usual weights.
 
     Eight searches of something new among a hundred, and what doubled by chance:
 
     >>> every = Moments(100.0, 1000.0, 50.0, 500.0, 20.0)
-    >>> rises(np.array([8.0, 1.0, 4.0]), np.array([0.0, 0.0, 20.0]), every).tolist()
+    >>> find_rising(np.array([8.0, 1.0, 4.0]), np.array([0.0, 0.0, 20.0]), every).tolist()
     [True, False, False]
     """
     if not every.is_enough or not len(recent):
         return np.zeros(len(recent), np.bool_)
-    return _named(_log_winnings(recent, usual, every.recent / every.usual))
+    return _select_by_ebh(_compute_log_e_values(recent, usual, every.recent / every.usual))
 
 
-def _log_winnings(recent: Numbers, usual: Numbers, ratio: float) -> Numbers:
+def _compute_log_e_values(recent: Numbers, usual: Numbers, ratio: float) -> Numbers:
     """The logarithm of what all bets on each query won on average."""
-    allowed = LIMIT * ratio / (1.0 + LIMIT * ratio)
-    bets = BETS * LIMIT * ratio / (1.0 + BETS * LIMIT * ratio)
+    allowed = RISE_LIMIT * ratio / (1.0 + RISE_LIMIT * ratio)
+    bets = BETS * RISE_LIMIT * ratio / (1.0 + BETS * RISE_LIMIT * ratio)
     won = np.outer(recent, np.log(bets / allowed)) + np.outer(usual, np.log((1.0 - bets) / (1.0 - allowed)))
     best = won.max(axis=1)
     averaged: Numbers = best + np.log(np.exp(won - best[:, None]).mean(axis=1))
     return averaged
 
 
-def _named(log_winnings: Numbers) -> Flags:
+def _select_by_ebh(log_winnings: Numbers) -> Bools:
     """The largest group of queries of which each won enough for a group of that size."""
     count = len(log_winnings)
     order = np.argsort(-log_winnings, kind="stable")
@@ -108,48 +106,50 @@ def _named(log_winnings: Numbers) -> Flags:
 class Shift(NamedTuple):
     """How far apart recent and usual shares of terms are (0 the same, 1 nothing in common), less what noise adds.
 
-    ``movers`` are the places of the terms that moved beyond noise, those that moved most first. ``is_told`` is false
-    where there are too few searches to say anything.
+    ``movers`` are the places of the terms that moved beyond noise, those that moved most first. ``has_enough_data`` is
+    false where there are too few searches to say anything.
     """
 
     distance: float = 0.0
     is_notable: bool = False
-    is_told: bool = False
+    has_enough_data: bool = False
     movers: tuple[int, ...] = ()
 
 
-def shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
+def measure_shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
     """The shift between recent and usual weights of terms; ``every`` is of searches."""
     recent_terms, usual_terms = float(recent.sum()), float(usual.sum())
     if not every.is_enough or recent_terms <= 0.0 or usual_terms <= 0.0:
         return Shift()
     to_a_search = (recent_terms + usual_terms) / (every.recent + every.usual)
     now, before = recent / recent_terms, usual / usual_terms
-    often = (now + before) / 2.0 * to_a_search / every.noise >= FEWEST
+    often = (now + before) / 2.0 * to_a_search / every.noise >= MIN_TERM_SEARCHES
     if not often.any():
         return Shift()
-    parts = divergences(_with_rest(now, often), _with_rest(before, often))
+    parts = js_divergence_terms(_append_rest(now, often), _append_rest(before, often))
     one_term = every.noise / (8.0 * log(2.0) * to_a_search)  # what noise adds to the divergence for each term
     noise = one_term * max(len(parts) - to_a_search, 0.0)
     # Terms of one query move together, which makes noise rarer and larger.
     spread = noise * sqrt(2.0 * max(to_a_search, 1.0) / len(parts))
     found = float(parts.sum())
     distance = sqrt(max(found - noise, 0.0))
-    is_notable = found > noise + SURE * spread and distance >= NOTABLE
-    return Shift(distance, is_notable, is_told=True, movers=_movers(parts[:-1], often, SURE**2 * one_term))
+    is_notable = found > noise + SURE_SIGMAS * spread and distance >= MIN_DISTANCE
+    return Shift(
+        distance, is_notable, has_enough_data=True, movers=_find_movers(parts[:-1], often, SURE_SIGMAS**2 * one_term)
+    )
 
 
-def _with_rest(shares: Numbers, often: Flags) -> Numbers:
+def _append_rest(shares: Numbers, often: Bools) -> Numbers:
     """Shares of the terms that are frequent enough, and of all others together."""
     return np.append(shares[often], max(1.0 - float(shares[often].sum()), 0.0))
 
 
-def divergences(left: Numbers, right: Numbers) -> Numbers:
+def js_divergence_terms(left: Numbers, right: Numbers) -> Numbers:
     """What each option adds to the Jensen-Shannon divergence of two distributions, in bits.
 
-    >>> divergences(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
+    >>> js_divergence_terms(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
     [0.5, 0.5]
-    >>> divergences(np.array([0.3, 0.7]), np.array([0.3, 0.7])).tolist()
+    >>> js_divergence_terms(np.array([0.3, 0.7]), np.array([0.3, 0.7])).tolist()
     [0.0, 0.0]
     """
     middle = (left + right) / 2.0
@@ -161,8 +161,8 @@ def _entropy(shares: Numbers) -> Numbers:
     return shares * np.log2(np.where(shares > 0.0, shares, 1.0))
 
 
-def _movers(parts: Numbers, often: Flags, sure: float) -> tuple[int, ...]:
+def _find_movers(parts: Numbers, often: Bools, sure: float) -> tuple[int, ...]:
     """Where the terms stand that moved by more than noise moves one term."""
     order = np.argsort(-parts, kind="stable")
-    places: Places = often.nonzero()[0]
+    places: Positions = often.nonzero()[0]
     return tuple(places[order[parts[order] > sure]].tolist())

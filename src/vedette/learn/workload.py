@@ -1,8 +1,8 @@
 """The query workload: which queries and terms people ask for, how often of late, and what is new among them.
 
 Every search counts by its age, twice: with a long half-life for what is usual, with a short one for what is recent.
-Memory is bounded; ``Workload.missed`` says by how much at most a weight may be too low for that (see ``tally``). What
-counts as rising or as drift is said in ``trends``.
+Memory is bounded; ``Workload.max_missed`` says by how much at most a weight may be too low for that (see ``tally``).
+What counts as rising or as drift is said in ``trends``.
 
 Useful for: deciding what fresh and good pages are worth, by how often they are asked for; showing an operator what
 people want. Not useful for: what single people want; the order of rare queries, which is chance; an exact count of
@@ -15,25 +15,23 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from vedette.learn.decaying_counts import Fading, Held, Numbers, Tally
-from vedette.learn.trends import Moments, rises, shift
-
-__all__ = ["Asked", "Drift", "Mover", "Rising", "Workload", "learned_from"]
+from vedette.learn.decaying_counts import ForwardDecay, Numbers, SpaceSavingTally, TallySnapshot
+from vedette.learn.trends import Moments, find_rising, measure_shift
 
 DAY_S = 86_400.0
 HALF_LIFE_S = 14 * DAY_S
 RECENT_HALF_LIFE_S = DAY_S
-MOST_QUERIES = 200_000
-LONGEST_QUERY = 256  # characters; of a longer one the beginning counts
-LONGEST_TERM = 64
-MOST_TERMS = 32  # of one query
-MOST_TIMES = 1e9
-LEAST = 3.0  # searches of late without which nothing rises
-MOST_MOVERS = 10
-LEAST_PAST = 2.0  # recent half-lives that must have passed before anything is usual
+MAX_QUERIES = 200_000
+MAX_QUERY_LENGTH = 256  # characters; of a longer one the beginning counts
+MAX_TERM_LENGTH = 64
+MAX_TERMS = 32  # of one query
+MAX_TIMES = 1e9
+MIN_RECENT_SEARCHES = 3.0  # searches of late without which nothing rises
+MAX_MOVERS = 10
+MIN_PAST_HALF_LIVES = 2.0  # recent half-lives that must have passed before anything is usual
 
 
-class Asked(NamedTuple):
+class QueryWeight(NamedTuple):
     """A query or a term: its fading count, and its share of all searches."""
 
     words: str
@@ -41,7 +39,7 @@ class Asked(NamedTuple):
     share: float
 
 
-class Rising(NamedTuple):
+class RisingQuery(NamedTuple):
     """A query that is asked for more than usual, with its rates in searches a day."""
 
     words: str
@@ -52,10 +50,10 @@ class Rising(NamedTuple):
     def sentence(self) -> str:
         """Both rates, for people.
 
-        >>> Rising("low tide", 31.4, 0.3).sentence
+        >>> RisingQuery("low tide", 31.4, 0.3).sentence
         '31 searches a day, usually one in 3 days'
         """
-        return f"{_often(self.recent_per_day, 'searches ')}, usually {_often(self.usual_per_day)}"
+        return f"{_format_rate(self.recent_per_day, 'searches ')}, usually {_format_rate(self.usual_per_day)}"
 
 
 class Mover(NamedTuple):
@@ -130,31 +128,31 @@ class Workload:
 
     Searches may come in any order. Asked about a moment before the latest search, it answers as of that search.
 
-    >>> workload = Workload.start()
+    >>> workload = Workload.create()
     >>> for day in range(3):
     ...     workload.add("low tide", day * DAY_S)
     >>> workload.add("tide table", 2 * DAY_S, times=4.0)
-    >>> [(asked.words, round(asked.share, 2)) for asked in workload.top(2 * DAY_S, 2)]
+    >>> [(asked.words, round(asked.share, 2)) for asked in workload.top_queries(2 * DAY_S, 2)]
     [('tide table', 0.58), ('low tide', 0.42)]
-    >>> workload.frequency("tide table", 16 * DAY_S), round(workload.term("tide", 2 * DAY_S), 2)
+    >>> workload.frequency("tide table", 16 * DAY_S), round(workload.term_frequency("tide", 2 * DAY_S), 2)
     (2.0, 6.86)
     """
 
-    def __init__(self, fading: Fading, most: int) -> None:
+    def __init__(self, fading: ForwardDecay, most: int) -> None:
         self._fading = fading
-        self._queries, self._terms = Tally(most), Tally(most)
+        self._queries, self._terms = SpaceSavingTally(most), SpaceSavingTally(most)
         self._sums = _Sums()
         self._first_s = 0.0
 
     @classmethod
-    def start(
+    def create(
         cls,
         half_life_s: float = HALF_LIFE_S,
         recent_half_life_s: float = RECENT_HALF_LIFE_S,
-        most: int = MOST_QUERIES,
+        most: int = MAX_QUERIES,
     ) -> Self:
         """One that has heard of nothing, with room for so many queries and as many terms."""
-        return cls(Fading(half_life_s, recent_half_life_s), most)
+        return cls(ForwardDecay(half_life_s, recent_half_life_s), most)
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -163,97 +161,99 @@ class Workload:
         """So many searches of one query at one moment. What has no words, no time or no number is passed over."""
         if not (words and isfinite(at_s) and times > 0.0):
             return
-        fading, times = self._fading, min(times, MOST_TIMES)
-        if fading.is_too_late(at_s):
-            self._turn(at_s)
+        fading, times = self._fading, min(times, MAX_TIMES)
+        if fading.needs_rebase(at_s):
+            self._rebase(at_s)
         self._first_s = min(self._first_s, at_s) if self._sums.slow else at_s
         fading.latest_s = max(fading.latest_s, at_s)
         slow, quick = (weight * times for weight in fading.weights(at_s))
         self._sums.add(slow, quick, times)
-        self._queries.put(words[:LONGEST_QUERY], slow, quick)
-        for term in dict.fromkeys(words.split(None, MOST_TERMS)[:MOST_TERMS]):
-            self._terms.put(term[:LONGEST_TERM], slow, quick)
+        self._queries.add(words[:MAX_QUERY_LENGTH], slow, quick)
+        for term in dict.fromkeys(words.split(None, MAX_TERMS)[:MAX_TERMS]):
+            self._terms.add(term[:MAX_TERM_LENGTH], slow, quick)
 
     def frequency(self, words: str, now_s: float) -> float:
         """The fading count of a query."""
-        return self._queries.slow(words[:LONGEST_QUERY]) * self._fading.factors(now_s)[0]
+        return self._queries.slow_weight(words[:MAX_QUERY_LENGTH]) * self._fading.factors(now_s)[0]
 
-    def term(self, term: str, now_s: float) -> float:
+    def term_frequency(self, term: str, now_s: float) -> float:
         """The fading count of the searches that had this term."""
-        return self._terms.slow(term[:LONGEST_TERM]) * self._fading.factors(now_s)[0]
+        return self._terms.slow_weight(term[:MAX_TERM_LENGTH]) * self._fading.factors(now_s)[0]
 
-    def searches(self, now_s: float) -> float:
+    def count_searches(self, now_s: float) -> float:
         """The fading count of all searches."""
         return self._sums.slow * self._fading.factors(now_s)[0]
 
-    def missed(self, now_s: float) -> float:
+    def max_missed(self, now_s: float) -> float:
         """By how much a query's or term's count may be too low at most: 0 while there was room for all of them."""
         return max(self._queries.floor, self._terms.floor) * self._fading.factors(now_s)[0]
 
-    def top(self, now_s: float, most: int) -> list[Asked]:
+    def top_queries(self, now_s: float, most: int) -> list[QueryWeight]:
         """The queries that are asked for most."""
-        return self._heaviest(self._queries.held(), now_s, most)
+        return self._heaviest(self._queries.snapshot(), now_s, most)
 
-    def terms(self, now_s: float, most: int) -> list[Asked]:
+    def top_terms(self, now_s: float, most: int) -> list[QueryWeight]:
         """The terms that are asked for most."""
-        return self._heaviest(self._terms.held(), now_s, most)
+        return self._heaviest(self._terms.snapshot(), now_s, most)
 
-    def arrays(self, now_s: float) -> tuple[list[str], Numbers]:
+    def to_arrays(self, now_s: float) -> tuple[list[str], Numbers]:
         """All queries, the most frequent first, and their shares of what these queries are asked for: they sum to 1.
 
         Shares do not depend on the moment, unless it is so late that everything has faded: then there are none.
         """
-        held = self._queries.held()
+        held = self._queries.snapshot()
         weights = held.slow * self._fading.factors(now_s)[0]
         order = [place for place in np.argsort(-weights, kind="stable").tolist() if weights[place] > 0.0]
         shares: Numbers = held.slow[order] / max(float(held.slow[order].sum()), np.finfo(np.float64).tiny)
         return [held.names[place] for place in order], shares
 
-    def rising(self, now_s: float, most: int, least: float = LEAST) -> list[Rising]:
+    def find_rising(self, now_s: float, most: int, least: float = MIN_RECENT_SEARCHES) -> list[RisingQuery]:
         """Queries that are certainly asked for more than usual, those with the most searches more first."""
-        names, recent, usual = self._compared(self._queries.held(), now_s)
-        found = rises(recent, usual, self._moments(now_s)) & (recent >= least)
-        recent_days, usual_days = self._days(now_s)
+        names, recent, usual = self._split_weights(self._queries.snapshot(), now_s)
+        found = find_rising(recent, usual, self._compute_moments(now_s)) & (recent >= least)
+        recent_days, usual_days = self._compute_days(now_s)
         each = [
-            Rising(names[place], float(recent[place]) / recent_days, float(usual[place]) / usual_days)
+            RisingQuery(names[place], float(recent[place]) / recent_days, float(usual[place]) / usual_days)
             for place in found.nonzero()[0].tolist()
         ]
         return sorted(each, key=lambda one: (one.usual_per_day - one.recent_per_day, one.words))[:most]
 
-    def drift(self, now_s: float) -> Drift:
+    def measure_drift(self, now_s: float) -> Drift:
         """How far the terms that are asked for of late are from those that are usual, and which moved."""
-        if now_s - self._first_s < LEAST_PAST * self._fading.quick_s:
+        if now_s - self._first_s < MIN_PAST_HALF_LIVES * self._fading.quick_s:
             return Drift(0.0, is_notable=False, is_told=False)  # nothing is usual yet
-        names, recent, usual = self._compared(self._terms.held(), now_s)
-        every = self._moments(now_s)
-        found = shift(recent, usual, every)
+        names, recent, usual = self._split_weights(self._terms.snapshot(), now_s)
+        every = self._compute_moments(now_s)
+        found = measure_shift(recent, usual, every)
         movers = tuple(
             Mover(names[place], float(recent[place]) / every.recent, float(usual[place]) / every.usual)
-            for place in found.movers[:MOST_MOVERS]
+            for place in found.movers[:MAX_MOVERS]
         )
-        return Drift(found.distance, found.is_notable, movers, found.is_told)
+        return Drift(found.distance, found.is_notable, movers, found.has_enough_data)
 
-    def _turn(self, at_s: float) -> None:
-        factors = self._fading.turn(at_s)
+    def _rebase(self, at_s: float) -> None:
+        factors = self._fading.rebase(at_s)
         for kept in (self._queries, self._terms, self._sums):
             kept.scale(*factors)
 
-    def _heaviest(self, held: Held, now_s: float, most: int) -> list[Asked]:
+    def _heaviest(self, held: TallySnapshot, now_s: float, most: int) -> list[QueryWeight]:
         factor = self._fading.factors(now_s)[0]
         places = np.argsort(-held.slow, kind="stable")[: max(most, 0)].tolist()
         weighed = [(held.names[place], float(held.slow[place])) for place in places]
-        return [Asked(name, slow * factor, slow / self._sums.slow) for name, slow in weighed if slow * factor > 0.0]
+        return [
+            QueryWeight(name, slow * factor, slow / self._sums.slow) for name, slow in weighed if slow * factor > 0.0
+        ]
 
-    def _compared(self, held: Held, now_s: float) -> tuple[Sequence[str], Numbers, Numbers]:
+    def _split_weights(self, held: TallySnapshot, now_s: float) -> tuple[Sequence[str], Numbers, Numbers]:
         """Names with their recent and their usual weights."""
         slow, quick = self._fading.factors(now_s)
         recent = held.quick * quick
         return held.names, recent, np.maximum(held.slow * slow - recent, 0.0)
 
-    def _moments(self, now_s: float) -> Moments:
+    def _compute_moments(self, now_s: float) -> Moments:
         return self._sums.moments(*self._fading.factors(now_s))
 
-    def _days(self, now_s: float) -> tuple[float, float]:
+    def _compute_days(self, now_s: float) -> tuple[float, float]:
         """As how many whole days the fading ones count, recent and usual, since the first search; an hour at least."""
         fading = self._fading
         age_s = max(now_s - self._first_s, fading.latest_s - self._first_s, 0.0)
@@ -263,22 +263,22 @@ class Workload:
         return max(quick, 1 / 24), max(slow - quick, 1 / 24)
 
 
-def learned_from(rows: Iterable[tuple[float, str, float]], most: int = MOST_QUERIES) -> Workload:
+def build_workload(rows: Iterable[tuple[float, str, float]], most: int = MAX_QUERIES) -> Workload:
     """The workload of searches that were written down: their moments, words and numbers.
 
-    >>> learned_from([(0.0, "tide", 2.0), (5.0, "tide", 1)]).top(5.0, 1)[0].words
+    >>> build_workload([(0.0, "tide", 2.0), (5.0, "tide", 1)]).top_queries(5.0, 1)[0].words
     'tide'
     """
-    workload = Workload.start(most=most)
+    workload = Workload.create(most=most)
     for at_s, words, times in rows:
         workload.add(words, at_s, times)
     return workload
 
 
-def _often(per_day: float, of_what: str = "") -> str:
+def _format_rate(per_day: float, of_what: str = "") -> str:
     """A rate in words.
 
-    >>> [_often(rate) for rate in (120.4, 2.34, 0.3, 0.0)]
+    >>> [_format_rate(rate) for rate in (120.4, 2.34, 0.3, 0.0)]
     ['120 a day', '2.3 a day', 'one in 3 days', 'none']
     """
     if per_day < 1 / 365:

@@ -19,29 +19,13 @@ than that the index loses to fetching in turn on most real sites.
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.known_pages import Bools, Known, Memory
-
-__all__ = [
-    "DAY_S",
-    "due_after",
-    "elapsed_days",
-    "index_wait_days",
-    "index_worth",
-    "mean_rate",
-    "remembered",
-    "shrunk_rates",
-    "significant",
-    "staleness_at",
-    "staleness_worth",
-    "unknown_as",
-    "with_counts",
-]
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 
 DAY_S = 86_400.0
 STEPS = 6  # by then Newton stands still, wherever it began
 # Below this, differences of nearly equal numbers have too few digits left, and a series has them all.
 SMALL = 0.01
-PSEUDO = 0.5
+PSEUDO_COUNT = 0.5
 # Before anything is known: a page changes once a month.
 FIRST_RATE_D = 1 / 30
 
@@ -63,15 +47,15 @@ def staleness_worth(changes: Floats) -> Floats:
     return np.where(changes < SMALL, series, exact)
 
 
-def staleness_at(part: Floats) -> Floats:
+def solve_staleness(part: Floats) -> Floats:
     """The x at which that is ``part``; infinity where it never is.
 
-    >>> staleness_at(staleness_worth(np.array([0.001, 2.0]))).round(6).tolist(), staleness_at(np.ones(1)).tolist()
+    >>> solve_staleness(staleness_worth(np.array([0.001, 2.0]))).round(6).tolist(), solve_staleness(np.ones(1)).tolist()
     ([0.001, 2.0], [inf])
     """
     changes = np.full(len(part), np.inf)
     possible = part < 1
-    changes[possible] = _changes_at(part[possible])
+    changes[possible] = _solve_changes(part[possible])
     return changes
 
 
@@ -85,11 +69,11 @@ def index_wait_days(rate_d: Floats, weight: Floats, price: Floats) -> Floats:
     part = np.divide(price * rate_d, weight, out=never.copy(), where=weight > 0)
     possible = (part < 1) & (rate_d > 0)
     waits = never
-    waits[possible] = _changes_at(part[possible]) / rate_d[possible]
+    waits[possible] = _solve_changes(part[possible]) / rate_d[possible]
     return waits
 
 
-def _changes_at(part: Floats) -> Floats:
+def _solve_changes(part: Floats) -> Floats:
     """The x with 1 - exp(-x) (1 + x) = part, for parts from 0 to below 1."""
     level = -np.log1p(-part)
     root = np.sqrt(2 * level)
@@ -103,19 +87,19 @@ def _changes_at(part: Floats) -> Floats:
     return solved
 
 
-def due_after(batch: Known, days: Floats) -> Floats:
+def to_due_times(batch: KnownPages, days: Floats) -> Floats:
     """The times so many days after the last fetches."""
     due: Floats = batch.last_fetch_s + days * DAY_S
     return due
 
 
-def elapsed_days(batch: Known) -> Floats:
+def elapsed_days(batch: KnownPages) -> Floats:
     """The days of which ``changed`` speaks; 0 where a fetch says nothing of changes (a first one, a dead page)."""
     days = np.fmax(batch.last_fetch_s - batch.before_s, 0.0) / DAY_S
     return np.where(batch.first_fetch | batch.gone | np.isnan(batch.before_s), 0.0, days)
 
 
-def remembered(rows: Floats, place: Ints) -> Floats:
+def select_rows(rows: Floats, place: Ints) -> Floats:
     """The rows at these places; zeros where nothing is remembered yet."""
     found = np.zeros((len(place), rows.shape[1]))
     inside = place < len(rows)
@@ -123,9 +107,9 @@ def remembered(rows: Floats, place: Ints) -> Floats:
     return found
 
 
-def with_counts(memory: Memory, batch: Known, counts: Floats) -> Memory:
+def add_counts(memory: Memory, batch: KnownPages, counts: Floats) -> Memory:
     """A memory with these counts (a row for each page) added to pages and to everything; a first fetch begins anew."""
-    after = memory.reaching(batch)
+    after = memory.grow_for(batch)
     after.pages[batch.place[batch.first_fetch]] = 0.0
     after.pages[batch.place] += counts
     after.groups[0] += counts.sum(axis=0)
@@ -135,22 +119,22 @@ def with_counts(memory: Memory, batch: Known, counts: Floats) -> Memory:
 def mean_rate(memory: Memory) -> float:
     """Changes a day of all pages together, out of columns 0 (changes) and 1 (days)."""
     changes, days = memory.groups[0, :2].tolist()
-    return float((changes + PSEUDO) / (days + PSEUDO / FIRST_RATE_D))
+    return float((changes + PSEUDO_COUNT) / (days + PSEUDO_COUNT / FIRST_RATE_D))
 
 
-def shrunk_rates(memory: Memory, batch: Known) -> Floats:
+def shrunk_rates(memory: Memory, batch: KnownPages) -> Floats:
     """Changes a day of each page, shrunk to the mean."""
-    own = remembered(memory.pages, batch.place)
-    rates: Floats = (own[:, 0] + PSEUDO) / (own[:, 1] + PSEUDO / mean_rate(memory))
+    own = select_rows(memory.pages, batch.place)
+    rates: Floats = (own[:, 0] + PSEUDO_COUNT) / (own[:, 1] + PSEUDO_COUNT / mean_rate(memory))
     return rates
 
 
-def unknown_as(values: Floats, instead: float) -> Floats:
+def fill_unknown(values: Floats, instead: float) -> Floats:
     """The same with a number where nothing is known."""
     return np.where(np.isnan(values), instead, values)
 
 
-def significant(batch: Known, threshold: float) -> Bools:
+def is_significant(batch: KnownPages, threshold: float) -> Bools:
     """Changes of more than this part of the text; one whose size is unknown counts."""
-    large: Bools = batch.changed & (unknown_as(batch.share, np.inf) > threshold)
+    large: Bools = batch.changed & (fill_unknown(batch.share, np.inf) > threshold)
     return large

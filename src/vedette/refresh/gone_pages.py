@@ -8,19 +8,17 @@ import numpy as np
 
 from vedette.policy import Floats
 
-__all__ = ["Returning"]
-
 DAY_S = 86_400.0
 # What is believed before anything was asked: one return in asks that span twenty times their time gone, as logarithms.
 FIRST_RETURNS, FIRST_EXPOSED = 1.0, 20.0
-LEAST_S, MOST_S = DAY_S, 90 * DAY_S
+MIN_S, MAX_S = DAY_S, 90 * DAY_S
 # No ask comes before the time gone has grown by this part; by the smaller one where something names the page anew.
-PART, PART_ANEW = 1.0, 0.25
+GROWTH, GROWTH_RELINKED = 1.0, 0.25
 GIVEN_UP_S = 180 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class ReturnModel:
     """The longer a page is gone, the less probably it comes back: after g days with a hazard of rate / (g + 1) a day.
 
     An ask after w more days is worth about hazard w^2 / 2 (the index of ``index_rule`` where chances are small), so at
@@ -34,10 +32,10 @@ class Returning:
 
     Useful for 404, 410 and redirects. Not useful for hosts that do not answer: they say nothing of a page.
 
-    >>> young = Returning()
+    >>> young = ReturnModel()
     >>> [round(young.wait_s(days * DAY_S, price=1.0) / DAY_S, 1) for days in (0, 10, 100, 181)]
     [6.3, 21.0, 90.0, inf]
-    >>> asked = young.after(np.zeros(50), np.full(50, 7 * DAY_S), np.zeros(50, bool))
+    >>> asked = young.observe(np.zeros(50), np.full(50, 7 * DAY_S), np.zeros(50, bool))
     >>> asked.wait_s(0.0, price=1.0) > young.wait_s(0.0, price=1.0)
     True
     """
@@ -50,10 +48,10 @@ class Returning:
         """The hazard of the first day."""
         return (self.returns + FIRST_RETURNS) / (self.exposed + FIRST_EXPOSED)
 
-    def after(self, gone_s: Floats, asked_s: Floats, back: Floats) -> "Returning":
+    def observe(self, gone_s: Floats, asked_s: Floats, back: Floats) -> "ReturnModel":
         """What asks found: how long each page had been gone at the ask before, and at this one; whether it is back."""
         grown = np.log((np.maximum(asked_s, gone_s) + DAY_S) / (np.maximum(gone_s, 0.0) + DAY_S))
-        return Returning(self.returns + float(np.sum(back)), self.exposed + float(grown.sum()))
+        return ReturnModel(self.returns + float(np.sum(back)), self.exposed + float(grown.sum()))
 
     def wait_s(self, gone_s: float, price: float) -> float:
         """How long to wait after an ask that found a page gone for so long; infinite where it is given up."""
@@ -61,18 +59,18 @@ class Returning:
         if gone_s >= GIVEN_UP_S:
             return inf
         days = sqrt(2.0 * max(price, 0.0) * (gone_s / DAY_S + 1.0) / self.rate)
-        return min(max(days * DAY_S, LEAST_S + PART * gone_s), MOST_S)
+        return min(max(days * DAY_S, MIN_S + GROWTH * gone_s), MAX_S)
 
     @staticmethod
-    def wait_anew_s(gone_s: float) -> float:
+    def wait_after_link_s(gone_s: float) -> float:
         """The same, where something has named the page anew: soon, and all the same ever more rarely."""
-        return LEAST_S + PART_ANEW * gone_s
+        return MIN_S + GROWTH_RELINKED * gone_s
 
     @staticmethod
     def reason(gone_s: float, wait_s: float) -> str:
         """Why a page gets the time that it gets.
 
-        >>> Returning.reason(10 * DAY_S, 21 * DAY_S), Returning.reason(200 * DAY_S, inf)
+        >>> ReturnModel.reason(10 * DAY_S, 21 * DAY_S), ReturnModel.reason(200 * DAY_S, inf)
         ('returning: gone or moved for 10.0 days, again 21.0 days after the last ask',\
  'returning: gone or moved for 200.0 days, so it is given up until something names it anew')
         """
@@ -86,11 +84,11 @@ class Returning:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str | None) -> "Returning":
+    def from_json(cls, text: str | None) -> "ReturnModel":
         """What an earlier run wrote; nothing learned where that makes no sense.
 
-        >>> Returning.from_json(Returning(2.0, 9.0).to_json()), Returning.from_json("[]").returns
-        (Returning(returns=2.0, exposed=9.0), 0.0)
+        >>> ReturnModel.from_json(ReturnModel(2.0, 9.0).to_json()), ReturnModel.from_json("[]").returns
+        (ReturnModel(returns=2.0, exposed=9.0), 0.0)
         """
         try:
             kept = cls(**json.loads(text or "{}"))

@@ -7,27 +7,25 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["Bools", "Known", "Memory"]
-
 Bools = npt.NDArray[np.bool_]
 # What a column says where nobody filled it.
-_NEUTRAL = {"section": 0, "site": 0, "gone": False, "cost": 1.0}
+_DEFAULTS = {"section": 0, "site": 0, "gone": False, "cost": 1.0}
 
 
-def _no_numbers() -> Ints:
+def _empty_ints() -> Ints:
     return np.zeros(0, np.int64)
 
 
-def _no_floats() -> Floats:
+def _empty_floats() -> Floats:
     return np.zeros(0)
 
 
-def _no_flags() -> Bools:
+def _empty_bools() -> Bools:
     return np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPages:
     """Columns of equal length, one row per known page; all of them speak of its latest fetch that brought an answer.
 
     A policy may remember something of each page, as an array with one element per page; ``place`` says which element
@@ -56,32 +54,32 @@ class Known:
     changed: Bools
     first_fetch: Bools
     modified_s: Floats
-    before_s: Floats = field(default_factory=_no_floats)
-    section: Ints = field(default_factory=_no_numbers)
-    site: Ints = field(default_factory=_no_numbers)
-    gone: Bools = field(default_factory=_no_flags)
-    cost: Floats = field(default_factory=_no_floats)
-    gain: Floats = field(default_factory=_no_floats)
-    views: Floats = field(default_factory=_no_floats)
-    share: Floats = field(default_factory=_no_floats)
-    born_s: Floats = field(default_factory=_no_floats)
-    words: Floats = field(default_factory=_no_floats)
-    links: Floats = field(default_factory=_no_floats)
-    signal_s: Floats = field(default_factory=_no_floats)
+    before_s: Floats = field(default_factory=_empty_floats)
+    section: Ints = field(default_factory=_empty_ints)
+    site: Ints = field(default_factory=_empty_ints)
+    gone: Bools = field(default_factory=_empty_bools)
+    cost: Floats = field(default_factory=_empty_floats)
+    gain: Floats = field(default_factory=_empty_floats)
+    views: Floats = field(default_factory=_empty_floats)
+    share: Floats = field(default_factory=_empty_floats)
+    born_s: Floats = field(default_factory=_empty_floats)
+    words: Floats = field(default_factory=_empty_floats)
+    links: Floats = field(default_factory=_empty_floats)
+    signal_s: Floats = field(default_factory=_empty_floats)
 
     def __post_init__(self) -> None:
         for column in fields(self)[5:]:
             values = getattr(self, column.name)
             if len(values) != len(self.place):
-                neutral = np.full(len(self.place), _NEUTRAL.get(column.name, np.nan), values.dtype)
+                neutral = np.full(len(self.place), _DEFAULTS.get(column.name, np.nan), values.dtype)
                 object.__setattr__(self, column.name, neutral)
 
     def __len__(self) -> int:
         return len(self.place)
 
-    def some(self, rows: Ints | Bools) -> "Known":
+    def select(self, rows: Ints | Bools) -> "KnownPages":
         """Some rows, with the places that they have."""
-        return Known(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return KnownPages(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Memory:
     It is what a policy with more than one number per page takes and gives as its state. Rows are zero until the policy
     writes them. As with any array per page, whoever keeps it may hand over the rows of the pages in question only,
     with places 0, 1, 2 … ; groups are few, and are always handed over as they are. A policy never writes to what it was
-    given: ``reaching`` makes copies.
+    given: ``grow_for`` makes copies.
 
     >>> memory = Memory.empty(page_width=2, group_width=3)
     >>> memory.pages.shape, memory.groups.shape
@@ -106,21 +104,21 @@ class Memory:
         """Of no page, and of the group of everything, which has seen nothing."""
         return cls(np.zeros((0, page_width)), np.zeros((1, group_width)))
 
-    def reaching(self, batch: Known) -> "Memory":
+    def grow_for(self, batch: KnownPages) -> "Memory":
         """A copy with rows for all pages and groups of a batch."""
         return Memory(
-            _grown(self.pages, int(batch.place.max(initial=-1)) + 1),
-            _grown(self.groups, int(max(batch.section.max(initial=0), batch.site.max(initial=0))) + 1),
+            _grow_rows(self.pages, int(batch.place.max(initial=-1)) + 1),
+            _grow_rows(self.groups, int(max(batch.section.max(initial=0), batch.site.max(initial=0))) + 1),
         )
 
-    def covering(self, batch: Known) -> "Memory":
+    def ensure_rows(self, batch: KnownPages) -> "Memory":
         """The same for reading: itself, where it has rows for all pages and groups of a batch."""
         groups = max(int(batch.section.max(initial=0)), int(batch.site.max(initial=0)))
         enough = int(batch.place.max(initial=-1)) < len(self.pages) and groups < len(self.groups)
-        return self if enough else self.reaching(batch)
+        return self if enough else self.grow_for(batch)
 
 
-def _grown(rows: Floats, count: int) -> Floats:
+def _grow_rows(rows: Floats, count: int) -> Floats:
     grown = np.zeros((max(len(rows), count), rows.shape[1]))
     grown[: len(rows)] = rows
     return grown

@@ -7,8 +7,6 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.models.age_chain import AgeChain
 
-__all__ = ["Outlook", "looks_of", "memoryless_outlook", "outlook_of", "plan_costs", "written"]
-
 
 class Outlook(NamedTuple):
     """How probably pages are out of date at the end of coming days.
@@ -27,15 +25,15 @@ class Outlook(NamedTuple):
         return len(self.unseen)
 
 
-def outlook_of(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlook:
+def compute_outlook(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlook:
     """Of pages of one chain that were seen at an age, so many steps before the end of day 0 (eq. 26, 27, 30).
 
     Of eq. 30 the k-th power is right, as it speaks of the distribution of ages; its column 1 is the reset column.
     """
-    unseen = np.array([chain.changed(age, steps + day) for day in range(days)])
+    unseen = np.array([chain.change_chance(age, steps + day) for day in range(days)])
     seen = np.zeros((days, days, len(age)))
     ages = np.arange(chain.last_age + 1)
-    gaps = np.array([chain.changed(ages, gap) for gap in range(days)])
+    gaps = np.array([chain.change_chance(ages, gap) for gap in range(days)])
     for at in np.unique(steps).tolist():
         rows = np.flatnonzero(steps == at)
         reached = np.linalg.matrix_power(chain.matrix(), at)[np.minimum(age[rows], chain.last_age)]
@@ -55,10 +53,10 @@ def memoryless_outlook(reset: Floats, steps: Ints, days: int) -> Outlook:
     return Outlook(unseen, seen)
 
 
-def looks_of(days: int) -> Ints:
+def plan_matrix(days: int) -> Ints:
     """A row for each plan, a column for each day: 1 where it looks.
 
-    >>> looks_of(2).tolist()
+    >>> plan_matrix(2).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
     """
     looks: Ints = (np.arange(2**days)[:, None] >> np.arange(days)) & 1
@@ -73,7 +71,7 @@ def plan_costs(outlook: Outlook, discount: float = 1.0) -> Floats:
     [1.8, 0.25, 0.85, 0.0]
     """
     costs = np.zeros((2**outlook.days, outlook.unseen.shape[1]))
-    for plan, looks in enumerate(looks_of(outlook.days).tolist()):
+    for plan, looks in enumerate(plan_matrix(outlook.days).tolist()):
         last = -1
         for day, look in enumerate(looks):
             if look:
@@ -84,10 +82,10 @@ def plan_costs(outlook: Outlook, discount: float = 1.0) -> Floats:
     return costs
 
 
-def written(plan: int, days: int) -> str:
+def format_plan(plan: int, days: int) -> str:
     """A plan as the print writes it: O for a look, X for none.
 
-    >>> written(2, days=3)
+    >>> format_plan(2, days=3)
     'XOX'
     """
     return "".join("O" if plan >> day & 1 else "X" for day in range(days))

@@ -8,8 +8,6 @@ import numpy as np
 
 from vedette.policy import Ints
 
-__all__ = ["Groups", "groups_of", "section_of", "site_of"]
-
 # A folder in a folder is still about one thing; deeper ones hold too few pages to learn from.
 DEPTH = 2
 

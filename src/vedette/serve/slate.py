@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-__all__ = ["ANYBODY", "Audience", "Reason", "Result", "Slate", "Snippet", "Wish"]
-
 
 class Audience(NamedTuple):
     """For whom results are ordered.
@@ -18,10 +16,10 @@ class Audience(NamedTuple):
     seed: int = 0
 
 
-ANYBODY = Audience()
+DEFAULT_AUDIENCE = Audience()
 
 
-class Wish(NamedTuple):
+class SearchRequest(NamedTuple):
     """A search as somebody asked for it.
 
     ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen beside the query; they add to
@@ -40,7 +38,7 @@ class Wish(NamedTuple):
     before_s: float | None = None
     allowed: tuple[str, ...] = ()
     folded: bool = True
-    audience: Audience = ANYBODY
+    audience: Audience = DEFAULT_AUDIENCE
 
 
 class Reason(NamedTuple):
@@ -59,7 +57,7 @@ class Snippet(NamedTuple):
     marks: tuple[tuple[int, int], ...] = ()
 
 
-class Result(NamedTuple):
+class SearchResult(NamedTuple):
     """One page as it is shown.
 
     ``site`` is its host; ``date_s`` what the page says of its date, if anything; ``born_s`` when it was first fetched.
@@ -96,9 +94,9 @@ class Slate(NamedTuple):
     ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that not all results have.
     """
 
-    wish: Wish
+    request: SearchRequest
     total: int
-    results: tuple[Result, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     notes: tuple[str, ...] = ()
     suggestion: str = ""
     relaxed: tuple[str, ...] = ()

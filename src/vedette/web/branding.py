@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from vedette.fetch.request import PRODUCT
 
-__all__ = ["Look"]
-
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Branding:
     """What the pages say about their operator.
 
     ``name`` is the name shown. ``address`` is where readers find the pages ("https://search.example.org"); where it is

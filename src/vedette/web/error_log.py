@@ -4,10 +4,8 @@ import sys
 from pathlib import Path
 from traceback import extract_tb
 
-__all__ = ["log_fault"]
 
-
-def log_fault(what: str, error: BaseException) -> None:
+def log_error(what: str, error: BaseException) -> None:
     """Writes to the log what failed, where and why. Queries are nobody's business, the operator's neither."""
     frames = extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"

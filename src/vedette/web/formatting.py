@@ -32,15 +32,16 @@ __all__ = [
     "stamp",
 ]
 
+
 THIN = "\N{NARROW NO-BREAK SPACE}"
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 MONTH, YEAR = 30.44 * DAY, 365.25 * DAY
 EARLIEST_S, LATEST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, which calendars have
-MOST_CRUMBS = 4
-LONGEST_CRUMB = 60
+MAX_CRUMBS = 4
+MAX_CRUMB_LENGTH = 60
 
 # (up to so many seconds, of so many seconds each, called so)
-_AGES = (
+_AGE_UNITS = (
     (HOUR, MINUTE, "min"),
     (2 * DAY, HOUR, "h"),
     (60 * DAY, DAY, "days"),
@@ -48,9 +49,9 @@ _AGES = (
     (math.inf, YEAR, "years"),
 )
 # Signs without a width, and those that turn the direction of what follows: in an address they can only deceive.
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 _KINDS = {"html": "Web page", "pdf": "PDF", "txt": "Text", "text": "Text", "xml": "XML", "json": "JSON"}
-_CODES = """
+_LANGUAGE_CODES = """
     ar=Arabic bg=Bulgarian bn=Bengali ca=Catalan cs=Czech da=Danish de=German el=Greek en=English es=Spanish
     et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish gl=Galician he=Hebrew hi=Hindi hr=Croatian
     hu=Hungarian hy=Armenian id=Indonesian is=Icelandic it=Italian ja=Japanese ka=Georgian ko=Korean lt=Lithuanian
@@ -58,7 +59,7 @@ _CODES = """
     sl=Slovenian sq=Albanian sr=Serbian sv=Swedish ta=Tamil th=Thai tr=Turkish uk=Ukrainian ur=Urdu vi=Vietnamese
     zh=Chinese
 """
-_LANGUAGES = dict(pair.split("=") for pair in _CODES.split())
+_LANGUAGES = dict(pair.split("=") for pair in _LANGUAGE_CODES.split())
 
 
 # --- times ---
@@ -72,7 +73,7 @@ def age(seconds: float) -> str:
     """
     if not MINUTE <= seconds < math.inf:
         return "less than a minute"
-    unit_s, name = next((unit_s, name) for up_to, unit_s, name in _AGES if seconds < up_to)
+    unit_s, name = next((unit_s, name) for up_to, unit_s, name in _AGE_UNITS if seconds < up_to)
     return f"{number(int(seconds // unit_s))}{THIN}{name}"
 
 
@@ -91,7 +92,7 @@ def exact(then_s: float) -> str:
     >>> exact(1_700_000_000)
     '2023-11-14 22:13:20 UTC'
     """
-    when = _when(then_s)
+    when = _to_datetime(then_s)
     return "" if when is None else f"{when:%Y-%m-%d %H:%M:%S} UTC".rjust(23, "0")
 
 
@@ -106,11 +107,11 @@ def day(then_s: float) -> str:
     >>> day(1_700_000_000)
     '14 Nov 2023'
     """
-    when = _when(then_s)
+    when = _to_datetime(then_s)
     return "" if when is None else f"{when.day} {when:%b} {when.year}"
 
 
-def _when(then_s: float) -> datetime | None:
+def _to_datetime(then_s: float) -> datetime | None:
     return datetime.fromtimestamp(then_s, UTC) if EARLIEST_S <= then_s <= LATEST_S else None
 
 
@@ -176,9 +177,9 @@ def crumbs(url: str) -> list[str]:
     host, _, rest = (rest or scheme).partition("/")
     path = re.split(r"[?#]", rest, maxsplit=1)[0]
     parts = [part for part in path.split("/") if part]
-    if len(parts) > MOST_CRUMBS - 1:
+    if len(parts) > MAX_CRUMBS - 1:
         parts = [parts[0], "…", *parts[-2:]]
-    return [host_name(host.rpartition("@")[2]), *(_crumb(unquote(part[: LONGEST_CRUMB * 12])) for part in parts)]
+    return [host_name(host.rpartition("@")[2]), *(_shorten(unquote(part[: MAX_CRUMB_LENGTH * 12])) for part in parts)]
 
 
 def host_name(text: str) -> str:
@@ -187,13 +188,13 @@ def host_name(text: str) -> str:
     >>> host_name("a" * 80 + ".example.org")[:3], len(host_name("a" * 80 + ".example.org"))
     ('…aa', 60)
     """
-    seen = _UNSEEN.sub("", text[-2 * LONGEST_CRUMB :])
-    return seen if len(seen) <= LONGEST_CRUMB else "…" + seen[1 - LONGEST_CRUMB :]
+    seen = _INVISIBLE.sub("", text[-2 * MAX_CRUMB_LENGTH :])
+    return seen if len(seen) <= MAX_CRUMB_LENGTH else "…" + seen[1 - MAX_CRUMB_LENGTH :]
 
 
-def _crumb(text: str) -> str:
-    seen = _UNSEEN.sub("", text)
-    return seen if len(seen) <= LONGEST_CRUMB else seen[: LONGEST_CRUMB - 1] + "…"
+def _shorten(text: str) -> str:
+    seen = _INVISIBLE.sub("", text)
+    return seen if len(seen) <= MAX_CRUMB_LENGTH else seen[: MAX_CRUMB_LENGTH - 1] + "…"
 
 
 # --- quotations and names ---
@@ -206,7 +207,7 @@ def marked(snippet: Snippet) -> Markup:
     'a &lt;b&gt; <mark>lag</mark>'
     """
     text, marks = snippet
-    spans = _apart(marks, len(text))
+    spans = _merge_spans(marks, len(text))
     edges = [0, *(place for span in spans for place in span), len(text)]
     pieces = [escape(text[start:end]) for start, end in pairwise(edges)]
     return Markup().join(
@@ -214,7 +215,7 @@ def marked(snippet: Snippet) -> Markup:
     )
 
 
-def _apart(marks: tuple[tuple[int, int], ...], length: int) -> list[tuple[int, int]]:
+def _merge_spans(marks: tuple[tuple[int, int], ...], length: int) -> list[tuple[int, int]]:
     """The marks in order, none over another, all within the text."""
     spans: list[tuple[int, int]] = []
     reached = 0

@@ -19,26 +19,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vedette.config import Serve
 from vedette.model import Site
-from vedette.web.api.responses import error_answer
+from vedette.web.api.responses import error_response
 from vedette.web.auth.access import (
-    CONSOLE,
-    EVENTS,
-    OF_OPERATORS,
-    Access,
-    Reader,
-    Refused,
+    ADMIN_PATHS,
+    CONSOLE_PATH,
+    EVENTS_PATH,
+    AccessControl,
+    Identity,
+    Refusal,
     allowed_sites,
-    is_for_programs,
-    path_of,
+    get_path,
+    is_api_path,
 )
-from vedette.web.auth.rate_limits import Limits
-from vedette.web.branding import Look
-from vedette.web.error_log import log_fault
+from vedette.web.auth.rate_limits import RateLimiter
+from vedette.web.branding import Branding
+from vedette.web.error_log import log_error
 from vedette.web.metrics import Metrics
-from vedette.web.push.routes import LONGEST_PUSH, is_pushed
-from vedette.web.rendering import problem_page, theme_of
-
-__all__ = ["FOREIGN_HOST", "LONGEST_BODY", "Gate", "OwnNames", "again", "json_value", "told_refusal", "whole_body"]
+from vedette.web.push.routes import MAX_PUSH_BYTES, is_push_path
+from vedette.web.rendering import error_page, get_theme
 
 # A stranger's page can make its own name lead to this machine, and then its scripts speak to us as if we were its
 # server (DNS rebinding). The browser still says by which name it came, in the header ``Host``. So where our names are
@@ -48,36 +46,36 @@ __all__ = ["FOREIGN_HOST", "LONGEST_BODY", "Gate", "OwnNames", "again", "json_va
 # that way sits at this machine, or is a proxy on it, whose name is one to be told.
 
 
-FOREIGN_HOST = Refused(
+FOREIGN_HOST = Refusal(
     421,
     "foreign_host",
     "The console and its orders are not served under this name. Open it by its address, such as "
     "http://127.0.0.1:8080/. If the name is yours, set serve.address or serve.hosts to it.",
 )
-_HERE = "localhost"
+_LOCALHOST = "localhost"
 
 
-class OwnNames:
+class HostNames:
     """The names that the operator has told."""
 
     def __init__(self, serve: Serve) -> None:
         told = (urlsplit(serve.address).netloc, urlsplit(serve.public_url).netloc, *serve.hosts)
-        self._names = frozenset(name for each in told if (name := name_in(each)))
+        self._names = frozenset(name for each in told if (name := parse_host_name(each)))
 
     def is_foreign(self, request: Request) -> bool:
         """Whether a request for what only the operator may do came by a name that is not ours."""
-        if not _is_guarded(path_of(request)) or not (self._names or _came_by_loopback(request)):
+        if not _is_admin_path(get_path(request)) or not (self._names or _is_loopback_request(request)):
             return False
-        return not all(self._is_own(name_in(told)) for told in request.headers.getlist("host"))
+        return not all(self._is_known(parse_host_name(told)) for told in request.headers.getlist("host"))
 
-    def _is_own(self, name: str) -> bool:
-        return name in self._names or name == _HERE or name.endswith(f".{_HERE}") or _is_address(name)
+    def _is_known(self, name: str) -> bool:
+        return name in self._names or name == _LOCALHOST or name.endswith(f".{_LOCALHOST}") or _is_ip_address(name)
 
 
-def name_in(told: str) -> str:
+def parse_host_name(told: str) -> str:
     """The name in a header ``Host``, without its port.
 
-    >>> name_in("Search.Example.org.:8080"), name_in("[::1]:8080"), name_in("127.0.0.1")
+    >>> parse_host_name("Search.Example.org.:8080"), parse_host_name("[::1]:8080"), parse_host_name("127.0.0.1")
     ('search.example.org', '::1', '127.0.0.1')
     """
     told = told.strip().lower()
@@ -86,16 +84,16 @@ def name_in(told: str) -> str:
     return told.partition(":")[0].removesuffix(".")
 
 
-def _is_guarded(path: str) -> bool:
-    return path in OF_OPERATORS or path == CONSOLE or path.startswith(f"{CONSOLE}/")
+def _is_admin_path(path: str) -> bool:
+    return path in ADMIN_PATHS or path == CONSOLE_PATH or path.startswith(f"{CONSOLE_PATH}/")
 
 
-def _came_by_loopback(request: Request) -> bool:
+def _is_loopback_request(request: Request) -> bool:
     own = (request.scope.get("server") or ("", 0))[0]
-    return _is_address(own) and ipaddress.ip_address(own).is_loopback
+    return _is_ip_address(own) and ipaddress.ip_address(own).is_loopback
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -103,10 +101,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-LONGEST_BODY = 65_536
+MAX_BODY_BYTES = 65_536
 
 
-async def whole_body(receive: Receive, most: int = LONGEST_BODY) -> bytes | None:
+async def read_body(receive: Receive, most: int = MAX_BODY_BYTES) -> bytes | None:
     """All that is sent; None for what is longer than ``most``, or what its sender did not finish."""
     body = bytearray()
     while True:
@@ -120,7 +118,7 @@ async def whole_body(receive: Receive, most: int = LONGEST_BODY) -> bytes | None
             return bytes(body)
 
 
-def again(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """As if the body came only now; after it comes what comes."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -130,7 +128,7 @@ def again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-def json_value(body: bytes) -> object:
+def parse_json(body: bytes) -> object:
     """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
     try:
         value: object = json.loads(body)
@@ -140,54 +138,56 @@ def json_value(body: bytes) -> object:
     return value
 
 
-LONGEST_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
-LONGEST_HEADERS = 32_768
-FRESH = "public, max-age=10"
+MAX_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
+MAX_HEADER_BYTES = 32_768
+PUBLIC_CACHE = "public, max-age=10"
 # What scripts of other origins may ask, and how: methods, and headers of their own.
-CROSS_ORIGIN = {
+CORS_PATHS = {
     "/api/v1/search": ("GET", "authorization"),
     "/api/v1/suggest": ("GET", "authorization"),
-    EVENTS: ("POST", "content-type"),
+    EVENTS_PATH: ("POST", "content-type"),
 }
 # What may be posted to; anything else can only be read.
-POSTED = frozenset({"/signin", EVENTS, "/api/v1/orders", "/api/v1/sponsored/orders", "/mcp"})
-POSTED_FOLDER = "/console/"
+POST_PATHS = frozenset({"/signin", EVENTS_PATH, "/api/v1/orders", "/api/v1/sponsored/orders", "/mcp"})
+POST_PREFIX = "/console/"
 # What needs a key however open the server is.
-KEYED = OF_OPERATORS | {"/mcp"}
-UNCOUNTED = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
-_ONLY_READ = "This address can only be read, with GET."
+KEY_REQUIRED_PATHS = ADMIN_PATHS | {"/mcp"}
+UNLIMITED_PATHS = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
+_READ_ONLY = "This address can only be read, with GET."
 
 
-class Rules(NamedTuple):
+class GateConfig(NamedTuple):
     """What the gate goes by."""
 
-    access: Access
-    limits: Limits
+    access: AccessControl
+    limits: RateLimiter
     metrics: Metrics
-    sites: Callable[[], tuple[Site, ...]]
-    look: Look
+    list_sites: Callable[[], tuple[Site, ...]]
+    branding: Branding
 
 
-def told_refusal(request: Request, look: Look, refused: Refused, headers: dict[str, str] | None = None) -> Response:
+def refusal_response(
+    request: Request, look: Branding, refused: Refusal, headers: dict[str, str] | None = None
+) -> Response:
     """A refusal as the asker reads it: JSON for programs, a page for people."""
-    if is_for_programs(path_of(request)):
-        return error_answer(refused.status, refused.code, refused.words, None, headers)
-    answer = problem_page(refused.status, refused.words, look=look, theme=theme_of(request))
+    if is_api_path(get_path(request)):
+        return error_response(refused.status, refused.code, refused.message, None, headers)
+    answer = error_page(refused.status, refused.message, look=look, theme=get_theme(request))
     answer.headers.update(headers or {})
     return answer
 
 
-class Gate:
+class GateMiddleware:
     """The middleware.
 
     It leaves in the request's state who asks (``reader``), from where (``address``), and what they may see
     (``allowed``).
     """
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: GateConfig) -> None:
         self._app = app
         self._rules = rules
-        self._names = OwnNames(rules.access.serve)
+        self._names = HostNames(rules.access.serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request in, or answers it here."""
@@ -195,102 +195,108 @@ class Gate:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        request.state.reader, request.state.allowed = Reader(), ()
-        exit_ = _Exit(request, send, self._rules.access)
+        request.state.reader, request.state.allowed = Identity(), ()
+        exit_ = _ResponseSender(request, send, self._rules.access)
         try:
-            stopped = self._stopped(request)
+            stopped = self._check_request(request)
             if stopped is None and request.method == "POST":
-                body = await whole_body(receive, _longest(path_of(request)))
-                receive = receive if body is None else again(body, receive)
-                stopped = self._too_large(request) if body is None else None
+                body = await read_body(receive, _get_max_body_bytes(get_path(request)))
+                receive = receive if body is None else replay_body(body, receive)
+                stopped = self._refuse_too_large(request) if body is None else None
             await (stopped or self._app)(scope, receive, exit_.send)
         except (CancelledError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
-            log_fault(f"{request.method} {_route(scope)}", error)
+            log_error(f"{request.method} {_get_route_pattern(scope)}", error)
             if not exit_.status:
-                await self._failed(request)(scope, receive, exit_.send)
-        self._rules.metrics.answered(_route(scope), exit_.status or 500)
+                await self._refuse_failed(request)(scope, receive, exit_.send)
+        self._rules.metrics.count_request(_get_route_pattern(scope), exit_.status or 500)
 
-    def _stopped(self, request: Request) -> Response | None:
+    def _check_request(self, request: Request) -> Response | None:
         """The answer to what goes no further; None for what does."""
         return (
-            self._oversized(request)
-            or self._other_method(request)
-            or self._misdirected(request)
-            or self._unwelcome(request)
+            self._check_size(request)
+            or self._check_method(request)
+            or self._check_host(request)
+            or self._check_access(request)
         )
 
-    def _oversized(self, request: Request) -> Response | None:
-        if len(request.scope["query_string"]) > LONGEST_QUERY_STRING:
-            return self._told(request, 414, "too_long", "This address is too long. Ask for less at once.")
-        if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEADERS:
-            return self._told(request, 431, "headers_too_large", "The headers of this request are too large.")
+    def _check_size(self, request: Request) -> Response | None:
+        if len(request.scope["query_string"]) > MAX_QUERY_STRING:
+            return self._refuse(request, 414, "too_long", "This address is too long. Ask for less at once.")
+        if sum(len(name) + len(value) for name, value in request.scope["headers"]) > MAX_HEADER_BYTES:
+            return self._refuse(request, 431, "headers_too_large", "The headers of this request are too large.")
         return None
 
-    def _other_method(self, request: Request) -> Response | None:
-        path, method = path_of(request), request.method
-        may_post = path in POSTED or path.startswith(POSTED_FOLDER) or is_pushed(path)
+    def _check_method(self, request: Request) -> Response | None:
+        path, method = get_path(request), request.method
+        may_post = path in POST_PATHS or path.startswith(POST_PREFIX) or is_push_path(path)
         if method in {"GET", "HEAD"} or (method == "POST" and may_post):
             return None
-        if method == "OPTIONS" and path in CROSS_ORIGIN:
-            methods, headers = CROSS_ORIGIN[path]
+        if method == "OPTIONS" and path in CORS_PATHS:
+            methods, headers = CORS_PATHS[path]
             leave = {"access-control-allow-methods": methods, "access-control-allow-headers": headers}
             allow = "POST, OPTIONS" if methods == "POST" else "GET, HEAD, OPTIONS"
             return Response(status_code=204, headers={"allow": allow, **leave})
-        words = "This address is read with GET or written to with POST." if may_post else _ONLY_READ
+        words = "This address is read with GET or written to with POST." if may_post else _READ_ONLY
         allow = "GET, HEAD, POST" if may_post else "GET, HEAD"
-        return self._told(request, 405, "wrong_method", words, {"allow": allow})
+        return self._refuse(request, 405, "wrong_method", words, {"allow": allow})
 
-    def _misdirected(self, request: Request) -> Response | None:
-        return told_refusal(request, self._rules.look, FOREIGN_HOST) if self._names.is_foreign(request) else None
+    def _check_host(self, request: Request) -> Response | None:
+        return (
+            refusal_response(request, self._rules.branding, FOREIGN_HOST) if self._names.is_foreign(request) else None
+        )
 
-    def _unwelcome(self, request: Request) -> Response | None:
-        rules, path = self._rules, path_of(request)
-        reader = rules.access.reader(request)
-        if path not in UNCOUNTED and not path.startswith("/static/"):
-            rate = reader.rate if isinstance(reader, Reader) else None
-            wait_s = rules.limits.wait_s(rules.access.mark(request, reader), rate or rules.access.serve.rate)
+    def _check_access(self, request: Request) -> Response | None:
+        rules, path = self._rules, get_path(request)
+        reader = rules.access.authorize(request)
+        if path not in UNLIMITED_PATHS and not path.startswith("/static/"):
+            rate = reader.rate if isinstance(reader, Identity) else None
+            wait_s = rules.limits.take_token(
+                rules.access.get_rate_limit_key(request, reader), rate or rules.access.serve.rate
+            )
             if wait_s:
-                return self._too_fast(request, ceil(wait_s))
-        if isinstance(reader, Refused):
-            return self._refused(request, reader)
+                return self._refuse_rate_limited(request, ceil(wait_s))
+        if isinstance(reader, Refusal):
+            return self._refuse_access(request, reader)
         request.state.reader = reader
-        request.state.address = rules.access.address(request)
-        request.state.allowed = allowed_sites(reader, rules.sites()) if reader.known_by else ()
+        request.state.address = rules.access.get_client_address(request)
+        request.state.allowed = allowed_sites(reader, rules.list_sites()) if reader.auth_method else ()
         return None
 
-    def _too_fast(self, request: Request, wait_s: int) -> Response:
+    def _refuse_rate_limited(self, request: Request, wait_s: int) -> Response:
         words = f"Too many requests. Ask again in {wait_s} s."
-        return self._told(request, 429, "too_many_requests", words, {"retry-after": str(wait_s)})
+        return self._refuse(request, 429, "too_many_requests", words, {"retry-after": str(wait_s)})
 
-    def _refused(self, request: Request, refused: Refused) -> Response:
-        if refused.status == 401 and (self._rules.access.serve.access == "token" or path_of(request) in KEYED):
-            if not is_for_programs(path_of(request)) and "authorization" not in request.headers:
-                return RedirectResponse(f"/signin?next={quote(_place(request), safe='')}", 303)
-            return told_refusal(request, self._rules.look, refused, {"www-authenticate": "Bearer"})
-        return told_refusal(request, self._rules.look, refused)
+    def _refuse_access(self, request: Request, refused: Refusal) -> Response:
+        if refused.status == 401 and (
+            self._rules.access.serve.access == "token" or get_path(request) in KEY_REQUIRED_PATHS
+        ):
+            if not is_api_path(get_path(request)) and "authorization" not in request.headers:
+                return RedirectResponse(f"/signin?next={quote(_get_full_path(request), safe='')}", 303)
+            return refusal_response(request, self._rules.branding, refused, {"www-authenticate": "Bearer"})
+        return refusal_response(request, self._rules.branding, refused)
 
-    def _too_large(self, request: Request) -> Response:
-        words = f"This is too much at once: send {_longest(path_of(request)) // 1024} kB at most."
-        return self._told(request, 413, "too_large", words)
+    def _refuse_too_large(self, request: Request) -> Response:
+        words = f"This is too much at once: send {_get_max_body_bytes(get_path(request)) // 1024} kB at most."
+        return self._refuse(request, 413, "too_large", words)
 
-    def _failed(self, request: Request) -> Response:
-        return self._told(request, 500, "failed", "That went wrong here. The reason is in the server's log.")
+    def _refuse_failed(self, request: Request) -> Response:
+        return self._refuse(request, 500, "failed", "That went wrong here. The reason is in the server's log.")
 
-    def _told(
+    def _refuse(
         self, request: Request, status: int, code: str, words: str, headers: dict[str, str] | None = None
     ) -> Response:
-        return told_refusal(request, self._rules.look, Refused(status, code, words), headers)
+        return refusal_response(request, self._rules.branding, Refusal(status, code, words), headers)
 
 
-class _Exit:
+class _ResponseSender:
     """Sends an answer with the headers that depend on who asked, and remembers its status (0: nothing sent yet)."""
 
-    def __init__(self, request: Request, send: Send, access: Access) -> None:
+    def __init__(self, request: Request, send: Send, access: AccessControl) -> None:
         self.status = 0
         self._request = request
-        self._path = path_of(request)
+        self._path = get_path(request)
         self._send = send
         self._origins = access.serve.embed_origins
 
@@ -300,22 +306,22 @@ class _Exit:
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers.setdefault("x-content-type-options", "nosniff")
-            self._may_be_kept(headers)
-            if self._path in CROSS_ORIGIN:
-                self._may_be_read(headers)
+            self._set_cache_headers(headers)
+            if self._path in CORS_PATHS:
+                self._set_cors_headers(headers)
         await self._send(message)
 
-    def _may_be_kept(self, headers: MutableHeaders) -> None:
+    def _set_cache_headers(self, headers: MutableHeaders) -> None:
         """What somebody in particular was told is for nobody else; what all are told may be old by seconds."""
         if self._path.startswith("/static/") or self._path == "/embed.js":
             return
-        if self._request.state.reader.known_by:
+        if self._request.state.reader.auth_method:
             headers["cache-control"] = "private, no-store"
         else:
-            headers.setdefault("cache-control", FRESH if self.status == 200 else "no-store")
+            headers.setdefault("cache-control", PUBLIC_CACHE if self.status == 200 else "no-store")
         headers.add_vary_header("Authorization, Cookie")
 
-    def _may_be_read(self, headers: MutableHeaders) -> None:
+    def _set_cors_headers(self, headers: MutableHeaders) -> None:
         """Which other origins' scripts may read it; never with credentials."""
         headers.add_vary_header("Origin")
         origin = self._request.headers.get("origin", "")
@@ -324,17 +330,17 @@ class _Exit:
             headers["access-control-expose-headers"] = "retry-after"
 
 
-def _route(scope: Scope) -> str:
+def _get_route_pattern(scope: Scope) -> str:
     """The pattern of the path that answered; one name for all that matched none."""
     path, root = getattr(scope.get("route"), "path", None), scope.get("root_path", "")
     return "none" if path is None else path if path.startswith(root) and root else root + path
 
 
-def _longest(path: str) -> int:
+def _get_max_body_bytes(path: str) -> int:
     """How much may be posted there: what hubs push are whole feeds."""
-    return LONGEST_PUSH if is_pushed(path) else LONGEST_BODY
+    return MAX_PUSH_BYTES if is_push_path(path) else MAX_BODY_BYTES
 
 
-def _place(request: Request) -> str:
+def _get_full_path(request: Request) -> str:
     query = request.scope["query_string"].decode("latin-1")
-    return path_of(request) + (f"?{query}" if query else "")
+    return get_path(request) + (f"?{query}" if query else "")

@@ -16,14 +16,12 @@ from starlette.routing import Route
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.events import EventKind, Via
 from vedette.model import Site
-from vedette.serve.slate import Result, Slate, Wish
-from vedette.web.console.ports.monitoring import READ_OFF
-from vedette.web.ports import CachedCopy, Overview, Search
+from vedette.serve.slate import SearchRequest, SearchResult, Slate
+from vedette.web.console.ports.monitoring import DERIVED_SERIES
+from vedette.web.ports import CachedCopy, IndexOverview, SearchService
 
-__all__ = ["Metrics", "TimedSearch"]
-
-_MEASURES = {**SERIES, **READ_OFF}
-_OTHERWISE = {"pages": "pages_kept"}  # the name is taken, by those that can be found
+_ALL_SERIES = {**SERIES, **DERIVED_SERIES}
+_RENAMED_SERIES = {"pages": "pages_kept"}  # the name is taken, by those that can be found
 _BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -45,29 +43,29 @@ class Metrics:
         self._age = Gauge("vedette_index_age_seconds", age, registry=registry, multiprocess_mode=latest)
         self._series: dict[str, Gauge] = {}
 
-    def answered(self, route: str, status: int) -> None:
-        """Counts a request; ``route`` is the pattern of its path, never the path."""
+    def count_request(self, route: str, status: int) -> None:
+        """Counts a request; ``metrics_route`` is the pattern of its path, never the path."""
         self._requests.labels(route, str(status)).inc()
 
-    def searched(self, took_s: float) -> None:
+    def observe_search(self, took_s: float) -> None:
         """Counts a search."""
         self._searches.observe(took_s)
 
-    def called(self, tool: str, outcome: str) -> None:
+    def count_tool_call(self, tool: str, outcome: str) -> None:
         """Counts a call of a tool by a language model; ``tool`` is the name of one that there is."""
         self._calls.labels(tool, outcome).inc()
 
-    def shown(self, via: Via) -> None:
+    def count_slate(self, via: Via) -> None:
         """Counts a search that was written down."""
         self._slates.labels(via).inc()
 
-    def told(self, kind: EventKind, outcome: str) -> None:
+    def count_event(self, kind: EventKind, outcome: str) -> None:
         """Counts an event; ``outcome`` is "taken", or the code of the refusal."""
         self._events.labels(kind, outcome).inc()
 
-    def route(
+    def metrics_route(
         self,
-        search: Search,
+        search: SearchService,
         latest: Callable[[], Mapping[str, float]] = dict,
         by_reason: Callable[[], bytes] = bytes,
     ) -> Route:
@@ -78,26 +76,26 @@ class Metrics:
         """
 
         async def shown(_request: Request) -> Response:
-            self._measured(await run_in_threadpool(latest))
+            self._update_series(await run_in_threadpool(latest))
             reasons = await run_in_threadpool(by_reason)
-            told = search.overview(())
+            told = search.get_overview(())
             self._pages.set(told.pages)
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
-            return Response(generate_latest(self._all()) + reasons, media_type=CONTENT_TYPE_LATEST)
+            return Response(generate_latest(self._collect_registry()) + reasons, media_type=CONTENT_TYPE_LATEST)
 
         return Route("/metrics", shown)
 
-    def _measured(self, latest: Mapping[str, float]) -> None:
+    def _update_series(self, latest: Mapping[str, float]) -> None:
         """A gauge for each number that there is; one without a value would say 0, which is wrong."""
         for name, value in latest.items():
-            if name not in _MEASURES:
+            if name not in _ALL_SERIES:
                 continue
             if name not in self._series:
-                words, own = _MEASURES[name].words, f"vedette_{_OTHERWISE.get(name, name)}"
+                words, own = _ALL_SERIES[name].words, f"vedette_{_RENAMED_SERIES.get(name, name)}"
                 self._series[name] = Gauge(own, words, registry=self._registry, multiprocess_mode="mostrecent")
             self._series[name].set(value)
 
-    def _all(self) -> CollectorRegistry:
+    def _collect_registry(self) -> CollectorRegistry:
         """What all servers counted that share a folder for it, else what this one did."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return self._registry
@@ -109,44 +107,44 @@ class Metrics:
 class TimedSearch:
     """A search whose every search is timed, whoever asks for it: pages or API."""
 
-    def __init__(self, search: Search, metrics: Metrics) -> None:
+    def __init__(self, search: SearchService, metrics: Metrics) -> None:
         self._search = search
         self._metrics = metrics
 
-    def search(self, wish: Wish) -> Slate:
+    def search(self, wish: SearchRequest) -> Slate:
         """Results, timed."""
         started_s = perf_counter()
         slate = self._search.search(wish)
-        self._metrics.searched(perf_counter() - started_s)
+        self._metrics.observe_search(perf_counter() - started_s)
         return slate
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """As the search itself."""
         return self._search.suggest(typed, most, site, allowed)
 
-    def overview(self, allowed: tuple[str, ...]) -> Overview:
+    def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """As the search itself."""
-        return self._search.overview(allowed)
+        return self._search.get_overview(allowed)
 
-    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """As the search itself."""
-        return self._search.copy(id_, allowed)
+        return self._search.find_copy(id_, allowed)
 
-    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+    def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """As the search itself."""
-        return self._search.find(url, allowed)
+        return self._search.find_page(url, allowed)
 
-    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+    def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """As the search itself."""
-        return self._search.similar(id_, allowed)
+        return self._search.find_similar(id_, allowed)
 
-    def sites(self) -> tuple[Site, ...]:
+    def list_sites(self) -> tuple[Site, ...]:
         """As the search itself."""
-        return self._search.sites()
+        return self._search.list_sites()
 
-    def is_behind(self) -> str:
+    def get_incomplete_reason(self) -> str:
         """As the search itself."""
-        return self._search.is_behind()
+        return self._search.get_incomplete_reason()
 
     def now_s(self) -> float:
         """As the search itself."""

@@ -9,25 +9,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.web import formatting as words
-from vedette.web.branding import Look
-from vedette.web.static_files import asset
+from vedette.web.branding import Branding
+from vedette.web.static_files import load_asset
 
-__all__ = ["SECURITY", "page", "problem_page", "rendered", "theme_of"]
-
-POLICY: Final = (
+PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-src 'self'; frame-ancestors 'none'"
 )
-SECURITY: Final = {
-    "content-security-policy": POLICY,
+SECURITY_HEADERS: Final = {
+    "content-security-policy": PAGE_POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "private, no-cache",
     "vary": "cookie",
 }
 THEMES: Final = ("dark", "light")
-_PLAIN: Final = Look()
-_PROBLEMS: Final = {
+_DEFAULT_BRANDING: Final = Branding()
+_ERROR_TEXTS: Final = {
     400: ("This request cannot be read", "Part of its address is not as it should be. Start again with a search."),
     403: ("This is not for everybody", "You may not see this page. If you should, ask whoever runs this search."),
     404: ("There is no such page", "The address may be mistyped, or what was here is gone. A search may find it."),
@@ -38,39 +36,41 @@ _PROBLEMS: Final = {
 }
 
 
-def page(template: str, asked: Request, look: Look, status: int = 200, **told: object) -> Response:
+def render_page(template: str, asked: Request, look: Branding, status: int = 200, **told: object) -> Response:
     """The answer to a request: a template with what it is told."""
-    return _answer(rendered(template, look=look, theme=theme_of(asked), **told), status)
+    return _html_response(render_template(template, look=look, theme=get_theme(asked), **told), status)
 
 
-def problem_page(status: int, said: str = "", *, title: str = "", look: Look = _PLAIN, theme: str = "") -> Response:
+def error_page(
+    status: int, said: str = "", *, title: str = "", look: Branding = _DEFAULT_BRANDING, theme: str = ""
+) -> Response:
     """A page that says what went wrong and what to do; ``said`` and ``title`` take the place of our own words.
 
     A status that we have no words for is told by those of its hundred.
     """
-    own_title, own = _PROBLEMS.get(status) or _PROBLEMS[400 if status < 500 else 500]
-    text = rendered("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
-    return _answer(text, status)
+    own_title, own = _ERROR_TEXTS.get(status) or _ERROR_TEXTS[400 if status < 500 else 500]
+    text = render_template("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
+    return _html_response(text, status)
 
 
-def theme_of(asked: Request) -> str:
+def get_theme(asked: Request) -> str:
     """Which of the two the reader chose; empty where the system decides."""
     chosen = asked.cookies.get("theme", "")
     return chosen if chosen in THEMES else ""
 
 
-def rendered(template: str, **told: object) -> str:
+def render_template(template: str, **told: object) -> str:
     """The text of a template."""
-    return _environment().get_template(template).render(**told)
+    return _jinja_environment().get_template(template).render(**told)
 
 
-def _answer(text: str, status: int) -> Response:
+def _html_response(text: str, status: int) -> Response:
     # Half of a surrogate pair, which a stranger's page may hold, is shown as a question mark.
-    return Response(text.encode(errors="replace"), status, headers=SECURITY, media_type="text/html")
+    return Response(text.encode(errors="replace"), status, headers=SECURITY_HEADERS, media_type="text/html")
 
 
 @cache
-def _environment() -> Environment:
+def _jinja_environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -80,5 +80,5 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     made.globals.update({name: getattr(words, name) for name in words.__all__})
-    made.globals["static"] = lambda name: asset(name).address
+    made.globals["static"] = lambda name: load_asset(name).address
     return made

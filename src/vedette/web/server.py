@@ -20,9 +20,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vedette.errors import UsageError
-from vedette.web.auth.rate_limits import is_among, network_of
-
-__all__ = ["MOST_PER_ADDRESS", "Crowd", "Guest", "bind", "bind_beside", "run_server", "server_of"]
+from vedette.web.auth.rate_limits import is_in_networks, to_network
 
 # A connection costs little, but there is room for so many only, and one that sends nothing, or half of a request,
 # keeps its place until patience ends. So each address has a share. Who wants more of it loses the connection that has
@@ -30,59 +28,59 @@ __all__ = ["MOST_PER_ADDRESS", "Crowd", "Guest", "bind", "bind_beside", "run_ser
 # is trusted speaks for many, and sees to its own visitors.
 
 
-MOST_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
+MAX_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
 
 
-class Guest(Protocol):
+class Connection(Protocol):
     """A connection."""
 
     def is_idle(self) -> bool:
         """Whether nothing is lost with it: no whole request is being answered."""
 
-    def leave(self) -> None:
+    def close_now(self) -> None:
         """End it at once."""
 
 
-class Crowd:
+class ConnectionLimiter:
     """The connections of one server process, by where they come from."""
 
-    def __init__(self, trusted: Sequence[str] = (), most: int = MOST_PER_ADDRESS) -> None:
+    def __init__(self, trusted: Sequence[str] = (), most: int = MAX_PER_ADDRESS) -> None:
         self._trusted = tuple(ipaddress.ip_network(each) for each in trusted)
         self._most = most
-        self._guests: dict[str, dict[Guest, None]] = {}  # the oldest first
+        self._guests: dict[str, dict[Connection, None]] = {}  # the oldest first
 
     def __len__(self) -> int:
         return sum(map(len, self._guests.values()))
 
-    def enter(self, guest: Guest, address: str) -> bool:
+    def admit(self, guest: Connection, address: str) -> bool:
         """Whether there is room for it, perhaps after another of the same address has left."""
-        if is_among(address, self._trusted):
+        if is_in_networks(address, self._trusted):
             return True
-        network = network_of(address)
+        network = to_network(address)
         beside = self._guests.get(network, {})
         if len(beside) >= self._most:
             idle = next((each for each in beside if each.is_idle()), None)
             if idle is None:
                 return False
             del beside[idle]
-            idle.leave()
+            idle.close_now()
         self._guests.setdefault(network, beside)[guest] = None
         return True
 
-    def gone(self, guest: Guest, address: str) -> None:
+    def remove(self, guest: Connection, address: str) -> None:
         """It has ended; who never entered may be named, too."""
-        network = network_of(address)
+        network = to_network(address)
         beside = self._guests.get(network, {})
         beside.pop(guest, None)
         if not beside:
             self._guests.pop(network, None)
 
 
-LONGEST_REQUEST = 131_072  # a head and a body, of which the gate says more exactly how long they may be
-SLOWEST_REQUEST_S = 15.0
-IDLE_S = 15
-MOST_CONNECTIONS = 1000
-STOP_S = 1  # for answers under way; with the server's own steps an end takes less than two
+MAX_REQUEST_BYTES = 131_072  # a head and a body, of which the gate says more exactly how long they may be
+REQUEST_TIMEOUT_S = 15.0
+KEEP_ALIVE_S = 15
+MAX_CONNECTIONS = 1000
+SHUTDOWN_TIMEOUT_S = 1  # for answers under way; with the server's own steps an end takes less than two
 BACKLOG = 256
 
 _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
@@ -107,17 +105,17 @@ def bind(listen: str) -> socket.socket:
         with socket.socket(family, kind) as probe:  # whether somebody else is there: what is shared would not tell
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
-        return _shared(family, place)
+        return _listen_shared(family, place)
     except OSError as error:
-        raise UsageError(_cannot(error, host, port)) from None
+        raise UsageError(_describe_bind_error(error, host, port)) from None
 
 
-def bind_beside(listening: socket.socket) -> socket.socket:
+def bind_shared(listening: socket.socket) -> socket.socket:
     """Another socket at the same place; the kernel divides connections evenly among such sockets."""
-    return _shared(listening.family, listening.getsockname())
+    return _listen_shared(listening.family, listening.getsockname())
 
 
-def _shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - an address as its family has it
+def _listen_shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - an address as its family has it
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -132,20 +130,20 @@ def _shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - an addr
 
 def run_server(app: ASGIApp, listening: socket.socket, trusted: Sequence[str] = ()) -> None:
     """Serves until SIGTERM or SIGINT, then ends within two seconds and returns. The socket is closed at the end."""
-    server_of(app, trusted).run([listening])
+    create_server(app, trusted).run([listening])
 
 
-def server_of(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
+def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
     """A server that is not running yet; whoever runs it in a thread of their own ends it with ``should_exit``.
 
     ``trusted`` are the addresses and networks of proxies, which may hold as many connections as there is room for.
     """
     return _Server(
         _Config(
-            Crowd(trusted),
+            ConnectionLimiter(trusted),
             app,
             loop="uvloop",
-            http=_Reading,
+            http=_BoundedProtocol,
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -154,15 +152,15 @@ def server_of(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
             access_log=False,
             proxy_headers=False,  # who is believed is decided in ``access``
             server_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=IDLE_S,
-            timeout_graceful_shutdown=STOP_S,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
             backlog=BACKLOG,
         )
     )
 
 
-def _cannot(error: OSError, host: str, port: str) -> str:
+def _describe_bind_error(error: OSError, host: str, port: str) -> str:
     if error.errno == errno.EADDRINUSE:
         ways = "--listen of vedette up, --port of vedette demo, or serve.listen"
         return f"port {port} is in use: stop what uses it, or name another with {ways}"
@@ -176,7 +174,7 @@ def _cannot(error: OSError, host: str, port: str) -> str:
 class _Config(Config):
     """What a server is started with, and who is there."""
 
-    def __init__(self, crowd: Crowd, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
+    def __init__(self, crowd: ConnectionLimiter, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
         super().__init__(*arguments, **settings)
         self.crowd = crowd
 
@@ -190,18 +188,18 @@ class _Server(Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _end(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.should_exit = True
 
 
-class _Reading(HttpToolsProtocol):
+class _BoundedProtocol(HttpToolsProtocol):
     """Reads requests from one connection, each within its bounds of bytes and time."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
@@ -215,22 +213,22 @@ class _Reading(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as the parent has it
         """A first request is awaited, if there is room for one more."""
         super().connection_made(transport)
-        self._wait()
-        if not self._crowd.enter(self, self._address()):
+        self._start_timeout()
+        if not self._crowd.admit(self, self._get_client_address()):
             transport.write(_TOO_MANY)
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
-        self._rest()
-        self._crowd.gone(self, self._address())
+        self._cancel_timeout()
+        self._crowd.remove(self, self._get_client_address())
         super().connection_lost(exc)
 
     def is_idle(self) -> bool:
         """Whether it is between two requests, or within one that is not all there."""
         return self._patience is not None or self.cycle is None or self.cycle.response_complete
 
-    def leave(self) -> None:
+    def close_now(self) -> None:
         """End it at once."""
         self.transport.abort()
 
@@ -238,14 +236,14 @@ class _Reading(HttpToolsProtocol):
         """Some more of a request, or of several."""
         self._taken += len(data)
         super().data_received(data)
-        if self._taken > LONGEST_REQUEST and not self.transport.is_closing():
+        if self._taken > MAX_REQUEST_BYTES and not self.transport.is_closing():
             if not self._asked:
                 self.transport.write(_TOO_LARGE)
             self.transport.close()
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
-        self._wait()
+        self._start_timeout()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -255,19 +253,19 @@ class _Reading(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of it is there."""
-        self._rest()
+        self._cancel_timeout()
         self._taken = 0
         self._asked = False
         super().on_message_complete()
 
-    def _address(self) -> str:
+    def _get_client_address(self) -> str:
         return self.client[0] if self.client else ""
 
-    def _wait(self) -> None:
-        self._rest()
-        self._patience = self.loop.call_later(SLOWEST_REQUEST_S, self.transport.close)
+    def _start_timeout(self) -> None:
+        self._cancel_timeout()
+        self._patience = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.close)
 
-    def _rest(self) -> None:
+    def _cancel_timeout(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None

@@ -13,12 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-__all__ = ["Asset", "asset", "embedded", "static_routes"]
-
-FOLDER: Final = Path(__file__).parent / "static"
-FOR_EVER: Final = "public, max-age=31536000, immutable"
-FOR_AN_HOUR: Final = "public, max-age=3600"
-TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+STATIC_FOLDER: Final = Path(__file__).parent / "static"
+CACHE_FOREVER: Final = "public, max-age=31536000, immutable"
+CACHE_ONE_HOUR: Final = "public, max-age=3600"
+MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,53 +32,53 @@ class Asset:
         """Where pages find it."""
         return f"/static/{self.digest}/{self.name}"
 
-    def answer(self, asked: Request, keep: str) -> Response:
+    def to_response(self, asked: Request, keep: str) -> Response:
         """The file; or a word that the reader has it already."""
         headers = {"cache-control": keep, "etag": f'"{self.digest}"', "x-content-type-options": "nosniff"}
         if asked.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        return Response(self.body, headers=headers, media_type=TYPES[Path(self.name).suffix])
+        return Response(self.body, headers=headers, media_type=MEDIA_TYPES[Path(self.name).suffix])
 
 
 @cache
-def asset(name: str) -> Asset:
+def load_asset(name: str) -> Asset:
     """A file of the static folder."""
-    body = (FOLDER / name).read_bytes()
-    return _made(name, body)
+    body = (STATIC_FOLDER / name).read_bytes()
+    return _create_asset(name, body)
 
 
 @cache
-def embedded() -> Asset:
+def load_embed_script() -> Asset:
     """The script for other people's pages: the box and its suggestions, with no name left behind on the page."""
-    inside = b"\n".join([asset("suggestions.js").body, asset("embed.js").body])
-    return _made("embed.js", b"(() => {\n" + inside + b"})();\n")
+    inside = b"\n".join([load_asset("suggestions.js").body, load_asset("embed.js").body])
+    return _create_asset("embed.js", b"(() => {\n" + inside + b"})();\n")
 
 
-def _made(name: str, body: bytes) -> Asset:
+def _create_asset(name: str, body: bytes) -> Asset:
     return Asset(name, body, hashlib.sha256(body).hexdigest()[:16])
 
 
-async def _static(asked: Request) -> Response:
+async def _serve_static(asked: Request) -> Response:
     """A static file. Under the digest of another version it is sent all the same, but not to be kept."""
     name = asked.path_params["name"]
-    if name not in _names():
+    if name not in _list_names():
         return Response(status_code=404)
-    found = asset(name)
-    return found.answer(asked, FOR_EVER if asked.path_params["digest"] == found.digest else "no-cache")
+    found = load_asset(name)
+    return found.to_response(asked, CACHE_FOREVER if asked.path_params["digest"] == found.digest else "no-cache")
 
 
 @cache
-def _names() -> frozenset[str]:
-    return frozenset(path.name for path in FOLDER.iterdir() if path.suffix in TYPES)
+def _list_names() -> frozenset[str]:
+    return frozenset(path.name for path in STATIC_FOLDER.iterdir() if path.suffix in MEDIA_TYPES)
 
 
-async def _embed(asked: Request) -> Response:
+async def _serve_embed_script(asked: Request) -> Response:
     """The script under its short address, which stands in other people's pages and so must stay as it is."""
-    answer = embedded().answer(asked, FOR_AN_HOUR)
+    answer = load_embed_script().to_response(asked, CACHE_ONE_HOUR)
     answer.headers["cross-origin-resource-policy"] = "cross-origin"
     return answer
 
 
 def static_routes() -> list[Route]:
     """Where the files are found."""
-    return [Route("/static/{digest}/{name}", _static), Route("/embed.js", _embed)]
+    return [Route("/static/{digest}/{name}", _serve_static), Route("/embed.js", _serve_embed_script)]

@@ -16,126 +16,128 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.adapters.ads.ledger_store import (
-    LEDGER,
     LEDGER_FILE,
-    Asked,
-    Clicked,
-    Clicking,
-    LedgerBook,
-    Losing,
-    Offered,
-    Showing,
-    kept_entries,
+    LEDGER_NAME,
+    AdImpression,
+    AdQuery,
+    ClickContext,
+    ClickOutcome,
+    ImpressionOffer,
+    LedgerStore,
+    LostImpression,
+    load_entries,
     read_ledger,
 )
 from vedette.errors import StoreCorrupt, StoreNewer
-from vedette.serve.ads.click_validity import ClickRules, Objection
-from vedette.serve.ads.ledger import Balance, Ledger, balances
+from vedette.serve.ads.click_validity import ClickRejection, ClickRules
+from vedette.serve.ads.ledger import Balance, Ledger, sum_balances
 
 NOW_S = 1_800_000_000.0
 DAY = date(2027, 1, 15)
-ASKED = Asked(DAY, 8, ("red shoes",))
+ASKED = AdQuery(DAY, 8, ("red shoes",))
 CENTS = Decimal("0.01")
 
 
 def offered(
     token: str, price: str = "0.40", budget: str = "1.00", at_s: float = NOW_S, payer: str = "spring"
-) -> Offered:
+) -> ImpressionOffer:
     """A showing that is wished for."""
     reason = "believed: because"
-    showing = Showing(token, at_s, DAY, payer, 1, "red shoes", 0, 2.5, 1.0, Decimal(price), reason)
-    return Offered(showing, Decimal(budget), 1.0)
+    showing = AdImpression(token, at_s, DAY, payer, 1, "red shoes", 0, 2.5, 1.0, Decimal(price), reason)
+    return ImpressionOffer(showing, Decimal(budget), 1.0)
 
 
-def person(after_s: float = 5.0, mark: str = "ab") -> Clicking:
+def person(after_s: float = 5.0, mark: str = "ab") -> ClickContext:
     """Somebody clicks."""
-    return Clicking(NOW_S + after_s, mark, is_bot=False, on_target=True)
+    return ClickContext(NOW_S + after_s, mark, is_bot=False, on_target=True)
 
 
 def balance(folder: Path, payer: str = "spring") -> Balance:
     """By the entries alone, which a new ledger agrees with."""
-    LedgerBook(folder).close()
+    LedgerStore(folder).close()
     with read_ledger(folder) as db:
         assert db is not None
-        entries = list(kept_entries(db))
-    found = balances(entries).get((payer, DAY), Balance())
-    assert Ledger(entries).balance(payer, DAY) == found
+        entries = list(load_entries(db))
+    found = sum_balances(entries).get((payer, DAY), Balance())
+    assert Ledger(entries).get_balance(payer, DAY) == found
     return found
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[LedgerBook]:
+def book(tmp_path: Path) -> Iterator[LedgerStore]:
     """An empty one."""
-    with closing(LedgerBook(tmp_path)) as book:
+    with closing(LedgerStore(tmp_path)) as book:
         yield book
 
 
-def test_a_click_turns_what_was_held_into_a_charge(book: LedgerBook, tmp_path: Path) -> None:
+def test_a_click_turns_what_was_held_into_a_charge(book: LedgerStore, tmp_path: Path) -> None:
     """And a second one costs nothing, with the reason."""
-    assert [one.token for one in book.show([offered("a")], ASKED)] == ["a"]
+    assert [one.token for one in book.record_impressions([offered("a")], ASKED)] == ["a"]
     assert balance(tmp_path) == Balance(Decimal(0), Decimal("0.40"))
-    assert book.click("a", person())[1:] == (None, Decimal("0.40"))
-    assert book.click("a", person(9))[1:] == (Objection.DUPLICATE, Decimal(0))
+    assert book.record_click("a", person())[1:] == (None, Decimal("0.40"))
+    assert book.record_click("a", person(9))[1:] == (ClickRejection.DUPLICATE, Decimal(0))
     assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal(0))
 
 
-def test_a_showing_without_money_is_not_made(book: LedgerBook, tmp_path: Path) -> None:
+def test_a_showing_without_money_is_not_made(book: LedgerStore, tmp_path: Path) -> None:
     """What is held counts as spent until it is let go; then there is room again."""
     wished = [offered(token) for token in "abc"]
-    assert [one.token for one in book.show(wished, ASKED)] == ["a", "b"]
-    assert book.show([offered("d")], ASKED) == []
-    rules = ClickRules(latest_s=600.0)
-    assert [one.token for one in book.show([offered("e", at_s=NOW_S + 601)], ASKED, rules)] == ["e"]
-    assert book.click("a", person(602), rules).objection is Objection.LATE
+    assert [one.token for one in book.record_impressions(wished, ASKED)] == ["a", "b"]
+    assert book.record_impressions([offered("d")], ASKED) == []
+    rules = ClickRules(max_delay_s=600.0)
+    assert [one.token for one in book.record_impressions([offered("e", at_s=NOW_S + 601)], ASKED, rules)] == ["e"]
+    assert book.record_click("a", person(602), rules).objection is ClickRejection.LATE
     assert balance(tmp_path) == Balance(Decimal(0), Decimal("0.40"))
 
 
-def test_the_same_token_is_held_once(book: LedgerBook, tmp_path: Path) -> None:
+def test_the_same_token_is_held_once(book: LedgerStore, tmp_path: Path) -> None:
     """Whoever comes again with it finds it held."""
     for _ in range(3):
-        assert len(book.show([offered("a")], ASKED)) == 1
+        assert len(book.record_impressions([offered("a")], ASKED)) == 1
     assert balance(tmp_path).held == Decimal("0.40")
 
 
 @pytest.mark.parametrize(
     ("clicking", "why"),
     [
-        (person(0.1), Objection.TOO_FAST),
-        (person(-5.0), Objection.TOO_FAST),
-        (person(4000.0), Objection.LATE),
-        (person()._replace(is_bot=True), Objection.BOT),
-        (person()._replace(on_target=False), Objection.OFF_TARGET),
+        (person(0.1), ClickRejection.TOO_FAST),
+        (person(-5.0), ClickRejection.TOO_FAST),
+        (person(4000.0), ClickRejection.LATE),
+        (person()._replace(is_bot=True), ClickRejection.BOT),
+        (person()._replace(on_target=False), ClickRejection.OFF_TARGET),
     ],
 )
-def test_a_bad_click_costs_nothing(book: LedgerBook, tmp_path: Path, clicking: Clicking, why: Objection) -> None:
+def test_a_bad_click_costs_nothing(
+    book: LedgerStore, tmp_path: Path, clicking: ClickContext, why: ClickRejection
+) -> None:
     """What was held for it is free again, and the reason is kept."""
-    book.show([offered("a")], ASKED)
-    assert book.click("a", clicking)[1:] == (why, Decimal(0))
+    book.record_impressions([offered("a")], ASKED)
+    assert book.record_click("a", clicking)[1:] == (why, Decimal(0))
     assert balance(tmp_path) == Balance()
-    found = book.showing("a")
+    found = book.find_impression("a")
     assert found is not None
     assert (found.closed, found.said) == ("refused", why)
 
 
-def test_one_address_is_charged_for_a_few_clicks_a_day(book: LedgerBook) -> None:
+def test_one_address_is_charged_for_a_few_clicks_a_day(book: LedgerStore) -> None:
     """Others go on."""
     tokens = [f"t{number}" for number in range(8)]
-    book.show([offered(token, "0.01") for token in tokens], ASKED)
-    came = [book.click(token, person()).objection for token in tokens[:7]]
-    assert came == [None] * 5 + [Objection.SAME_ADDRESS] * 2
-    assert book.click(tokens[7], person(mark="cd")).objection is None
+    book.record_impressions([offered(token, "0.01") for token in tokens], ASKED)
+    came = [book.record_click(token, person()).objection for token in tokens[:7]]
+    assert came == [None] * 5 + [ClickRejection.SAME_ADDRESS] * 2
+    assert book.record_click(tokens[7], person(mark="cd")).objection is None
 
 
-def test_an_unknown_token_is_none_of_ours(book: LedgerBook) -> None:
+def test_an_unknown_token_is_none_of_ours(book: LedgerStore) -> None:
     """Whatever it says."""
-    assert book.click("x' OR 1", person()) == Clicked(None, Objection.FORGED)
-    book.refused(DAY, Objection.FORGED)
+    assert book.record_click("x' OR 1", person()) == ClickOutcome(None, ClickRejection.FORGED)
+    book.count_refused_click(DAY, ClickRejection.FORGED)
 
 
-def test_losses_are_counted(book: LedgerBook, tmp_path: Path) -> None:
+def test_losses_are_counted(book: LedgerStore, tmp_path: Path) -> None:
     """By what an ad lost to."""
-    lost = [Losing(7, "red shoes", "fall", to) for to in ("budget", "rank", "rank", "reserve")]
-    book.show([offered("a", "2.00")], ASKED._replace(lost=lost))
+    lost = [LostImpression(7, "red shoes", "fall", to) for to in ("budget", "rank", "rank", "reserve")]
+    book.record_impressions([offered("a", "2.00")], ASKED._replace(lost=lost))
     with read_ledger(tmp_path) as db:
         assert db is not None
         sql = "SELECT ad, shown, lost_budget, lost_rank, lost_reserve FROM tally ORDER BY ad"
@@ -150,30 +152,30 @@ def test_losses_are_counted(book: LedgerBook, tmp_path: Path) -> None:
         "INSERT INTO entry SELECT 9, kind, token, payer, day, amount, at_s, reason FROM entry",
     ],
 )
-def test_entries_are_only_added(book: LedgerBook, tmp_path: Path, sql: str) -> None:
+def test_entries_are_only_added(book: LedgerStore, tmp_path: Path, sql: str) -> None:
     """The file itself refuses anything else."""
-    book.show([offered("a")], ASKED)
+    book.record_impressions([offered("a")], ASKED)
     with closing(LEDGER_FILE.open(tmp_path)) as db, pytest.raises(sqlite3.IntegrityError):
         db.execute(sql)
 
 
-def test_books_that_do_not_balance_are_not_opened(book: LedgerBook, tmp_path: Path) -> None:
+def test_books_that_do_not_balance_are_not_opened(book: LedgerStore, tmp_path: Path) -> None:
     """It says whose, of which day; a newer file is refused untouched, and one that is none is told."""
-    book.show([offered("a")], ASKED)
+    book.record_impressions([offered("a")], ASKED)
     with closing(LEDGER_FILE.open(tmp_path)) as db:
         db.execute("UPDATE balance SET charged = '0.39'")
     with pytest.raises(StoreCorrupt, match="spring on 2027-01-15"):
-        LedgerBook(tmp_path)
+        LedgerStore(tmp_path)
     with closing(LEDGER_FILE.open(tmp_path)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreNewer):
-        LedgerBook(tmp_path)
+        LedgerStore(tmp_path)
     book.close()
-    (tmp_path / LEDGER).write_bytes(b"no ledger" * 1000)
+    (tmp_path / LEDGER_NAME).write_bytes(b"no ledger" * 1000)
     for end in ("-wal", "-shm"):
-        (tmp_path / f"{LEDGER}{end}").unlink(missing_ok=True)
+        (tmp_path / f"{LEDGER_NAME}{end}").unlink(missing_ok=True)
     with pytest.raises(StoreCorrupt):
-        LedgerBook(tmp_path)
+        LedgerStore(tmp_path)
 
 
 _STEP = st.tuples(
@@ -187,24 +189,26 @@ def test_the_books_balance_at_every_moment(steps: list[tuple[str, int, int, str]
     """Whatever is shown, clicked, repeated and let go: what is bound never exceeds the budget, and entries add up."""
     with TemporaryDirectory() as name:
         folder, now_s = Path(name), NOW_S
-        with closing(LedgerBook(folder)) as book:
+        with closing(LedgerStore(folder)) as book:
             for what, number, size, payer in steps:
                 if what == "show":
                     wished = offered(f"{payer}{number}", str(size * CENTS), str(budget * CENTS), now_s, payer)
-                    book.show([wished], ASKED)
+                    book.record_impressions([wished], ASKED)
                 elif what == "click":
-                    book.click(f"{payer}{number}", Clicking(now_s + size / 10, str(size), is_bot=False, on_target=True))
+                    book.record_click(
+                        f"{payer}{number}", ClickContext(now_s + size / 10, str(size), is_bot=False, on_target=True)
+                    )
                 else:
                     now_s += 120.0 * size
-                    book.let_go(now_s)
+                    book.release_expired(now_s)
                 with read_ledger(folder) as db:
                     assert db is not None
-                    added = balances(kept_entries(db))
+                    added = sum_balances(load_entries(db))
                 for found in added.values():
                     assert found.charged >= 0
                     assert found.held >= 0
-                    assert found.bound <= budget * CENTS
-        LedgerBook(folder).close()
+                    assert found.committed <= budget * CENTS
+        LedgerStore(folder).close()
 
 
 CLICK = """
@@ -233,31 +237,31 @@ def test_kill_9_between_click_and_charge(tmp_path: Path) -> None:
     for left in range(0, 14, 2):
         folder = tmp_path / str(left)
         folder.mkdir()
-        with closing(LedgerBook(folder)) as book:
-            book.show([offered("a"), offered("b")], ASKED)
+        with closing(LedgerStore(folder)) as book:
+            book.record_impressions([offered("a"), offered("b")], ASKED)
         command = [sys.executable, "-c", CLICK, str(folder), str(left), str(NOW_S + 5)]
         assert subprocess.run(command, timeout=60, check=False).returncode == -9
         seen.append(balance(folder).charged)
-        with closing(LedgerBook(folder)) as book:
+        with closing(LedgerStore(folder)) as book:
             for _ in range(2):
-                book.click("a", person(9))
+                book.record_click("a", person(9))
         assert balance(folder) == Balance(Decimal("0.40"), Decimal("0.40"))
     assert set(seen) == {Decimal("0.00"), Decimal("0.40")}
 
 
 def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
     """Each with a connection of its own, all at once: what is shown and charged is exactly what the budget has."""
-    LedgerBook(tmp_path).close()
+    LedgerStore(tmp_path).close()
     gate = Barrier(16)
     charged: list[Decimal] = []
 
     def client(number: int) -> None:
-        with closing(LedgerBook(tmp_path)) as book:
+        with closing(LedgerStore(tmp_path)) as book:
             gate.wait()
             for turn in range(3):
                 token = f"{number}-{turn}"
-                shown = book.show([offered(token, "0.01", "0.05")], ASKED)
-                charged.extend(book.click(one.token, person(mark=str(number))).charged for one in shown)
+                shown = book.record_impressions([offered(token, "0.01", "0.05")], ASKED)
+                charged.extend(book.record_click(one.token, person(mark=str(number))).charged for one in shown)
 
     threads = [Thread(target=client, args=(number,)) for number in range(16)]
     for thread in threads:
@@ -268,10 +272,10 @@ def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
     assert balance(tmp_path) == Balance(Decimal("0.05"), Decimal(0))
 
 
-def test_days_are_apart(book: LedgerBook, tmp_path: Path) -> None:
+def test_days_are_apart(book: LedgerStore, tmp_path: Path) -> None:
     """A click after midnight is charged to the day on which its ad was shown."""
     before = offered("a")
-    after = offered("b")._replace(showing=before.showing._replace(token="b", day=DAY + timedelta(days=1)))  # noqa: S106 - no secret
-    assert len(book.show([before, after], ASKED)) == 2
-    book.click("a", person())
+    after = offered("b")._replace(impression=before.impression._replace(token="b", day=DAY + timedelta(days=1)))  # noqa: S106 - no secret
+    assert len(book.record_impressions([before, after], ASKED)) == 2
+    book.record_click("a", person())
     assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal(0))

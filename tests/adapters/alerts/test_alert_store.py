@@ -12,68 +12,68 @@ from tests.data_folders import write_sample
 
 from vedette.adapters.alerts import alert_store as watch_book
 from vedette.adapters.alerts.alert_store import (
-    KEPT_S,
-    LATE_S,
-    WATCHES,
+    ALERTS_NAME,
+    MAX_NEWS_AGE_S,
+    RETENTION_S,
+    AlertItem,
+    AlertReader,
+    AlertStore,
     Delivery,
-    Fresh,
-    Item,
-    Told,
-    WatchBook,
-    WatchView,
+    MatchedItem,
+    NewPage,
 )
-from vedette.adapters.files.backup import back_up, restore
+from vedette.adapters.files.backup import create_backup, restore_backup
 from vedette.errors import StoreCorrupt, StoreNewer
 
 NOW_S = 1_800_000_000.0
 
 
-def fresh(print_: int, found_s: float = NOW_S) -> Fresh:
+def fresh(print_: int, found_s: float = NOW_S) -> NewPage:
     """A page that is new."""
-    return Fresh(print_, 1000 + print_, found_s, "feed", "https://a.test/feed", NOW_S)
+    return NewPage(print_, 1000 + print_, found_s, "feed", "https://a.test/feed", NOW_S)
 
 
-def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> Told:
+def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
     """It is told to these watches, and to the webhooks of some."""
-    item = Item(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
-    return Told(print_, item, watches, hooks)
+    item = AlertItem(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
+    return MatchedItem(print_, item, watches, hooks)
 
 
-def told_of(book: WatchBook, *pages: Told) -> None:
+def told_of(book: AlertStore, *pages: MatchedItem) -> None:
     """Pages go all the way."""
-    book.note_fresh([fresh(one.print) for one in pages], (), (), NOW_S)
-    book.tell(pages, (), NOW_S)
+    book.add_new_pages([fresh(one.print) for one in pages], (), (), NOW_S)
+    book.publish(pages, (), NOW_S)
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[WatchBook]:
+def book(tmp_path: Path) -> Iterator[AlertStore]:
     """An empty one."""
-    with closing(WatchBook(tmp_path)) as book:
+    with closing(AlertStore(tmp_path)) as book:
         yield book
 
 
 def seqs(folder: Path, after: int = 0, watch: str | None = None) -> list[int]:
     """The numbers after a cursor."""
-    return [item.seq for item in WatchView(folder).items(after, 100, watch)]
+    return [item.seq for item in AlertReader(folder).list_items(after, 100, watch)]
 
 
-def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: WatchBook) -> None:
+def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: AlertStore) -> None:
     """An indexer that died notes again, a herald that died tells again, an index is built anew: one item."""
-    book.note_fresh([fresh(1)], (), (), NOW_S)
-    book.note_fresh([fresh(1)], (), (), NOW_S)
-    assert [one.print for one in book.fresh(10)] == [1]
-    book.tell([told(1, "w")], (), NOW_S)
-    book.tell([told(1, "w")], (), NOW_S)
-    book.note_fresh([fresh(1)], (), (), NOW_S)
-    assert book.fresh(10) == []
+    book.add_new_pages([fresh(1)], (), (), NOW_S)
+    book.add_new_pages([fresh(1)], (), (), NOW_S)
+    assert [one.print for one in book.list_new_pages(10)] == [1]
+    book.publish([told(1, "w")], (), NOW_S)
+    book.publish([told(1, "w")], (), NOW_S)
+    book.add_new_pages([fresh(1)], (), (), NOW_S)
+    assert book.list_new_pages(10) == []
     assert seqs(tmp_path) == [1]
 
 
-def test_copies_moves_and_what_is_late_are_told_to_nobody(book: WatchBook) -> None:
+def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> None:
     """And a copy that later says something of its own is no news either."""
-    book.note_fresh([fresh(1), fresh(2), fresh(3, NOW_S - LATE_S - 1)], [4], [2], NOW_S)
-    book.note_fresh([fresh(4)], (), (), NOW_S)
-    assert [one.print for one in book.fresh(10)] == [1]
+    book.add_new_pages([fresh(1), fresh(2), fresh(3, NOW_S - MAX_NEWS_AGE_S - 1)], [4], [2], NOW_S)
+    book.add_new_pages([fresh(4)], (), (), NOW_S)
+    assert [one.print for one in book.list_new_pages(10)] == [1]
 
 
 @settings(max_examples=12)
@@ -85,98 +85,98 @@ def test_whoever_follows_the_cursor_sees_each_page_once(
     folder = tmp_path_factory.mktemp("cursor")
     seen: list[int] = []
     cursor = 0
-    with closing(WatchBook(folder)) as book:
+    with closing(AlertStore(folder)) as book:
         for batch in batches:
             told_of(book, *(told(print_) for print_ in dict.fromkeys(batch)))
-            for item in WatchView(folder).items(cursor, most):
+            for item in AlertReader(folder).list_items(cursor, most):
                 seen.append(item.page)
                 cursor = item.seq
-        seen += [item.page for item in WatchView(folder).items(cursor, 1000)]
+        seen += [item.page for item in AlertReader(folder).list_items(cursor, 1000)]
     assert seen == [1000 + print_ for print_ in dict.fromkeys(print_ for batch in batches for print_ in batch)]
 
 
-def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: WatchBook) -> None:
+def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore) -> None:
     """A message names the items of its watch that came together; the next one of a watch waits for it."""
     told_of(book, told(1, "w", "v", hooks=("w",)), told(2, "v"), told(3, "w", hooks=("w",)))
     told_of(book, told(4, "w", hooks=("w",)))
     assert seqs(tmp_path, 0, "w") == [1, 3, 4]
-    assert WatchView(tmp_path).counts() == {"v": 2, "w": 3}
-    (first,) = book.due(NOW_S, [], 10)
-    assert [item.seq for item in book.matched(first, 10)] == [1, 3]
-    assert book.due(NOW_S, ["w"], 10) == []
-    book.tried(first.id, 500, "it answered with status 500", NOW_S, NOW_S + 60)
-    assert book.due(NOW_S + 59, [], 10) == []
-    assert [one.id for one in book.due(NOW_S + 61, [], 10)] == [first.id]
-    book.tried(first.id, 204, "", NOW_S + 61, None)
-    (second,) = book.due(NOW_S + 61, [], 10)
-    assert [item.seq for item in book.matched(second, 10)] == [4]
-    last = WatchView(tmp_path).deliveries(10)[-1]
+    assert AlertReader(tmp_path).count_by_alert() == {"v": 2, "w": 3}
+    (first,) = book.list_due(NOW_S, [], 10)
+    assert [item.seq for item in book.load_delivery_items(first, 10)] == [1, 3]
+    assert book.list_due(NOW_S, ["w"], 10) == []
+    book.record_attempt(first.id, 500, "it answered with status 500", NOW_S, NOW_S + 60)
+    assert book.list_due(NOW_S + 59, [], 10) == []
+    assert [one.id for one in book.list_due(NOW_S + 61, [], 10)] == [first.id]
+    book.record_attempt(first.id, 204, "", NOW_S + 61, None)
+    (second,) = book.list_due(NOW_S + 61, [], 10)
+    assert [item.seq for item in book.load_delivery_items(second, 10)] == [4]
+    last = AlertReader(tmp_path).list_deliveries(10)[-1]
     assert (last.tries, last.status, last.error, last.next_s) == (2, 204, "", None)
 
 
 def test_what_waits_is_bounded_and_what_is_given_up_says_so(
-    tmp_path: Path, book: WatchBook, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, book: AlertStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A receiver that is away for long loses the oldest messages; a watch that goes loses all that wait."""
     most = 3
-    monkeypatch.setattr(watch_book, "MOST_WAITING", most)
+    monkeypatch.setattr(watch_book, "MAX_WAITING", most)
     for number in range(1, most + 3):
         told_of(book, told(number, "w", hooks=("w",)))
-    with closing(sqlite3.connect(tmp_path / WATCHES)) as db:
+    with closing(sqlite3.connect(tmp_path / ALERTS_NAME)) as db:
         assert db.execute("SELECT count(*) FROM delivery WHERE next_s IS NOT NULL").fetchone() == (most,)
         assert "too many" in db.execute("SELECT error FROM delivery ORDER BY number LIMIT 1").fetchone()[0]
-    assert book.abandon("w", "the watch was removed", NOW_S) == most
-    assert book.waiting_watches() == []
+    assert book.abandon_deliveries("w", "the watch was removed", NOW_S) == most
+    assert book.list_waiting_alerts() == []
 
 
-def test_old_items_go_but_never_those_that_wait_to_be_sent(tmp_path: Path, book: WatchBook) -> None:
+def test_old_items_go_but_never_those_that_wait_to_be_sent(tmp_path: Path, book: AlertStore) -> None:
     """A cursor stays good: numbers are never given again."""
     told_of(book, told(1, at_s=NOW_S), told(2, "w", hooks=("w",), at_s=NOW_S), told(3, at_s=NOW_S))
-    book.tidy(NOW_S + KEPT_S + 1, NOW_S)
+    book.prune(NOW_S + RETENTION_S + 1, NOW_S)
     assert seqs(tmp_path) == [2, 3]
-    book.abandon("w", "gone", NOW_S)
-    book.tidy(NOW_S + KEPT_S + 1, NOW_S)
+    book.abandon_deliveries("w", "gone", NOW_S)
+    book.prune(NOW_S + RETENTION_S + 1, NOW_S)
     assert seqs(tmp_path) == []
-    assert WatchView(tmp_path).ends() == (4, 3)
+    assert AlertReader(tmp_path).read_seq_range() == (4, 3)
     told_of(book, told(4))
     assert seqs(tmp_path) == [4]
 
 
-def test_a_test_message_is_left_to_its_sender(tmp_path: Path, book: WatchBook) -> None:
+def test_a_test_message_is_left_to_its_sender(tmp_path: Path, book: AlertStore) -> None:
     """The herald does not send it as well."""
     book.add_test("t-1", "w", NOW_S)
-    assert book.due(NOW_S + 1, [], 10) == []
-    assert WatchView(tmp_path).deliveries(10) == [Delivery("t-1", "w", 0, 0, NOW_S, None, 0, 0, "", None)]
+    assert book.list_due(NOW_S + 1, [], 10) == []
+    assert AlertReader(tmp_path).list_deliveries(10) == [Delivery("t-1", "w", 0, 0, NOW_S, None, 0, 0, "", None)]
 
 
 def test_a_file_that_is_none_and_one_from_the_future(tmp_path: Path) -> None:
     """Both are refused in words, and not changed."""
-    (tmp_path / WATCHES).write_bytes(b"no database at all" * 100)
+    (tmp_path / ALERTS_NAME).write_bytes(b"no database at all" * 100)
     with pytest.raises(StoreCorrupt, match="may be deleted"):
-        WatchBook(tmp_path)
-    (tmp_path / WATCHES).unlink()
-    WatchBook(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / WATCHES)) as db:
+        AlertStore(tmp_path)
+    (tmp_path / ALERTS_NAME).unlink()
+    AlertStore(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / ALERTS_NAME)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreNewer, match="version 99"):
-        WatchBook(tmp_path)
+        AlertStore(tmp_path)
 
 
 def test_where_nothing_was_ever_new(tmp_path: Path) -> None:
     """Reading makes no file."""
-    assert (WatchView(tmp_path).items(0, 10), WatchView(tmp_path).ends()) == ([], (1, 0))
-    assert not (tmp_path / WATCHES).exists()
+    assert (AlertReader(tmp_path).list_items(0, 10), AlertReader(tmp_path).read_seq_range()) == ([], (1, 0))
+    assert not (tmp_path / ALERTS_NAME).exists()
 
 
 def test_a_backup_has_it_and_a_restored_folder_goes_on(tmp_path: Path) -> None:
     """Items keep their numbers, and what was told is not told again."""
     write_sample(tmp_path / "data")
-    with closing(WatchBook(tmp_path / "data")) as book:
+    with closing(AlertStore(tmp_path / "data")) as book:
         told_of(book, told(1, "w", hooks=("w",)))
-        back_up(tmp_path / "data", tmp_path / "copy", lambda *_: None)
-    restore(tmp_path / "copy", tmp_path / "again", lambda *_: None)
+        create_backup(tmp_path / "data", tmp_path / "copy", lambda *_: None)
+    restore_backup(tmp_path / "copy", tmp_path / "again", lambda *_: None)
     assert seqs(tmp_path / "again") == [1]
-    with closing(WatchBook(tmp_path / "again")) as book:
+    with closing(AlertStore(tmp_path / "again")) as book:
         told_of(book, told(1), told(2))
-        assert book.waiting_watches() == ["w"]
+        assert book.list_waiting_alerts() == ["w"]
     assert seqs(tmp_path / "again") == [1, 2]

@@ -9,13 +9,21 @@ from pathlib import Path
 import pytest
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 
-from vedette.adapters.archive.retention import GIVEN_UP, REST_STEPS, UNREADABLE, Keeping, Retention, Stored, verdict
-from vedette.adapters.archive.warc_reader import Damage, read_place, scan
-from vedette.adapters.archive.warc_writer import ASIDE
-from vedette.adapters.archive.warc_writer import Place as Stood
+from vedette.adapters.archive.retention import (
+    GIVEN_UP,
+    REST_STEPS,
+    UNREADABLE,
+    ArchiveFile,
+    Retention,
+    RetentionPolicy,
+    decide_file,
+)
+from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
+from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import State
 
-KEEP = Keeping(keep_s=30 * DAY_S)
+KEEP = RetentionPolicy(keep_s=30 * DAY_S)
 LATER_S = NOW_S + 31 * DAY_S
 FILE_BYTES = 20_000
 
@@ -50,11 +58,11 @@ def crawl(state: State, pages: int, versions: int, every_s: float = DAY_S) -> No
     with Fetches(state, rotate_bytes=FILE_BYTES) as fetches:
         for version in range(versions):
             for number in range(pages):
-                state.urls.again(state.urls.find([url(number)]).tolist(), priority=1)
+                state.urls.requeue(state.urls.find_ids([url(number)]).tolist(), priority=1)
                 fetches.page(url(number), body(number, version), NOW_S + version * every_s)
 
 
-def tidy(state: State, keeping: Keeping, now_s: float, steps: int = 2 * REST_STEPS) -> None:
+def tidy(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * REST_STEPS) -> None:
     """Let retention run for more than a round."""
     retention = Retention(state, keeping, "test", rotate_bytes=FILE_BYTES)
     for _ in range(steps):
@@ -65,9 +73,9 @@ def tidy(state: State, keeping: Keeping, now_s: float, steps: int = 2 * REST_STE
 def latest(state: State) -> dict[str, bytes | None]:
     """The archived copy of each page, None where it has none."""
     copies: dict[str, bytes | None] = {}
-    for name, page in state.book.pages():
+    for name, page in state.store.iter_pages():
         place = page.place and Stood(page.place.file, page.place.offset, page.place.length)
-        copies[name] = read_place(state.folder / "warc", place).payload if place else None
+        copies[name] = read_answer(state.folder / "warc", place).payload if place else None
     return copies
 
 
@@ -75,8 +83,8 @@ def archived(state: State) -> list[bytes]:
     """Every payload in the archive; nothing in it is damaged, and the state knows each file's length."""
     folder = state.folder / "warc"
     files = {path.name: path.stat().st_size for path in folder.glob("*.warc.gz")}
-    assert files == state.book.archives()
-    found = [record for file in sorted(files) for record in scan(folder / file)]
+    assert files == state.store.load_archive_lengths()
+    found = [record for file in sorted(files) for record in scan_warc(folder / file)]
     assert [record for record in found if isinstance(record, Damage)] == []
     return [record.payload for record in found if not isinstance(record, Damage)]
 
@@ -84,18 +92,18 @@ def archived(state: State) -> list[bytes]:
 @pytest.mark.parametrize(
     ("stored", "pressed", "expected"),
     [
-        (Stored("a", 1000, NOW_S, 0), False, "keep"),
-        (Stored("a", 1000, NOW_S - 31 * DAY_S, 0), False, "delete"),
-        (Stored("a", 1000, NOW_S - 31 * DAY_S, 400), False, "rewrite"),
-        (Stored("a", 1000, NOW_S - 31 * DAY_S, 900), False, "keep"),
-        (Stored("a", 1000, NOW_S, 0), True, "delete"),
-        (Stored("a", 1000, NOW_S, 700), True, "rewrite"),
-        (Stored("a", 1000, NOW_S, 990), True, "keep"),
+        (ArchiveFile("a", 1000, NOW_S, 0), False, "keep"),
+        (ArchiveFile("a", 1000, NOW_S - 31 * DAY_S, 0), False, "delete"),
+        (ArchiveFile("a", 1000, NOW_S - 31 * DAY_S, 400), False, "rewrite"),
+        (ArchiveFile("a", 1000, NOW_S - 31 * DAY_S, 900), False, "keep"),
+        (ArchiveFile("a", 1000, NOW_S, 0), True, "delete"),
+        (ArchiveFile("a", 1000, NOW_S, 700), True, "rewrite"),
+        (ArchiveFile("a", 1000, NOW_S, 990), True, "keep"),
     ],
 )
-def test_a_file_is_judged_by_age_and_share(stored: Stored, pressed: bool, expected: str) -> None:  # noqa: FBT001 - a table
+def test_a_file_is_judged_by_age_and_share(stored: ArchiveFile, pressed: bool, expected: str) -> None:  # noqa: FBT001 - a table
     """Young files stay unless there is a limit; of old ones it counts how much is still the latest version."""
-    assert verdict(stored, KEEP, NOW_S, pressed=pressed) == expected
+    assert decide_file(stored, KEEP, NOW_S, pressed=pressed) == expected
 
 
 def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
@@ -112,12 +120,12 @@ def test_old_versions_go_and_the_latest_stay(tmp_path: Path) -> None:
     """After the days that are kept, hardly more than the latest versions is left, and each can be read."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
-        size = sum(state.book.archives().values())
+        size = sum(state.store.load_archive_lengths().values())
         tidy(state, KEEP, LATER_S + 10 * DAY_S)
         assert latest(state) == {url(number): body(number, 4) for number in range(40)}
         left = archived(state)
         assert len(left) < 100
-        assert sum(state.book.archives().values()) < size / 2
+        assert sum(state.store.load_archive_lengths().values()) < size / 2
 
 
 def test_versions_within_the_days_stay_when_others_go(tmp_path: Path) -> None:
@@ -135,19 +143,19 @@ def test_a_file_that_is_still_written_to_is_not_touched(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         with Fetches(state) as fetches:
             fetches.page(url(1), body(1, 1))
-        before = state.book.archives()
-        tidy(state, Keeping(keep_s=0.0, max_bytes=1), LATER_S)
-        assert before.items() <= state.book.archives().items()
+        before = state.store.load_archive_lengths()
+        tidy(state, RetentionPolicy(keep_s=0.0, max_bytes=1), LATER_S)
+        assert before.items() <= state.store.load_archive_lengths().items()
 
 
 def test_it_comes_to_rest(tmp_path: Path) -> None:
     """What was rewritten once is not rewritten again and again."""
     with opened(tmp_path) as state:
         crawl(state, pages=60, versions=3)
-        tidy(state, Keeping(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
-        files = state.book.archives()
-        tidy(state, Keeping(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
-        again = state.book.archives()
+        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
+        files = state.store.load_archive_lengths()
+        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
+        again = state.store.load_archive_lengths()
         assert latest(state) == {url(number): body(number, 2) for number in range(60)}
         assert sum(again.values()) <= sum(files.values())
         assert len(again) <= len(files) + 1
@@ -157,8 +165,8 @@ def test_a_limit_takes_older_versions_first(tmp_path: Path) -> None:
     """With a limit that the latest versions fit into, no page loses its copy, however young the others are."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
-        tidy(state, Keeping(30 * DAY_S, max_bytes=110_000), NOW_S + 5 * DAY_S)
-        assert sum(state.book.archives().values()) <= 110_000
+        tidy(state, RetentionPolicy(30 * DAY_S, max_bytes=110_000), NOW_S + 5 * DAY_S)
+        assert sum(state.store.load_archive_lengths().values()) <= 110_000
         assert latest(state) == {url(number): body(number, 4) for number in range(40)}
 
 
@@ -169,15 +177,15 @@ def test_a_tight_limit_takes_the_copies_of_pages_fetched_longest_ago(tmp_path: P
         with Fetches(state, rotate_bytes=10_000) as fetches:
             for number in range(100):
                 fetches.page(url(number), body(number, 0), NOW_S + number)
-        tidy(state, Keeping(30 * DAY_S, max_bytes=limit), NOW_S + DAY_S, steps=5 * REST_STEPS)
-        assert sum(state.book.archives().values()) <= limit
+        tidy(state, RetentionPolicy(30 * DAY_S, max_bytes=limit), NOW_S + DAY_S, steps=5 * REST_STEPS)
+        assert sum(state.store.load_archive_lengths().values()) <= limit
         copies = latest(state)
         kept = [number for number in range(100) if copies[url(number)] is not None]
         assert kept == list(range(100 - len(kept), 100))
         assert len(kept) > 30
         assert all(copies[url(number)] == body(number, 0) for number in kept)
-        (lost,) = state.urls.find([url(0)]).tolist()
-        note, page = state.book.note_of(lost), state.book.page_of(lost)
+        (lost,) = state.urls.find_ids([url(0)]).tolist()
+        note, page = state.store.get_note(lost), state.store.get_page(lost)
         assert note is not None
         assert page is not None
         assert note[0] == GIVEN_UP
@@ -190,10 +198,10 @@ def half_renewed(state: State) -> tuple[int, Path, int]:
     crawl(state, pages=60, versions=1)
     with Fetches(state, rotate_bytes=FILE_BYTES) as fetches:
         for number in range(0, 60, 2):
-            state.urls.again(state.urls.find([url(number)]).tolist(), priority=1)
+            state.urls.requeue(state.urls.find_ids([url(number)]).tolist(), priority=1)
             fetches.page(url(number), body(number, 1), NOW_S + DAY_S)
-    (id_,) = state.urls.find([url(3)]).tolist()
-    page = state.book.page_of(id_)
+    (id_,) = state.urls.find_ids([url(3)]).tolist()
+    page = state.store.get_page(id_)
     assert page is not None
     assert page.place is not None
     return id_, state.folder / "warc" / page.place.file, page.place.offset
@@ -206,8 +214,8 @@ def test_a_copy_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         data = bytearray(path.read_bytes())
         data[offset + 20 : offset + 60] = bytes(40)
         path.write_bytes(data)
-        tidy(state, Keeping(keep_s=0.0), LATER_S)
-        note = state.book.note_of(id_)
+        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
+        note = state.store.get_note(id_)
         assert note is not None
         assert note[0] == UNREADABLE
         assert not path.exists()
@@ -220,8 +228,8 @@ def test_a_file_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         id_, path, _ = half_renewed(state)
         path.unlink()
-        tidy(state, Keeping(keep_s=0.0), LATER_S)
-        page = state.book.page_of(id_)
+        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
+        page = state.store.get_page(id_)
         assert page is not None
         assert page.place is None
         lost = [name for name, copy in latest(state).items() if copy is None]
@@ -236,7 +244,7 @@ def test_what_nobody_vouches_for_grows_old(tmp_path: Path) -> None:
         crawl(state, pages=10, versions=1)
     (tmp_path / "state.db").unlink()
     with opened(tmp_path) as state:
-        aside = tmp_path / "warc" / ASIDE
+        aside = tmp_path / "warc" / UNACKNOWLEDGED_DIR
         count = len(list(aside.iterdir()))
         assert count > 0
         moved_s = max(path.stat().st_mtime for path in aside.iterdir())
@@ -251,7 +259,7 @@ def test_a_kill_in_the_middle_costs_no_latest_version(tmp_path: Path, moment_s: 
     """Rewriting is killed with kill -9; every page still has its copy, and the next run finishes the work."""
     with opened(tmp_path) as state:
         crawl(state, pages=60, versions=4)
-        size = sum(state.book.archives().values())
+        size = sum(state.store.load_archive_lengths().values())
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(LATER_S)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
         assert process.stdout is not None
@@ -263,6 +271,6 @@ def test_a_kill_in_the_middle_costs_no_latest_version(tmp_path: Path, moment_s: 
     with opened(tmp_path) as state:
         expected = {url(number): body(number, 3) for number in range(60)}
         assert latest(state) == expected
-        tidy(state, Keeping(keep_s=0.0), LATER_S)
+        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
         assert latest(state) == expected
-        assert sum(state.book.archives().values()) < size
+        assert sum(state.store.load_archive_lengths().values()) < size

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vedette.adapters.archive.warc_reader import Damage, Record, Stored, read_place, scan
-from vedette.adapters.archive.warc_recovery import Break, gzip_pieces
-from vedette.adapters.archive.warc_writer import Exchange, Place, WarcWriter
+from vedette.adapters.archive.warc_reader import ArchivedAnswer, Damage, ImportedAnswer, read_answer, scan_warc
+from vedette.adapters.archive.warc_recovery import StreamBreak, read_gzip
+from vedette.adapters.archive.warc_writer import Exchange, RecordLocation, WarcWriter
 from vedette.errors import StoreCorrupt
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "warc"
@@ -46,19 +46,19 @@ def raw(
     return b"".join([(head or "WARC/1.0\r\n").encode(), "".join(lines).encode(), b"\r\n", block, b"\r\n\r\n"])
 
 
-def found(folder: Path, data: bytes, name: str = "x.warc", **limits: int) -> list[Record | Damage]:
+def found(folder: Path, data: bytes, name: str = "x.warc", **limits: int) -> list[ImportedAnswer | Damage]:
     """What a scan of these bytes yields."""
     path = folder / name
     path.write_bytes(data)
-    return list(scan(path, **limits))
+    return list(scan_warc(path, **limits))
 
 
-def urls(results: list[Record | Damage]) -> list[int]:
+def urls(results: list[ImportedAnswer | Damage]) -> list[int]:
     """The numbers of the records that came out."""
-    return [int(result.url.rpartition("/")[2]) for result in results if isinstance(result, Record)]
+    return [int(result.url.rpartition("/")[2]) for result in results if isinstance(result, ImportedAnswer)]
 
 
-def damages(results: list[Record | Damage]) -> list[Damage]:
+def damages(results: list[ImportedAnswer | Damage]) -> list[Damage]:
     """What was named as lost."""
     return [result for result in results if isinstance(result, Damage)]
 
@@ -88,7 +88,7 @@ def test_an_answer_comes_out_as_it_was_written(tmp_path: Path) -> None:
     http = b"HTTP/1.1 404 Not Found\r\nX-B: 1\r\nx-a: zwei\r\n drei\r\nX-B: 2\r\n\r\n"
     (record,) = found(tmp_path, raw(7, b"gone", http=http))
     headers = (("x-b", "1"), ("x-a", "zwei drei"), ("x-b", "2"))
-    assert record == Record("x.warc", 0, "http://example.org/7", DATE_S, 404, headers, b"gone")
+    assert record == ImportedAnswer("x.warc", 0, "http://example.org/7", DATE_S, 404, headers, b"gone")
 
 
 def test_our_own_files_are_read(tmp_path: Path) -> None:
@@ -98,8 +98,10 @@ def test_our_own_files_are_read(tmp_path: Path) -> None:
         exchanges = [replace(asked, url=f"http://example.org/{n}", payload=b"%d" % n * n) for n in range(30)]
         places = [writer.append(exchange) for exchange in exchanges]
     path = tmp_path / places[0].file
-    records = list(scan(path))
-    assert [(r.url, r.payload) for r in records if isinstance(r, Record)] == [(e.url, e.payload) for e in exchanges]
+    records = list(scan_warc(path))
+    assert [(r.url, r.payload) for r in records if isinstance(r, ImportedAnswer)] == [
+        (e.url, e.payload) for e in exchanges
+    ]
     program = Path(sys.executable).with_name("warcio")
     lines = subprocess.run(
         [program, "index", "-f", "offset,warc-type", path], capture_output=True, check=True
@@ -110,8 +112,8 @@ def test_our_own_files_are_read(tmp_path: Path) -> None:
 
 def test_a_file_of_the_first_format_is_read_for_ever() -> None:
     """The kept sample: chunked, packed, not modified (which has no payload to import), gone."""
-    results = list(scan(GOLDEN / "vedette-sample-00000.warc.gz"))
-    answers = [(r.url, r.fetched_s, r.status, r.payload) for r in results if isinstance(r, Record)]
+    results = list(scan_warc(GOLDEN / "vedette-sample-00000.warc.gz"))
+    answers = [(r.url, r.fetched_s, r.status, r.payload) for r in results if isinstance(r, ImportedAnswer)]
     assert answers == [
         ("https://example.org/", 1_700_000_000.0, 200, b"<title>First</title>"),
         ("https://example.org/zip", 1_700_000_001.5, 200, gzip.compress(b"packed", mtime=0)),
@@ -185,7 +187,7 @@ def test_a_broken_byte_in_plain_text_costs_one_record(folder: Path, where: int, 
     data[where] ^= change
     hit = next(n for n in range(5) if where < sum(map(len, records[: n + 1])))
     pages = [b"page %d" % n * 20 for n in range(5)]
-    kept = [result.payload for result in found(folder, bytes(data)) if isinstance(result, Record)]
+    kept = [result.payload for result in found(folder, bytes(data)) if isinstance(result, ImportedAnswer)]
     assert [page for page in kept if page != pages[hit]] == [page for page in pages if page != pages[hit]]
 
 
@@ -267,7 +269,7 @@ def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: l
     """Heads without ends, lengths without blocks, answers without heads."""
     results = found(folder, b"".join(scraps) + b"\r\n\r\n" + raw(1))
     assert urls(results)[-1:] in ([1], [])
-    assert all(isinstance(result, Record | Damage) for result in results)
+    assert all(isinstance(result, ImportedAnswer | Damage) for result in results)
 
 
 @FORMS
@@ -316,7 +318,7 @@ def test_no_file_makes_the_search_for_members_read_without_end() -> None:
         stored = b"\x00" + length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little")
         data = b"\x1f\x8b\x08\x00" + bytes(6) + stored + b"WARC/1.0\r\n" + data
     file = Counting(data + tail)
-    breaks = [piece for piece in gzip_pieces(file) if isinstance(piece, Break)]
+    breaks = [piece for piece in read_gzip(file) if isinstance(piece, StreamBreak)]
     assert len(breaks) > 1
     assert file.read_bytes < 50 * len(file.getvalue())
 
@@ -426,7 +428,7 @@ def test_habits_of_other_writers_are_understood(tmp_path: Path, record: bytes) -
 def test_dates_of_every_precision_are_read(tmp_path: Path, text: str, unix_s: float) -> None:
     """From a year to the billionth of a second."""
     (record,) = found(tmp_path, raw(1, WARC_Date=text))
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedAnswer)
     assert record.fetched_s == pytest.approx(unix_s, abs=1e-6)
 
 
@@ -449,7 +451,7 @@ def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, t
     """Many writers take them off and leave the header; then the body stays as it is."""
     http = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     (record,) = found(tmp_path, raw(1, body, http=http, WARC_Truncated=truncated))
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedAnswer)
     assert record.payload == payload
     assert record.truncated == truncated
 
@@ -459,7 +461,7 @@ def test_any_chunks_join_to_the_body(folder: Path, chunks: list[bytes]) -> None:
     """Also when they hold line breaks or look like chunks themselves."""
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     (record,) = found(folder, raw(1, body, http=b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"))
-    assert isinstance(record, Record)
+    assert isinstance(record, ImportedAnswer)
     assert record.payload == b"".join(chunks)
 
 
@@ -478,7 +480,7 @@ def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None
     """A missing file, a cut one, the wrong offset, a request: each is named with the file."""
     with closing(WarcWriter(tmp_path, "w0", "test")) as writer:
         place = writer.append(Exchange("http://e/", DATE_S, b"GET / HTTP/1.1", b"HTTP/1.1 200 OK", b"x", "192.0.2.1"))
-    assert read_place(tmp_path, place) == Stored(b"HTTP/1.1 200 OK\r\n\r\n", b"x")
+    assert read_answer(tmp_path, place) == ArchivedAnswer(b"HTTP/1.1 200 OK\r\n\r\n", b"x")
     size_bytes = (tmp_path / place.file).stat().st_size
     request = place.offset + place.length
     for wrong in (
@@ -486,7 +488,7 @@ def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None
         replace(place, length=place.length - 1),
         replace(place, offset=place.offset + 1),
         replace(place, offset=10**9),
-        Place(place.file, request, size_bytes - request),
+        RecordLocation(place.file, request, size_bytes - request),
     ):
         with pytest.raises(StoreCorrupt, match=wrong.file):
-            read_place(tmp_path, wrong)
+            read_answer(tmp_path, wrong)

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.archive.warc_reader import read_place
+from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.archive.warc_writer import (
-    ASIDE,
+    UNACKNOWLEDGED_DIR,
     Exchange,
-    Place,
+    RecordLocation,
     Revisit,
     WarcWriter,
-    digest,
-    drop_tail,
-    truncate_to,
+    compute_digest,
+    quarantine_unacknowledged,
+    truncate_tail,
 )
 
 with warnings.catch_warnings():
@@ -46,7 +46,7 @@ def answered(
 
 def again(exchange: Exchange, head: bytes = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n") -> Exchange:
     """The same page asked for again, and not modified."""
-    what = Revisit("server-not-modified", exchange.url, exchange.fetched_s, digest(exchange.payload))
+    what = Revisit("server-not-modified", exchange.url, exchange.fetched_s, compute_digest(exchange.payload))
     return replace(exchange, response_head=head, payload=b"", fetched_s=exchange.fetched_s + 9.0, revisit=what)
 
 
@@ -95,7 +95,7 @@ def check(*files: Path) -> None:
         passes(["fastwarc", "check", "-q", *of_payloads, file])
 
 
-def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[Place]:
+def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[RecordLocation]:
     """Where each went."""
     with closing(WarcWriter(folder, name, "Vedette/test", "op@example.org", rotate_bytes)) as writer:
         return [writer.append(exchange) for exchange in exchanges]
@@ -106,7 +106,7 @@ def heads(file: Path) -> list[dict[str, str]]:
     return [dict(record.headers.items()) for record in ArchiveIterator(str(file))]
 
 
-def as_others_read(folder: Path, place: Place) -> tuple[WarcRecord, bytes]:
+def as_others_read(folder: Path, place: RecordLocation) -> tuple[WarcRecord, bytes]:
     """The record and its payload, as another reader gets them from the bytes of the place alone."""
     data = (folder / place.file).read_bytes()[place.offset : place.offset + place.length]
     found = [(record, record.reader.read()) for record in ArchiveIterator(io.BytesIO(data), auto_decode="transfer")]
@@ -127,7 +127,7 @@ def test_another_reader_sees_the_payload_that_was_sent(tmp_path: Path, kind: str
     record, payload = as_others_read(tmp_path, place)
     assert payload == KINDS[kind].payload
     assert record.http_headers.status_code == (304 if kind == "not modified" else 200)
-    assert read_place(tmp_path, place).payload == payload
+    assert read_answer(tmp_path, place).payload == payload
 
 
 def test_header_lines_are_kept_verbatim_except_those_that_no_longer_hold(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_header_lines_are_kept_verbatim_except_those_that_no_longer_hold(tmp_pat
         b"HTTP/1.1 200 OK\r\nX-a:  b \r\nTRANSFER-Encoding: chunked\r\nContent-length: 7\r\nSET-cookie: a=\xff\r\n\r\n"
     )
     (place,) = written(tmp_path, answered(head, b"12345"))
-    kept = read_place(tmp_path, place).response_head.split(b"\r\n")
+    kept = read_answer(tmp_path, place).response_head.split(b"\r\n")
     assert kept == [
         b"HTTP/1.1 200 OK",
         b"X-a:  b ",
@@ -153,15 +153,15 @@ def test_a_head_that_holds_is_not_touched(tmp_path: Path) -> None:
     """Length right, content coded, no transfer coding: byte for byte what the server sent."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n"
     (place,) = written(tmp_path, answered(head, b"abc"))
-    assert read_place(tmp_path, place).response_head == head
+    assert read_answer(tmp_path, place).response_head == head
 
 
 def test_a_length_of_what_was_not_sent_stays(tmp_path: Path) -> None:
     """Not modified, or kept already: the head's length is of the payload elsewhere."""
     head = b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5000\r\n\r\n"
     first, second = written(tmp_path, answered(head, b""), again(answered(), head))
-    assert read_place(tmp_path, first).response_head == head
-    assert read_place(tmp_path, second).response_head == head
+    assert read_answer(tmp_path, first).response_head == head
+    assert read_answer(tmp_path, second).response_head == head
 
 
 def test_each_file_begins_by_saying_who_wrote_it(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_newer_protocols_are_written_as_http_1(tmp_path: Path, url: str, status:
     exchange = replace(answered(status + b"\r\nserver: s\r\n\r\n", b"", url), request_head=b"GET / HTTP/2\r\n\r\n")
     (place,) = written(tmp_path, exchange)
     _, answer, request = ArchiveIterator(str(tmp_path / place.file))
-    assert read_place(tmp_path, place).response_head == b"HTTP/1.1 200 \r\nserver: s\r\n\r\n"
+    assert read_answer(tmp_path, place).response_head == b"HTTP/1.1 200 \r\nserver: s\r\n\r\n"
     assert answer.headers["WARC-Protocol"] == request.headers["WARC-Protocol"] == protocol
     assert b"GET / HTTP/1.1\r\n\r\n" in gzip.decompress((tmp_path / place.file).read_bytes())
 
@@ -295,7 +295,7 @@ def test_whatever_a_server_sends_comes_back(exchange: Exchange) -> None:
     """Our reader and another get the payload that was given, whatever the head claims."""
     with tempfile.TemporaryDirectory() as name:
         (place,) = written(Path(name), exchange)
-        assert read_place(Path(name), place).payload == exchange.payload
+        assert read_answer(Path(name), place).payload == exchange.payload
         assert as_others_read(Path(name), place)[1] == exchange.payload
 
 
@@ -405,10 +405,10 @@ def test_a_file_cut_at_any_acknowledged_length_is_whole(tmp_path: Path) -> None:
         folder.mkdir()
         # A crash leaves a part of what came after the flush.
         (folder / file).write_bytes(whole[: acknowledged[file] + number * 7])
-        assert truncate_to(folder, acknowledged) == []
+        assert quarantine_unacknowledged(folder, acknowledged) == []
         cut.append(folder / file)
         for _, place, exchange in moments[: number + 1]:
-            assert read_place(folder, place).payload == exchange.payload
+            assert read_answer(folder, place).payload == exchange.payload
     passes(["warcio", "check", *cut])
     for path in cut:
         assert all(record.verify_block_digest() for record in ArchiveIterator(str(path), parse_http=False))
@@ -422,11 +422,11 @@ def test_what_was_never_acknowledged_is_moved_aside(tmp_path: Path) -> None:
     (tmp_path / "vedette-notes.txt").write_bytes(b"x")
     files = {place.file: (tmp_path / place.file).read_bytes() for place in places}
     first, *others = files
-    told = truncate_to(tmp_path, {first: len(files[first])})
+    told = quarantine_unacknowledged(tmp_path, {first: len(files[first])})
     assert [words.split()[0] for words in told] == others
     left = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     assert left == ["theirs.warc.gz", "vedette-notes.txt", first]
-    assert {path.name: path.read_bytes() for path in (tmp_path / ASIDE).iterdir()} == {
+    assert {path.name: path.read_bytes() for path in (tmp_path / UNACKNOWLEDGED_DIR).iterdir()} == {
         name: files[name] for name in others
     }
 
@@ -438,9 +438,9 @@ def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for tail in (b"first", b"second"):
         path.write_bytes(whole + tail)
-        assert truncate_to(tmp_path, {place.file: len(whole)}) == []
+        assert quarantine_unacknowledged(tmp_path, {place.file: len(whole)}) == []
         assert path.read_bytes() == whole
-    assert sorted(each.read_bytes() for each in (tmp_path / ASIDE).iterdir()) == [b"first", b"second"]
+    assert sorted(each.read_bytes() for each in (tmp_path / UNACKNOWLEDGED_DIR).iterdir()) == [b"first", b"second"]
 
 
 def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
         file.write(b"half a record")
     later = path.with_name(mine.file.replace("00000", "00001"))
     later.write_bytes(b"never acknowledged")
-    drop_tail(tmp_path, acknowledged, "w0")
+    truncate_tail(tmp_path, acknowledged, "w0")
     assert sorted(each.name for each in tmp_path.iterdir()) == [mine.file, other.file]
     assert path.stat().st_size == acknowledged[mine.file]
 
@@ -464,7 +464,7 @@ def test_a_tail_that_is_shared_with_a_backup_stays_there(tmp_path: Path) -> None
     path, other = tmp_path / place.file, tmp_path / "backup"
     whole = path.read_bytes()
     other.hardlink_to(path)
-    assert truncate_to(tmp_path, {place.file: place.offset}) == []
+    assert quarantine_unacknowledged(tmp_path, {place.file: place.offset}) == []
     assert (other.read_bytes(), path.read_bytes()) == (whole, whole[: place.offset])
 
 
@@ -473,7 +473,7 @@ def test_lost_bytes_are_told_in_words(tmp_path: Path) -> None:
     (place,) = written(tmp_path, answered())
     path = tmp_path / place.file
     path.write_bytes(path.read_bytes()[:100])
-    short, gone = truncate_to(tmp_path, {place.file: 700, "vedette-w9-00000.warc.gz": 50})
+    short, gone = quarantine_unacknowledged(tmp_path, {place.file: 700, "vedette-w9-00000.warc.gz": 50})
     assert place.file in short
     assert "100 bytes" in short
     assert "700" in short

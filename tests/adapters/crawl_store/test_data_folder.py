@@ -35,16 +35,22 @@ from tests.data_folders import (
     write_sample,
 )
 
-from vedette.adapters.ads.campaign_store import MarketBook
-from vedette.adapters.archive.warc_reader import read_place
-from vedette.adapters.archive.warc_writer import ASIDE
-from vedette.adapters.archive.warc_writer import Place as Stood
-from vedette.adapters.crawl_store.data_folder import FORMAT, database_said_plainly, hold, open_state, read_state
+from vedette.adapters.ads.campaign_store import AdStore
+from vedette.adapters.archive.warc_reader import read_answer
+from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
+from vedette.adapters.crawl_store.data_folder import (
+    FORMAT,
+    explain_database_errors,
+    lock_folder,
+    open_state,
+    read_state,
+)
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.engine.ports import HostRow, UrlCounts
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import Site
-from vedette.parse.change.comparison import Kept
+from vedette.parse.change.comparison import StoredVersion
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NOBODY = 65_534
@@ -112,23 +118,23 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def check_sample(folder: Path, contents: dict[int, Kept], site: Site = SITE) -> None:
+def check_sample(folder: Path, contents: dict[int, StoredVersion], site: Site = SITE) -> None:
     """The sample is all there, and every archived copy is what was fetched."""
     with opened(folder) as state:
-        assert state.told == ()
-        assert state.urls.counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
-        pages = list(state.book.pages())
+        assert state.notices == ()
+        assert state.urls.get_counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
+        pages = list(state.store.iter_pages())
         assert [url for url, _ in pages] == list(URLS[:2])
         for (_, page), body in zip(pages, BODIES, strict=True):
             assert page.place is not None
             place = Stood(page.place.file, page.place.offset, page.place.length)
-            assert read_place(folder / "warc", place).payload == body
-        assert state.book.links_of(1) == (URLS[1], URLS[4])
-        assert state.book.robots() == {ORIGIN: ROBOTS}
-        assert state.book.hosts() == [HostRow(HOST, NOW_S + 5, 1, "status 503")]
-        assert state.book.sites() == [SiteRow(site, paused=True, added_s=NOW_S)]
-        assert {id_: row.kept for id_, row in state.book.contents([1, 2]).items()} == contents
-        notes = [state.book.note_of(id_) for id_ in (3, 4)]
+            assert read_answer(folder / "warc", place).payload == body
+        assert state.store.get_links(1) == (URLS[1], URLS[4])
+        assert state.store.load_robots() == {ORIGIN: ROBOTS}
+        assert state.store.load_hosts() == [HostRow(HOST, NOW_S + 5, 1, "status 503")]
+        assert state.store.list_sites() == [SiteRow(site, paused=True, added_s=NOW_S)]
+        assert {id_: row.baseline for id_, row in state.store.get_contents([1, 2]).items()} == contents
+        notes = [state.store.get_note(id_) for id_ in (3, 4)]
         assert [note and note[0] for note in notes] == ["disallowed by robots.txt: Disallow: /private/", "too slow"]
 
 
@@ -137,29 +143,29 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "data"
     write_sample(folder)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
-    check_sample(folder, {1: CONTENT.kept})
+    check_sample(folder, {1: CONTENT.baseline})
 
 
 @pytest.mark.parametrize(
-    ("number", "contents"), [(2, {}), *((number, {1: CONTENT.kept}) for number in range(3, FORMAT + 1))]
+    ("number", "contents"), [(2, {}), *((number, {1: CONTENT.baseline}) for number in range(3, FORMAT + 1))]
 )
-def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], tmp_path: Path) -> None:
+def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredVersion], tmp_path: Path) -> None:
     """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     # The oldest says nothing of what counts as a change: what is usual does.
     check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
     with opened(folder) as state:
-        assert [row.action.what for row in state.book.actions(9)] == [f"added {SITE.start}"]
-        assert len(state.book.secret()) == 32
-        (look,) = state.book.looks([1])
-        assert (look.url, state.book.groups()) == (URLS[0], [GROUP] if number >= 6 else [])
-        assert look.kept == REMEMBERED if number >= 6 else not look.kept.memory
-        assert state.book.watches() == ([WATCH] if number >= 7 else [])
-        assert state.book.finds([2]) == ({2: FIND} if number >= 7 else {})
-        assert state.book.first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
-        market = MarketBook(state.db)
-        found = [*market.advertisers(), *market.campaigns(), *market.ads()]
+        assert [row.action.what for row in state.store.list_actions(9)] == [f"added {SITE.start}"]
+        assert len(state.store.read_secret()) == 32
+        (look,) = state.store.get_known_pages([1])
+        assert (look.url, state.store.get_groups()) == (URLS[0], [GROUP] if number >= 6 else [])
+        assert look.state == REMEMBERED if number >= 6 else not look.state.memory
+        assert state.store.list_alerts() == ([WATCH] if number >= 7 else [])
+        assert state.store.get_discoveries([2]) == ({2: FIND} if number >= 7 else {})
+        assert state.store.get_first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
+        market = AdStore(state.db)
+        found = [*market.list_advertisers(), *market.list_campaigns(), *market.list_ads()]
         assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
 
 
@@ -180,9 +186,9 @@ def test_one_process_holds_a_folder(folder: Path) -> None:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "ready\n"
         with pytest.raises(StoreBusy, match=str(folder)):
-            hold(folder)
+            lock_folder(folder)
         holder.communicate()
-    hold(folder).close()
+    lock_folder(folder).close()
 
 
 @pytest.mark.parametrize("lost", [1, 20_000])
@@ -194,13 +200,13 @@ def test_committed_data_survives_kill_9(tmp_path: Path, lost: int) -> None:
         holder.send_signal(signal.SIGKILL)
     with opened(tmp_path) as state:
         assert not state.clean
-        assert [url for url, _ in state.book.pages()] == ["http://committed.test/"]
-        assert state.urls.counts().known == 1
-        acknowledged = state.book.archives()
+        assert [url for url, _ in state.store.iter_pages()] == ["http://committed.test/"]
+        assert state.urls.get_counts().known == 1
+        acknowledged = state.store.load_archive_lengths()
         with Fetches(state) as fetches:
             fetches.page("http://later.test/", b"later")
     assert {path.name: path.stat().st_size for path in (tmp_path / "warc").glob("*.gz")}.items() >= acknowledged.items()
-    assert [path.read_bytes() for path in (tmp_path / "warc" / ASIDE).iterdir()] == [b"not acknowledged"]
+    assert [path.read_bytes() for path in (tmp_path / "warc" / UNACKNOWLEDGED_DIR).iterdir()] == [b"not acknowledged"]
     with closing(sqlite3.connect(tmp_path / "state.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("SELECT url FROM url ORDER BY id").fetchall() == [
@@ -213,7 +219,7 @@ def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
     """After a clean end the next start knows it; after one that just stopped, the next but none after that."""
     with opened(folder) as state:
         assert state.clean
-    with hold(folder):
+    with lock_folder(folder):
         open_state(folder, "test", NOW_S).db.close()
     with opened(folder) as state:
         assert not state.clean
@@ -227,9 +233,9 @@ def test_a_lost_state_costs_no_archive_file(folder: Path) -> None:
     for name in ("state.db", "urls"):
         (folder / name).unlink()
     with opened(folder) as state:
-        assert [words.split()[0] for words in state.told] == sorted(before)
-        assert str(folder / "warc" / ASIDE) in state.told[0]
-    assert {path.name: path.read_bytes() for path in (folder / "warc" / ASIDE).iterdir()} == before
+        assert [words.split()[0] for words in state.notices] == sorted(before)
+        assert str(folder / "warc" / UNACKNOWLEDGED_DIR) in state.notices[0]
+    assert {path.name: path.read_bytes() for path in (folder / "warc" / UNACKNOWLEDGED_DIR).iterdir()} == before
 
 
 def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> None:
@@ -241,23 +247,23 @@ def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> 
     new = (folder / "warc" / row.place.file).read_bytes()
     shutil.copy(older, folder / "state.db")
     with opened(folder) as state:
-        assert [words.split()[0] for words in state.told] == [row.place.file]
-    assert (folder / "warc" / ASIDE / row.place.file).read_bytes() == new
-    check_sample(folder, {1: CONTENT.kept})
+        assert [words.split()[0] for words in state.notices] == [row.place.file]
+    assert (folder / "warc" / UNACKNOWLEDGED_DIR / row.place.file).read_bytes() == new
+    check_sample(folder, {1: CONTENT.baseline})
 
 
 @pytest.mark.parametrize("left", [(), ("format",), ("format", "lock"), ("lock",), ("lock", "format.new")])
 def test_a_start_that_was_interrupted(tmp_path: Path, left: tuple[str, ...]) -> None:
     """A folder that a crash left half made is made whole, and says its format from then on."""
     made = tmp_path / "made"
-    with hold(made):
+    with lock_folder(made):
         pass
     for name in left:
         (made / name).write_text(f"{FORMAT}\n" if name == "format" else "")
     if "lock" not in left:
         (made / "lock").unlink()
     write_sample(made)
-    check_sample(made, {1: CONTENT.kept})
+    check_sample(made, {1: CONTENT.baseline})
     assert (made / "format").read_text() == f"{FORMAT}\n"
 
 
@@ -268,7 +274,7 @@ def test_a_newer_folder_is_left_untouched(folder: Path) -> None:
     (folder / "state.db").write_bytes(b"something of the future")
     before = contents(folder)
     with pytest.raises(StoreNewer, match="use a newer one"):
-        hold(folder)
+        lock_folder(folder)
     with pytest.raises(StoreNewer):
         open_state(folder, "test", NOW_S)
     with pytest.raises(StoreNewer), read_state(folder):
@@ -282,7 +288,7 @@ def test_a_format_that_is_no_number(folder: Path, text: bytes) -> None:
     (folder / "format").write_bytes(text)
     before = contents(folder)
     with pytest.raises(StoreCorrupt) as caught:
-        hold(folder)
+        lock_folder(folder)
     assert str(caught.value).isprintable()
     assert contents(folder) == before
 
@@ -292,7 +298,7 @@ def test_a_database_that_is_none(folder: Path, content: bytes) -> None:
     """A file that is no database is reported as what to restore, kept as it is, and the folder is free again."""
     (folder / "state.db").write_bytes(content)
     for _ in range(2):
-        with hold(folder), pytest.raises(StoreCorrupt, match=r"state\.db.*restore"):
+        with lock_folder(folder), pytest.raises(StoreCorrupt, match=r"state\.db.*restore"):
             open_state(folder, "test", NOW_S)
     assert (folder / "state.db").read_bytes() == content
 
@@ -315,15 +321,15 @@ def test_damage_anywhere_in_the_database_is_reported(folder: Path) -> None:
 
 def look_at_everything(folder: Path) -> None:
     """Read all that a state has, as the keeper does, and let go of it."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         try:
-            with database_said_plainly(folder):
-                list(state.book.pages())
-                state.book.links_of(1)
-                state.book.robots()
-                state.book.sites()
-                state.book.hosts()
+            with explain_database_errors(folder):
+                list(state.store.iter_pages())
+                state.store.get_links(1)
+                state.store.load_robots()
+                state.store.list_sites()
+                state.store.load_hosts()
         finally:
             state.db.close()
 
@@ -333,7 +339,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.touch()
     with pytest.raises(StoreError, match=str(path)):
-        hold(path)
+        lock_folder(path)
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -366,15 +372,15 @@ def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
 
 def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
     """When a commit has no room, the failure says so, and the folder opens with what was committed before."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         pages = (folder / "state.db").stat().st_size // 4096
         state.db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match=r"full.*make room"), database_said_plainly(folder):
+        with pytest.raises(StoreError, match=r"full.*make room"), explain_database_errors(folder):
             Fetches(state).know(*(f"http://a.test/{number}" for number in range(20_000)))
         state.db.close()
     with opened(folder) as state:
-        assert state.urls.counts().known == len(URLS)
+        assert state.urls.get_counts().known == len(URLS)
 
 
 def test_reading_sees_one_moment(folder: Path) -> None:
@@ -397,9 +403,9 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
     """Neither a state that was closed nor one that could not be opened keeps files open."""
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - not a real folder
     for _ in range(3):
-        check_sample(folder, {1: CONTENT.kept})
+        check_sample(folder, {1: CONTENT.baseline})
     (folder / "state.db").write_bytes(b"this is no database" * 1000)
     for _ in range(3):
-        with hold(folder), pytest.raises(StoreCorrupt):
+        with lock_folder(folder), pytest.raises(StoreCorrupt):
             open_state(folder, "test", NOW_S)
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - not a real folder

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.data_folders import NOW_S, ORIGIN, URLS, opened
 
-from vedette.adapters.archive.warc_reader import Record, read_place, scan
-from vedette.adapters.archive.warc_writer import Place as Stood
-from vedette.adapters.crawl_store.data_folder import hold, open_state, read_state
-from vedette.adapters.crawl_store.migrations import migrate
-from vedette.engine.ports import Fate, UrlCounts
+from vedette.adapters.archive.warc_reader import ImportedAnswer, read_answer, scan_warc
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state, read_state
+from vedette.adapters.crawl_store.migrations import migrate_format_1
+from vedette.engine.ports import UrlCounts, UrlState
 from vedette.errors import StoreCorrupt
-from vedette.fetch.robots.state import UNKNOWN, RobotsAnswered, observe
+from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event
 
 with warnings.catch_warnings():
     # On import the library warns of the old names that it keeps itself.
@@ -27,8 +27,8 @@ with warnings.catch_warnings():
 GOLDEN = Path(__file__).parents[2] / "golden" / "format-1"
 # What the kept sample of format 1 was made of; see its README.
 BODY = b"<title>Gr\xc3\xbc\xc3\x9fe</title>\x00\xff" * 20
-ROBOTS = observe(
-    UNKNOWN, RobotsAnswered(1_799_999_999.0, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette"
+ROBOTS = apply_event(
+    UNKNOWN, RobotsResponse(1_799_999_999.0, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette"
 )
 
 STOP_AT = """
@@ -59,21 +59,21 @@ def folder(tmp_path: Path) -> Path:
 def check(folder: Path) -> None:
     """All that the sample has."""
     with opened(folder) as state:
-        assert state.urls.counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
-        assert state.urls.find(URLS).tolist() == [1, 2, 3, 4, 5]
-        fates = [state.urls.standing(id_) for id_ in range(1, 5)]
-        assert fates == [Fate.FETCHED, Fate.FETCHED, Fate.REFUSED, Fate.FAILED]
-        notes = [state.book.note_of(id_) for id_ in (3, 4)]
+        assert state.urls.get_counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
+        assert state.urls.find_ids(URLS).tolist() == [1, 2, 3, 4, 5]
+        fates = [state.urls.find_state(id_) for id_ in range(1, 5)]
+        assert fates == [UrlState.FETCHED, UrlState.FETCHED, UrlState.REFUSED, UrlState.FAILED]
+        notes = [state.store.get_note(id_) for id_ in (3, 4)]
         assert [note and note[0] for note in notes] == ["disallowed by robots.txt: Disallow: /private/", "too slow"]
-        assert state.book.robots() == {ORIGIN: ROBOTS}
-        assert state.book.links_of(1) == (URLS[1], URLS[4])
-        (home_url, home), (moved_url, moved) = state.book.pages()
+        assert state.store.load_robots() == {ORIGIN: ROBOTS}
+        assert state.store.get_links(1) == (URLS[1], URLS[4])
+        (home_url, home), (moved_url, moved) = state.store.iter_pages()
         assert (home_url, moved_url) == (URLS[0], URLS[1])
         assert (home.status, home.title, home.fetched_s, home.kind) == (200, "Grüße", NOW_S + 0.25, "page")
         assert (home.etag, home.last_modified) == ('W/"1"', "Fri, 15 Jan 2027 08:00:00 GMT")
         assert (moved.status, moved.location) == (301, URLS[0])
         assert home.place is not None
-        stored = read_place(folder / "warc", Stood(home.place.file, home.place.offset, home.place.length))
+        stored = read_answer(folder / "warc", Stood(home.place.file, home.place.offset, home.place.length))
         assert stored.payload == BODY
         depths = state.db.execute("SELECT depth FROM url ORDER BY id").fetchall()
         assert depths == [(0,), (1,), (1,), (1,), (1,)]
@@ -81,10 +81,10 @@ def check(folder: Path) -> None:
 
 def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
     """URLs in their order, fates, notes, robots.txt and pages are all there, and it is told in one line."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         state.db.close()
-    (told,) = state.told
+    (told,) = state.notices
     assert told.isprintable()
     assert "brought up to date" in told
     assert "sites" in told
@@ -93,8 +93,8 @@ def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
 
 def test_the_old_state_is_kept(folder: Path) -> None:
     """What was there before can be read as it was, under another name."""
-    with hold(folder):
-        migrate(folder)
+    with lock_folder(folder):
+        migrate_format_1(folder)
 
     def rows(path: Path) -> list[tuple[object, ...]]:
         with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as db:
@@ -112,11 +112,11 @@ def test_reading_brings_up_to_date_as_well(folder: Path) -> None:
 
 def test_the_archive_is_valid(folder: Path) -> None:
     """The bodies are response records with digests that the tools of the field agree with."""
-    with hold(folder):
-        migrate(folder)
+    with lock_folder(folder):
+        migrate_format_1(folder)
     (path,) = (folder / "warc").iterdir()
-    found = list(scan(path))
-    assert [(record.url, record.status) for record in found if isinstance(record, Record)] == [
+    found = list(scan_warc(path))
+    assert [(record.url, record.status) for record in found if isinstance(record, ImportedAnswer)] == [
         (URLS[0], 200),
         (URLS[1], 301),
     ]
@@ -133,7 +133,7 @@ def test_a_kill_at_any_moment_loses_nothing(folder: Path, events: int) -> None:
     check(folder)
     check(folder)
     with opened(folder) as state:
-        assert sorted(state.book.archives()) == [path.name for path in (folder / "warc").iterdir()]
+        assert sorted(state.store.load_archive_lengths()) == [path.name for path in (folder / "warc").iterdir()]
 
 
 @pytest.mark.parametrize("left", [("format",), ("format", "state.db")])
@@ -144,7 +144,7 @@ def test_an_old_folder_with_nothing_in_it(folder: Path, left: tuple[str, ...]) -
         if path.name not in left:
             path.unlink()
     with opened(folder) as state:
-        assert state.urls.counts().known == 0
+        assert state.urls.get_counts().known == 0
 
 
 @pytest.mark.parametrize("change", ["UPDATE page SET body = x'00'", "UPDATE page SET links = x'789c'"])
@@ -152,7 +152,7 @@ def test_an_old_page_that_cannot_be_unpacked(folder: Path, change: str) -> None:
     """Damage is named, and the old state stays where it is."""
     with closing(sqlite3.connect(folder / "state.db")) as db, db:
         db.execute(change)
-    with hold(folder), pytest.raises(StoreCorrupt, match="restore"):
+    with lock_folder(folder), pytest.raises(StoreCorrupt, match="restore"):
         open_state(folder, "test", NOW_S)
     assert (folder / "format").read_text() == "1\n"
     with closing(sqlite3.connect(folder / "state.db")) as db:
@@ -169,4 +169,4 @@ def test_what_the_log_of_the_old_state_holds_is_not_forgotten(folder: Path) -> N
     subprocess.run([sys.executable, "-c", program, str(folder / "state.db")], timeout=60, check=False)
     assert (folder / "state.db-wal").stat().st_size > 0
     with opened(folder) as state:
-        assert state.urls.find(["https://www.example.org/log"]).tolist() == [6]
+        assert state.urls.find_ids(["https://www.example.org/log"]).tolist() == [6]

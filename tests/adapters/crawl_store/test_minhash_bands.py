@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.adapters.crawl_store.minhash_bands import BandTable, Ids, Words
+from vedette.adapters.crawl_store.minhash_bands import BandTable, Ids, UInt64s
 
 SECRET = 0x0123_4567_89AB_CDEF
 BANDS = 16
@@ -42,7 +42,7 @@ def count(first: int, size: int) -> Ids:
     return np.arange(first, first + size, dtype=np.uint32)
 
 
-def random_bands(seed: int, size: int) -> Words:
+def random_bands(seed: int, size: int) -> UInt64s:
     """Bands that nobody else has."""
     return np.random.default_rng(seed).integers(0, 2**64, (size, BANDS), dtype=np.uint64)
 
@@ -53,7 +53,7 @@ class Model:
     def __init__(self) -> None:
         self.first: dict[tuple[int, int], int] = {}
 
-    def match_or_add(self, pages: Ids, bands: Words) -> list[list[int]]:
+    def match_or_add(self, pages: Ids, bands: UInt64s) -> list[list[int]]:
         """Row by row, band by band."""
         return [list(self._row(page, row)) for page, row in zip(pages.tolist(), bands.tolist(), strict=True)]
 
@@ -230,7 +230,7 @@ def test_forget(path: Path) -> None:
         small = table.nbytes
         table.match_or_add(count(1, 2000), random_bands(1, 2000))
         table.flush(2000)
-        table.forget()
+        table.reset()
         assert (len(table), table.through, table.nbytes) == (0, 0, small)
     with closing(BandTable(path, SECRET)) as table:
         assert (len(table), table.through) == (0, 0)

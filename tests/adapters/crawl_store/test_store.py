@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_folders import HOST, NOW_S, ORIGIN, ROBOTS, SITE
 
-from vedette.adapters.crawl_store.store import SiteRow, StateBook, create_book
-from vedette.adapters.url_store.rows import create
-from vedette.engine.messages import Place
+from vedette.adapters.crawl_store.store import CrawlStore, SiteRow, create_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.engine.messages import ArchiveLocation
 from vedette.engine.ports import HostRow, PageRow
 from vedette.errors import StoreCorrupt
 from vedette.fetch.robots.state import UNKNOWN
@@ -21,7 +21,7 @@ from vedette.model import Site, partition_of
 
 ROW = PageRow(
     *(7, 0, 200, "page", NOW_S, NOW_S, "Grüße", "text/html", '"e"', "", "d", "sha1:D", "", 10),
-    place=Place("vedette-w0-00000.warc.gz", 300, 400),
+    place=ArchiveLocation("vedette-w0-00000.warc.gz", 300, 400),
     interval_s=60.0,
     due_s=NOW_S + 60,
 )
@@ -44,19 +44,19 @@ ROWS = st.builds(
     payload_digest=TEXTS,
     location=TEXTS,
     body_bytes=st.integers(0, 2**40),
-    place=st.none() | st.builds(Place, TEXTS, st.integers(0, 2**40), st.integers(0, 2**40)),
+    place=st.none() | st.builds(ArchiveLocation, TEXTS, st.integers(0, 2**40), st.integers(0, 2**40)),
     interval_s=st.floats(0, 4e9),
     due_s=st.floats(0, 4e9) | st.just(inf),
 )
 
 
-def new_book() -> tuple[sqlite3.Connection, StateBook]:
+def new_book() -> tuple[sqlite3.Connection, CrawlStore]:
     """A book that is empty but for one host."""
     db = sqlite3.connect(":memory:", isolation_level=None)
-    create(db)
-    create_book(db)
+    create_url_tables(db)
+    create_tables(db)
     db.execute("INSERT INTO host VALUES (0, ?, ?)", (partition_of(HOST), HOST))
-    return db, StateBook(db)
+    return db, CrawlStore(db)
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def db() -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def book(db: sqlite3.Connection) -> StateBook:
+def book(db: sqlite3.Connection) -> CrawlStore:
     """Its book."""
-    return StateBook(db)
+    return CrawlStore(db)
 
 
 @given(rows=st.lists(ROWS, max_size=5), links=st.lists(LINKS, max_size=5))
@@ -79,87 +79,87 @@ def test_pages_are_found_as_they_were_kept(rows: list[PageRow], links: list[str]
     connection, book = new_book()
     with closing(connection):
         for row in rows:
-            book.keep_pages([(row, (links, ()))])
+            book.save_pages([(row, (links, ()))])
         latest = {row.id: row for row in rows}
-        assert book.copies(list(latest)) == latest
+        assert book.get_pages(list(latest)) == latest
         for id_, row in latest.items():
-            assert book.page_of(id_) == row
-            assert book.links_of(id_) == tuple(links)
+            assert book.get_page(id_) == row
+            assert book.get_links(id_) == tuple(links)
 
 
-def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: StateBook) -> None:
+def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: CrawlStore) -> None:
     """A note stands until something is fetched, and a later note takes its place."""
-    book.note(7, "too slow", NOW_S)
-    book.note(7, "status 500", NOW_S + 1)
-    assert book.note_of(7) == ("status 500", NOW_S + 1)
-    book.keep_pages([(ROW, ((), ()))])
-    assert book.note_of(7) is None
-    assert book.note_of(8) is None
+    book.add_note(7, "too slow", NOW_S)
+    book.add_note(7, "status 500", NOW_S + 1)
+    assert book.get_note(7) == ("status 500", NOW_S + 1)
+    book.save_pages([(ROW, ((), ()))])
+    assert book.get_note(7) is None
+    assert book.get_note(8) is None
 
 
-def test_pages_fall_due_once_the_most_overdue_first(book: StateBook) -> None:
+def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
     """What is named as due is not named again until it was fetched; what is due later or never is not named."""
     for id_, due_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 99.0), (5, inf)):
-        book.keep_pages([(ROW._replace(id=id_, due_s=due_s), ((), ()))])
-    assert [(one.id, one.host) for one in book.due(30.0, most=2)] == [(2, HOST), (3, HOST)]
-    assert [one.id for one in book.due(30.0, most=2)] == [1]
-    assert list(book.due(30.0, most=2)) == []
-    book.keep_pages([(ROW._replace(id=2, due_s=29.0), ((), ()))])
-    assert [one.id for one in book.due(30.0, most=2)] == [2]
+        book.save_pages([(ROW._replace(id=id_, due_s=due_s), ((), ()))])
+    assert [(one.id, one.host) for one in book.get_due(30.0, most=2)] == [(2, HOST), (3, HOST)]
+    assert [one.id for one in book.get_due(30.0, most=2)] == [1]
+    assert list(book.get_due(30.0, most=2)) == []
+    book.save_pages([(ROW._replace(id=2, due_s=29.0), ((), ()))])
+    assert [one.id for one in book.get_due(30.0, most=2)] == [2]
 
 
-def test_sites_keep_their_order_and_settings(book: StateBook) -> None:
+def test_sites_keep_their_order_and_settings(book: CrawlStore) -> None:
     """A site that is set anew keeps its place and the time at which it was added; one that is dropped is gone."""
     other = Site("https://other.test/")
-    book.keep_site(SiteRow(SITE, paused=False, added_s=1.0))
-    book.keep_site(SiteRow(other, paused=False, added_s=2.0))
+    book.save_site(SiteRow(SITE, paused=False, added_s=1.0))
+    book.save_site(SiteRow(other, paused=False, added_s=2.0))
     changed = replace(SITE, delay_s=9.0, include=("/a", "/b"))
-    book.keep_site(SiteRow(changed, paused=True, added_s=3.0))
-    assert book.sites() == [SiteRow(changed, paused=True, added_s=1.0), SiteRow(other, paused=False, added_s=2.0)]
-    book.drop_site(SITE.start)
-    assert [row.site for row in book.sites()] == [other]
+    book.save_site(SiteRow(changed, paused=True, added_s=3.0))
+    assert book.list_sites() == [SiteRow(changed, paused=True, added_s=1.0), SiteRow(other, paused=False, added_s=2.0)]
+    book.delete_site(SITE.start)
+    assert [row.site for row in book.list_sites()] == [other]
 
 
-def test_the_latest_word_on_hosts_and_robots_counts(book: StateBook) -> None:
+def test_the_latest_word_on_hosts_and_robots_counts(book: CrawlStore) -> None:
     """Pauses and robots.txt copies replace what was known before."""
-    book.keep_hosts([HostRow(HOST, 5.0, 1, "status 503")])
-    book.keep_hosts([HostRow(HOST, 9.0, 0, "")])
-    book.keep_robots(ORIGIN, UNKNOWN)
-    book.keep_robots(ORIGIN, ROBOTS)
-    assert book.hosts() == [HostRow(HOST, 9.0, 0, "")]
-    assert book.robots() == {ORIGIN: ROBOTS}
+    book.save_hosts([HostRow(HOST, 5.0, 1, "status 503")])
+    book.save_hosts([HostRow(HOST, 9.0, 0, "")])
+    book.save_robots(ORIGIN, UNKNOWN)
+    book.save_robots(ORIGIN, ROBOTS)
+    assert book.load_hosts() == [HostRow(HOST, 9.0, 0, "")]
+    assert book.load_robots() == {ORIGIN: ROBOTS}
 
 
-def test_archive_lengths_grow_and_the_youngest_time_stays(book: StateBook, db: sqlite3.Connection) -> None:
+def test_archive_lengths_grow_and_the_youngest_time_stays(book: CrawlStore, db: sqlite3.Connection) -> None:
     """The last length counts; the newest record of a file is the newest that was ever told, whatever came after."""
     book.acknowledge_archive({"a": 10, "b": 5}, 100.0)
     book.acknowledge_archive({"a": 20}, 90.0)
-    assert book.archives() == {"a": 20, "b": 5}
+    assert book.load_archive_lengths() == {"a": 20, "b": 5}
     assert db.execute("SELECT file, newest_s FROM archive ORDER BY file").fetchall() == [("a", 100.0), ("b", 100.0)]
 
 
 @pytest.mark.parametrize("state", ["{", "[]", "{}", "7", '{"standing": "read", "last_good": null}'])
-def test_a_robots_state_that_cannot_be_read(book: StateBook, db: sqlite3.Connection, state: str) -> None:
+def test_a_robots_state_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, state: str) -> None:
     """What is stored of a robots.txt is checked when it is read."""
-    book.keep_robots(ORIGIN, ROBOTS)
+    book.save_robots(ORIGIN, ROBOTS)
     db.execute("UPDATE robots SET state = ?", (state,))
     with pytest.raises(StoreCorrupt, match="restore"):
-        book.robots()
+        book.load_robots()
 
 
 @pytest.mark.parametrize("settings", ["{", "[]", '{"colour": "red"}'])
-def test_a_site_that_cannot_be_read(book: StateBook, db: sqlite3.Connection, settings: str) -> None:
+def test_a_site_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, settings: str) -> None:
     """So are the settings of a site, which is named."""
-    book.keep_site(SiteRow(SITE, paused=False, added_s=1.0))
+    book.save_site(SiteRow(SITE, paused=False, added_s=1.0))
     db.execute("UPDATE site SET settings = ?", (settings,))
     with pytest.raises(StoreCorrupt, match=SITE.start):
-        book.sites()
+        book.list_sites()
 
 
 @pytest.mark.parametrize("blob", [b"", b"\x00", b"x\x9c"])
-def test_links_that_cannot_be_unpacked(book: StateBook, db: sqlite3.Connection, blob: bytes) -> None:
+def test_links_that_cannot_be_unpacked(book: CrawlStore, db: sqlite3.Connection, blob: bytes) -> None:
     """And the links of a page."""
-    book.keep_pages([(ROW, (("https://a.test/",), ()))])
+    book.save_pages([(ROW, (("https://a.test/",), ()))])
     db.execute("UPDATE page SET links = ?", (blob,))
     with pytest.raises(StoreCorrupt):
-        book.links_of(ROW.id)
+        book.get_links(ROW.id)

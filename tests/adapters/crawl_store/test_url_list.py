@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.data_folders import NOW_S, opened
 
-from vedette.adapters.crawl_store.site_reader import open_site_view
-from vedette.adapters.crawl_store.url_list import KINDS, STRETCH, ListedUrl, UrlList, Which, open_url_list
+from vedette.adapters.crawl_store.site_reader import open_site_reader
+from vedette.adapters.crawl_store.url_list import BATCH_URLS, URL_KINDS, ListedUrl, UrlFilter, UrlList, open_url_list
 from vedette.model import Refusal, Site
 
 DOCS = Site("https://docs.example.org/guide/", scope="prefix")
@@ -27,7 +27,7 @@ _PAGE = (
 def urls() -> list[tuple[int, str, int | None, str]]:
     """Host, URL, status and reason of each: three hosts, more URLs than one stretch has."""
     rows = []
-    for number in range(STRETCH + 300):
+    for number in range(BATCH_URLS + 300):
         host = ("docs.example.org", "www.example.org", "elsewhere.example")[number % 3]
         status = STATUSES[number % 5]
         why = REASONS[number % 4] if status is None and number % 7 else ""
@@ -58,12 +58,12 @@ def listing(folder: Path) -> Iterator[UrlList]:
         yield listing
 
 
-def walked(listing: UrlList, which: Which, most: int) -> list[ListedUrl]:
+def walked(listing: UrlList, which: UrlFilter, most: int) -> list[ListedUrl]:
     """All rows, page by page."""
     rows: list[ListedUrl] = []
     after: int | None = 0
     while after is not None:
-        page = listing.page(which, after, most)
+        page = listing.read_page(which, after, most)
         assert len(page.rows) <= most
         rows += page.rows
         assert page.after is None or page.after > after
@@ -73,7 +73,7 @@ def walked(listing: UrlList, which: Which, most: int) -> list[ListedUrl]:
 
 def test_each_url_is_of_one_kind_and_listed_once(listing: UrlList) -> None:
     """Whatever was known of it; together they are all that are known, in the order in which they were seen."""
-    kinds = {kind: walked(listing, Which(kind=kind), 97) for kind in KINDS}
+    kinds = {kind: walked(listing, UrlFilter(kind=kind), 97) for kind in URL_KINDS}
     everything = kinds.pop("all")
     assert [row.url for row in everything] == [url for _, url, _, _ in urls()]
     assert sorted(row.id for rows in kinds.values() for row in rows) == [row.id for row in everything]
@@ -85,36 +85,36 @@ def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
     """A status, a whole reason, the beginning of a refusal; what is no reason has no rows."""
     counts = Counter(str(status or "") or why.partition(":")[0] for _, _, status, why in urls())
     for kind, why in (("errors", "404"), ("failed", "too slow"), ("refused", str(Refusal.ROBOTS))):
-        assert len(walked(listing, Which(kind=kind, why=why), 50)) == counts[why]  # type: ignore[arg-type]  # of KINDS
+        assert len(walked(listing, UrlFilter(kind=kind, why=why), 50)) == counts[why]  # type: ignore[arg-type]  # of KINDS
     for wrong in ("40", "404 OR 1", "' OR ''='", "%"):
-        assert walked(listing, Which(kind="errors", why=wrong), 50) == []
+        assert walked(listing, UrlFilter(kind="errors", why=wrong), 50) == []
 
 
 @pytest.mark.parametrize("site", [DOCS, HOST, ALL])
 def test_a_site_has_as_many_rows_as_its_counts_say(folder: Path, listing: UrlList, site: Site) -> None:
     """Whether it is a folder, a host or a domain."""
-    with open_site_view(folder) as view:
-        count = view.counts_of([site])[site.start]
+    with open_site_reader(folder) as view:
+        count = view.count_by_site([site])[site.start]
     assert count.pages > 0
-    assert len(walked(listing, Which(site), 500)) == count.known
-    assert len(walked(listing, Which(site, "kept"), 500)) == count.pages
+    assert len(walked(listing, UrlFilter(site), 500)) == count.known
+    assert len(walked(listing, UrlFilter(site, "kept"), 500)) == count.pages
 
 
 def test_a_part_of_the_url_is_taken_as_it_is_written(listing: UrlList) -> None:
     """Signs that mean something elsewhere mean nothing here."""
-    assert {row.url for row in walked(listing, Which(part="/guide/77"), 50)} == {
+    assert {row.url for row in walked(listing, UrlFilter(part="/guide/77"), 50)} == {
         url for _, url, _, _ in urls() if "/guide/77" in url
     }
-    assert walked(listing, Which(part="%"), 50) == []
+    assert walked(listing, UrlFilter(part="%"), 50) == []
 
 
 def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
     """A stretch at least, so that whoever asks for more comes to the end."""
-    page = listing.page(Which(kind="errors", why="999"), 0, 50, patience_s=-1.0)
-    assert (page.rows, page.after, page.looked_at) == ((), STRETCH, STRETCH)
-    assert listing.page(Which(), 10**14, 50).rows == ()
+    page = listing.read_page(UrlFilter(kind="errors", why="999"), 0, 50, patience_s=-1.0)
+    assert (page.rows, page.after, page.scanned) == ((), BATCH_URLS, BATCH_URLS)
+    assert listing.read_page(UrlFilter(), 10**14, 50).rows == ()
 
 
 def test_what_is_never_due_has_no_next_time(listing: UrlList) -> None:
     """A page says nothing where it would say for ever."""
-    assert {row.due_s for row in walked(listing, Which(kind="errors", why="410"), 500)} == {None}
+    assert {row.due_s for row in walked(listing, UrlFilter(kind="errors", why="410"), 500)} == {None}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from vedette.adapters.event_store.search_log import SlateLog, day_salt, drop_salts
+from vedette.adapters.event_store.search_log import EventLog, delete_old_salts, get_day_salt
 from vedette.errors import StoreError
-from vedette.learn.events import Event, Record, Shown, SlateRecord, read_line
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, ShownResult, decode_event
 
 DAY = "2027-01-15"
 ROOT = Path(__file__).parents[3]
@@ -23,21 +23,21 @@ SALT = "import sys; from pathlib import Path; from vedette.adapters.event_store.
 sys.stdin.read(1); print(day_salt(Path(sys.argv[1]), sys.argv[2]).hex())"
 
 
-def slate(number: int) -> SlateRecord:
+def slate(number: int) -> SearchEvent:
     """One of many searches."""
-    shown = (Shown(7, 1, 0.5, features=(("body", 1.25),)),)
-    return SlateRecord(f"{number:032x}", 1e9 + number, "A b", "a b", 1, "mark", results=shown)
+    shown = (ShownResult(7, 1, 0.5, features=(("body", 1.25),)),)
+    return SearchEvent(f"{number:032x}", 1e9 + number, "A b", "a b", 1, "mark", results=shown)
 
 
-def click(number: int) -> Event:
+def click(number: int) -> ClickEvent:
     """Somebody opens its result."""
-    return Event(f"{number:032x}", "click", 7, 1e9 + number, 3.0, "mark")
+    return ClickEvent(f"{number:032x}", "click", 7, 1e9 + number, 3.0, "mark")
 
 
-def logged(folder: Path) -> list[Record | None]:
+def logged(folder: Path) -> list[LoggedEvent | None]:
     """All lines of all files, in the order of their names."""
     lines = (line for path in sorted((folder / "log").glob("*.jsonl")) for line in path.read_bytes().splitlines())
-    return [read_line(line) for line in lines]
+    return [decode_event(line) for line in lines]
 
 
 @contextmanager
@@ -55,8 +55,8 @@ def no_file_larger_than(size_bytes: int) -> Iterator[None]:
 
 def test_what_is_appended_is_in_the_file_at_once(tmp_path: Path) -> None:
     """No flush, no close: the lines stand there, in a file that only its owner can read."""
-    log = SlateLog(tmp_path, "server")
-    records: list[Record] = [slate(1), click(1), slate(2)]
+    log = EventLog(tmp_path, "server")
+    records: list[LoggedEvent] = [slate(1), click(1), slate(2)]
     for number, record in enumerate(records, 1):
         log.append(record)
         assert logged(tmp_path) == records[:number]
@@ -69,7 +69,7 @@ def test_what_is_appended_is_in_the_file_at_once(tmp_path: Path) -> None:
 
 def test_a_large_file_is_followed_by_another(tmp_path: Path) -> None:
     """None grows without end, and nothing is lost on the way."""
-    log = SlateLog(tmp_path, "server", largest_bytes=1000)
+    log = EventLog(tmp_path, "server", largest_bytes=1000)
     records = [slate(number) for number in range(50)]
     for record in records:
         log.append(record)
@@ -82,7 +82,7 @@ def test_a_large_file_is_followed_by_another(tmp_path: Path) -> None:
 
 def test_a_full_disk_breaks_no_search_and_thanks_nobody(tmp_path: Path) -> None:
     """A slate is counted as lost, an event raises, and when there is room again no half line is in the way."""
-    log = SlateLog(tmp_path, "server")
+    log = EventLog(tmp_path, "server")
     log.append(slate(1))
     (path,) = (tmp_path / "log").iterdir()
     with no_file_larger_than(path.stat().st_size + 20):
@@ -99,7 +99,7 @@ def test_a_folder_that_vanishes_comes_back(tmp_path: Path) -> None:
     """A line never goes to a file that nobody can find; without a data folder nothing is acknowledged."""
     folder = tmp_path / "data"
     folder.mkdir()
-    log = SlateLog(folder, "server")
+    log = EventLog(folder, "server")
     log.append(slate(1))
     shutil.rmtree(folder / "log")
     log.append(click(1))
@@ -123,35 +123,35 @@ def test_servers_that_race_agree_on_a_salt(tmp_path: Path) -> None:
         racer.stdin.write("x")
         racer.stdin.flush()
     salts = {racer.communicate()[0].strip() for racer in racers}
-    assert salts == {day_salt(tmp_path, DAY).hex()}
+    assert salts == {get_day_salt(tmp_path, DAY).hex()}
     assert [path.name for path in (tmp_path / "log").iterdir()] == [f"salt-{DAY}"]
 
 
 def test_a_salt_is_good_for_its_day(tmp_path: Path) -> None:
     """The next day has another one, and yesterday's is nowhere any more; one that was begun early stays."""
-    first = day_salt(tmp_path, "2027-02-28")
-    assert first == day_salt(tmp_path, "2027-02-28")
+    first = get_day_salt(tmp_path, "2027-02-28")
+    assert first == get_day_salt(tmp_path, "2027-02-28")
     assert len(first) >= 32
     path = tmp_path / "log" / "salt-2027-02-28"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    second = day_salt(tmp_path, "2027-03-01")
+    second = get_day_salt(tmp_path, "2027-03-01")
     assert second != first
     assert not path.exists()
-    again = day_salt(tmp_path, "2027-02-28")
+    again = get_day_salt(tmp_path, "2027-02-28")
     assert again != first
-    assert day_salt(tmp_path, "2027-03-01") == second
-    drop_salts(tmp_path, "2027-03-02")
+    assert get_day_salt(tmp_path, "2027-03-01") == second
+    delete_old_salts(tmp_path, "2027-03-02")
     assert os.listdir(tmp_path / "log") == []  # noqa: PTH208 - names are what is asked for
 
 
 def test_a_damaged_salt_is_replaced(tmp_path: Path) -> None:
     """Marks are never made with less than was meant."""
-    day_salt(tmp_path, DAY)
+    get_day_salt(tmp_path, DAY)
     (tmp_path / "log" / f"salt-{DAY}").write_bytes(b"short")
-    assert len(day_salt(tmp_path, DAY)) >= 32
+    assert len(get_day_salt(tmp_path, DAY)) >= 32
 
 
 def test_without_a_folder_there_is_no_salt(tmp_path: Path) -> None:
     """It is said plainly."""
     with pytest.raises(StoreError):
-        day_salt(tmp_path / "missing", DAY)
+        get_day_salt(tmp_path / "missing", DAY)

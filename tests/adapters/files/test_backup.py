@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, URLS, Fetches, opened, write_sample
 
-from vedette.adapters.ads.ledger_reader import LedgerView
-from vedette.adapters.ads.ledger_store import Asked, Clicking, LedgerBook, Offered, Showing
-from vedette.adapters.archive.retention import Keeping, Retention
-from vedette.adapters.archive.warc_reader import read_place
-from vedette.adapters.archive.warc_writer import Place as Stood
+from vedette.adapters.ads.ledger_reader import LedgerReader
+from vedette.adapters.ads.ledger_store import AdImpression, AdQuery, ClickContext, ImpressionOffer, LedgerStore
+from vedette.adapters.archive.retention import Retention, RetentionPolicy
+from vedette.adapters.archive.warc_reader import read_answer
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import FORMAT, State
-from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.search_log import SlateLog, day_salt
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.files.backup import MARK, back_up, restore
+from vedette.adapters.event_store.reader import EventReader
+from vedette.adapters.event_store.search_log import EventLog, get_day_salt
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.files.backup import MARKER, create_backup, restore_backup
 from vedette.errors import StoreError, StoreNewer, UsageError
-from vedette.learn.events import SlateRecord
+from vedette.learn.events import SearchEvent
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -78,21 +78,21 @@ def child(program: str, *arguments: object) -> "subprocess.Popen[str]":
 def copies(state: State) -> dict[str, bytes]:
     """The archived copy of every page."""
     found = {}
-    for url, page in state.book.pages():
+    for url, page in state.store.iter_pages():
         assert page.place is not None
         place = Stood(page.place.file, page.place.offset, page.place.length)
-        found[url] = read_place(state.folder / "warc", place).payload
+        found[url] = read_answer(state.folder / "warc", place).payload
     return found
 
 
 def test_a_backup_can_be_restored_and_goes_on(folder: Path, tmp_path: Path) -> None:
     """There and back, every page has its copy, and new pages can be fetched; the original is as it was."""
     backup, new = tmp_path / "backup", tmp_path / "deep" / "new"
-    copied = back_up(folder, backup, quiet)
+    copied = create_backup(folder, backup, quiet)
     assert (copied.pages, copied.missing) == (2, ())
-    assert restore(backup, new, quiet).pages == copied.pages
+    assert restore_backup(backup, new, quiet).pages == copied.pages
     with opened(new) as state:
-        assert state.told == ()
+        assert state.notices == ()
         assert copies(state) == dict(zip(URLS, BODIES, strict=False))
         with Fetches(state) as fetches:
             fetches.page(f"https://{HOST}/after", b"after")
@@ -108,13 +108,13 @@ def test_a_busy_folder_is_copied_as_of_one_moment(tmp_path: Path) -> None:
     with child(WRITE, folder) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-        copied = [back_up(folder, tmp_path / f"backup-{number}", quiet) for number in range(3)]
+        copied = [create_backup(folder, tmp_path / f"backup-{number}", quiet) for number in range(3)]
         writer.send_signal(signal.SIGKILL)
     assert 50 <= copied[0].pages < copied[-1].pages
     for number, each in enumerate(copied):
-        restore(tmp_path / f"backup-{number}", tmp_path / f"new-{number}", quiet)
+        restore_backup(tmp_path / f"backup-{number}", tmp_path / f"new-{number}", quiet)
         with opened(tmp_path / f"new-{number}") as state:
-            assert state.told == ()
+            assert state.notices == ()
             numbers = range(each.pages)
             assert copies(state) == {f"http://busy.test/{page}": str(page).encode() * 1000 for page in numbers}
 
@@ -125,8 +125,8 @@ def test_complete_files_are_linked_and_open_ones_copied(tmp_path: Path) -> None:
     with opened(folder) as state, Fetches(state, rotate_bytes=2000) as fetches:
         for number in range(10):
             fetches.page(f"https://{HOST}/{number}", os.urandom(1000))
-        copied = back_up(folder, backup, quiet)
-        files = sorted(state.book.archives())
+        copied = create_backup(folder, backup, quiet)
+        files = sorted(state.store.load_archive_lengths())
     assert copied.linked == len(files) - 1
     shared = [file for file in files if (folder / "warc" / file).samefile(backup / "warc" / file)]
     assert shared == files[:-1]
@@ -141,9 +141,9 @@ def test_without_links_everything_is_copied(folder: Path) -> None:
     try:
         with opened(folder) as state, Fetches(state) as fetches:
             fetches.page(f"https://{HOST}/new", b"new")
-        assert back_up(folder, target, quiet).linked == 0
+        assert create_backup(folder, target, quiet).linked == 0
         new = folder.with_name("new")
-        restore(target, new, quiet)
+        restore_backup(target, new, quiet)
         with opened(new) as state:
             assert len(copies(state)) == len(BODIES) + 1
     finally:
@@ -159,9 +159,9 @@ def test_an_interrupted_backup_is_absent(folder: Path, tmp_path: Path, part: str
         assert copier.stdout.readline() == "ready\n"
         copier.send_signal(signal.SIGKILL)
     assert not backup.exists()
-    assert back_up(folder, backup, quiet).pages == len(BODIES)
+    assert create_backup(folder, backup, quiet).pages == len(BODIES)
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
-    assert not (backup / MARK).exists()
+    assert not (backup / MARKER).exists()
 
 
 def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> None:
@@ -171,33 +171,33 @@ def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> Non
         raise OSError(28, "No space left on device")
 
     with pytest.raises(StoreError, match="make room"):
-        back_up(folder, tmp_path / "backup", fail)
+        create_backup(folder, tmp_path / "backup", fail)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
 
 def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
     """Neither a backup nor a data folder nor somebody's own folder is touched."""
     backup = tmp_path / "backup"
-    back_up(folder, backup, quiet)
+    create_backup(folder, backup, quiet)
     with pytest.raises(UsageError, match="name a"):
-        back_up(folder, backup, quiet)
+        create_backup(folder, backup, quiet)
     with pytest.raises(UsageError, match="name a"):
-        restore(backup, folder, quiet)
+        restore_backup(backup, folder, quiet)
     theirs = tmp_path / "other.partial"
     theirs.mkdir()
     (theirs / "diary.txt").write_text("mine")
     with pytest.raises(UsageError, match="in the way"):
-        back_up(folder, tmp_path / "other", quiet)
+        create_backup(folder, tmp_path / "other", quiet)
     assert (theirs / "diary.txt").read_text() == "mine"
     with pytest.raises(UsageError, match="outside"):
-        back_up(folder, folder / "backup", quiet)
+        create_backup(folder, folder / "backup", quiet)
 
 
 def test_an_empty_folder_may_be_restored_into(folder: Path, tmp_path: Path) -> None:
     """Whoever made the folder beforehand may have it filled."""
-    back_up(folder, tmp_path / "backup", quiet)
+    create_backup(folder, tmp_path / "backup", quiet)
     (tmp_path / "empty").mkdir()
-    restore(tmp_path / "backup", tmp_path / "empty", quiet)
+    restore_backup(tmp_path / "backup", tmp_path / "empty", quiet)
     with opened(tmp_path / "empty") as state:
         assert len(copies(state)) == len(BODIES)
 
@@ -207,18 +207,18 @@ def test_what_is_no_backup_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     for name in ("nothing", "missing"):
         with pytest.raises(UsageError, match="no backup"):
-            restore(tmp_path / name, tmp_path / "new", quiet)
-    back_up(folder, tmp_path / "backup", quiet)
+            restore_backup(tmp_path / name, tmp_path / "new", quiet)
+    create_backup(folder, tmp_path / "backup", quiet)
     (tmp_path / "backup" / "format").write_text(f"{FORMAT + 1}\n")
     with pytest.raises(StoreNewer):
-        restore(tmp_path / "backup", tmp_path / "new", quiet)
+        restore_backup(tmp_path / "backup", tmp_path / "new", quiet)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_backup_of_format_1_can_be_restored(tmp_path: Path) -> None:
     """A copy of an old folder becomes a folder of today when it is opened."""
     shutil.copytree(GOLDEN / "format-1", tmp_path / "old")
-    restore(tmp_path / "old", tmp_path / "new", quiet)
+    restore_backup(tmp_path / "old", tmp_path / "new", quiet)
     with opened(tmp_path / "new") as state:
         assert len(copies(state)) == 2
 
@@ -227,9 +227,9 @@ def test_missing_archive_files_are_named(folder: Path, tmp_path: Path) -> None:
     """A backup of a folder that has lost a file says so, and so does restoring it."""
     (path,) = (folder / "warc").iterdir()
     path.unlink()
-    copied = back_up(folder, tmp_path / "backup", quiet)
+    copied = create_backup(folder, tmp_path / "backup", quiet)
     assert [words.split()[0] for words in copied.missing] == [path.name]
-    assert restore(tmp_path / "backup", tmp_path / "new", quiet).missing == copied.missing
+    assert restore_backup(tmp_path / "backup", tmp_path / "new", quiet).missing == copied.missing
 
 
 def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> None:
@@ -238,27 +238,27 @@ def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> No
     with opened(folder) as state, Fetches(state, rotate_bytes=3000) as fetches:
         for _ in range(2):
             for number in range(20):
-                state.urls.again(state.urls.find([f"https://{HOST}/{number}"]).tolist(), priority=1)
+                state.urls.requeue(state.urls.find_ids([f"https://{HOST}/{number}"]).tolist(), priority=1)
                 fetches.page(f"https://{HOST}/{number}", str(number).encode() * 300)
-        retention = Retention(state, Keeping(keep_s=0.0), "test")
+        retention = Retention(state, RetentionPolicy(keep_s=0.0), "test")
 
         def meddle(part: str, done: int, total: int) -> None:
             for _ in range(100 if part == "state" and done == total else 0):
                 retention.step(NOW_S + 1, NOW_S)
 
-        files = len(state.book.archives())
-        copied = back_up(folder, backup, meddle)
+        files = len(state.store.load_archive_lengths())
+        copied = create_backup(folder, backup, meddle)
         assert copied.missing == ()
-        assert copied.files == len(state.book.archives()) < files
+        assert copied.files == len(state.store.load_archive_lengths()) < files
         retention.close()
-    restore(backup, tmp_path / "new", quiet)
+    restore_backup(backup, tmp_path / "new", quiet)
     with opened(tmp_path / "new") as state:
         assert copies(state) == {f"https://{HOST}/{number}": str(number).encode() * 300 for number in range(20)}
 
 
-def searched(number: int) -> SlateRecord:
+def searched(number: int) -> SearchEvent:
     """A search that somebody made."""
-    return SlateRecord(f"{number:032x}", NOW_S, "Fox", "fox", 1, "mark")
+    return SearchEvent(f"{number:032x}", NOW_S, "Fox", "fox", 1, "mark")
 
 
 def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
@@ -266,46 +266,48 @@ def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
 
     What marks of visitors are made with stays where it is.
     """
-    salt = day_salt(folder, "2027-01-15")
-    with closing(SlateLog(folder, "server")) as log, closing(RecordBook(folder)) as book:
+    salt = get_day_salt(folder, "2027-01-15")
+    with closing(EventLog(folder, "server")) as log, closing(EventStore(folder)) as book:
         log.append(searched(1))
-        book.fold()
-        book.tidy(NOW_S, 30)
+        book.ingest_logs()
+        book.prune(NOW_S, 30)
         log.append(searched(2))
-        back_up(folder, tmp_path / "backup", quiet)
-        assert book.fold().slates == 1
+        create_backup(folder, tmp_path / "backup", quiet)
+        assert book.ingest_logs().slates == 1
     names = ["format", "record.db", "state.db", "warc"]
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == names
     assert salt not in b"".join(path.read_bytes() for path in (tmp_path / "backup").glob("*.db"))
-    restore(tmp_path / "backup", tmp_path / "new", quiet)
-    assert [slate.id for slate in RecordView(tmp_path / "new").slates(0.0)] == [searched(1).id, searched(2).id]
-    with closing(SlateLog(tmp_path / "new", "server")) as log, closing(RecordBook(tmp_path / "new")) as book:
+    restore_backup(tmp_path / "backup", tmp_path / "new", quiet)
+    assert [slate.id for slate in EventReader(tmp_path / "new").iter_searches(0.0)] == [searched(1).id, searched(2).id]
+    with closing(EventLog(tmp_path / "new", "server")) as log, closing(EventStore(tmp_path / "new")) as book:
         log.append(searched(3))
-        book.fold()
-    assert RecordView(tmp_path / "new").totals(0.0).searches == 3
+        book.ingest_logs()
+    assert EventReader(tmp_path / "new").read_totals(0.0).searches == 3
 
 
 def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path) -> None:
     """The crawl is copied, and what is missing is named."""
     (folder / "record.db").write_bytes(b"no database" * 1000)
-    copied = back_up(folder, tmp_path / "backup", quiet)
+    copied = create_backup(folder, tmp_path / "backup", quiet)
     assert copied.pages == len(BODIES)
     assert [words.split()[0] for words in copied.missing] == ["record.db"]
-    assert restore(tmp_path / "backup", tmp_path / "new", quiet).missing == ()
+    assert restore_backup(tmp_path / "backup", tmp_path / "new", quiet).missing == ()
 
 
 def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
     """Taken while a server writes: what was held then is charged in either folder, and both books balance."""
-    showing = Showing("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
-    with closing(LedgerBook(folder)) as book:
-        book.show([Offered(showing, Decimal("1.00"), 1.0)], Asked(showing.day, 8, ("shoes",)))
-        back_up(folder, tmp_path / "backup", quiet)
-        restore(tmp_path / "backup", tmp_path / "new", quiet)
-    with closing(LedgerBook(tmp_path / "new")) as book:
-        assert book.click("ab", Clicking(NOW_S + 5, "m", is_bot=False, on_target=True)).charged == Decimal("0.40")
-    assert LedgerView(tmp_path / "new").balances(showing.day)["spring"].charged == Decimal("0.40")
+    showing = AdImpression("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
+    with closing(LedgerStore(folder)) as book:
+        book.record_impressions([ImpressionOffer(showing, Decimal("1.00"), 1.0)], AdQuery(showing.day, 8, ("shoes",)))
+        create_backup(folder, tmp_path / "backup", quiet)
+        restore_backup(tmp_path / "backup", tmp_path / "new", quiet)
+    with closing(LedgerStore(tmp_path / "new")) as book:
+        assert book.record_click("ab", ClickContext(NOW_S + 5, "m", is_bot=False, on_target=True)).charged == Decimal(
+            "0.40"
+        )
+    assert LedgerReader(tmp_path / "new").read_balances(showing.day)["spring"].charged == Decimal("0.40")
     (folder / "ledger.db").write_bytes(b"no ledger" * 1000)
-    assert back_up(folder, tmp_path / "other", quiet).missing == ("ledger.db cannot be read and is left out",)
+    assert create_backup(folder, tmp_path / "other", quiet).missing == ("ledger.db cannot be read and is left out",)
 
 
 def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
@@ -316,8 +318,8 @@ def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -
         (folder / "lab" / name).write_text(text)
     (folder / "lab" / "lab-elsewhere.json").symlink_to(folder / "state.db")
     (folder / "lab" / "lab-folder.json").mkdir()
-    copied = back_up(folder, tmp_path / "backup", quiet)
-    restored = restore(tmp_path / "backup", tmp_path / "new", quiet)
+    copied = create_backup(folder, tmp_path / "backup", quiet)
+    restored = restore_backup(tmp_path / "backup", tmp_path / "new", quiet)
     for place in ("backup", "new"):
         assert {path.name: path.read_text() for path in (tmp_path / place / "lab").iterdir()} == texts
     assert (copied.missing, restored.missing) == ((), ())
@@ -332,14 +334,14 @@ def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> 
     locked.touch(mode=0o000)
     if os.access(locked, os.R_OK):
         pytest.skip("whoever may read everything cannot be refused")
-    copied = back_up(folder, tmp_path / "backup", quiet)
+    copied = create_backup(folder, tmp_path / "backup", quiet)
     assert copied.pages == len(BODIES)
     assert [words.split()[0] for words in copied.missing] == ["lab/lab-locked.json"]
 
 
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:
     """One file without a log beside it, whole by SQLite's own judgement."""
-    back_up(folder, tmp_path / "backup", quiet)
+    create_backup(folder, tmp_path / "backup", quiet)
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["format", "state.db", "warc"]
     with closing(sqlite3.connect(tmp_path / "backup" / "state.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

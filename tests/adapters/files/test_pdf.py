@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.files.pdf import PdfFailure, PdfLimits, PdfReader, PdfText, PdfTrouble
+from vedette.adapters.files.pdf import PdfFailure, PdfFailureReason, PdfLimits, PdfReader, PdfText
 
 MIB = 2**20
 PATIENT = PdfLimits(wall_s=60.0)
@@ -73,7 +73,7 @@ def await_all(reader: PdfReader[str], count: int) -> list[tuple[str, Read]]:
     found: list[tuple[str, Read]] = []
     while len(found) < count:
         select.select([reader.fd], [], [], 0.1)
-        found += reader.finished()
+        found += reader.collect()
     return found
 
 
@@ -85,7 +85,7 @@ def outcome(reader: PdfReader[str], data: bytes) -> Read:
     return found
 
 
-def failure(reader: PdfReader[str], data: bytes) -> PdfTrouble:
+def failure(reader: PdfReader[str], data: bytes) -> PdfFailureReason:
     """Why a document has no text."""
     found = outcome(reader, data)
     assert isinstance(found, PdfFailure), found
@@ -149,13 +149,13 @@ def test_an_encrypted_file(reader: PdfReader[str]) -> None:
     """A file that nobody can open without its password says so."""
     lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
     data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
-    assert failure(reader, data) is PdfTrouble.PASSWORD
+    assert failure(reader, data) is PdfFailureReason.PASSWORD
 
 
 def test_pictures_only(reader: PdfReader[str]) -> None:
     """A scan has no text, and that is what is said; its title is kept."""
     found = outcome(reader, titled("Minutes of 1931", b"q 600 0 0 700 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x7f EI Q"))
-    assert found == PdfFailure(PdfTrouble.NO_TEXT, "Minutes of 1931")
+    assert found == PdfFailure(PdfFailureReason.NO_TEXT, "Minutes of 1931")
 
 
 @pytest.mark.parametrize(
@@ -165,18 +165,18 @@ def test_pictures_only(reader: PdfReader[str]) -> None:
 )
 def test_what_is_no_pdf(reader: PdfReader[str], data: bytes) -> None:
     """Such bytes are a reason, and the child goes on."""
-    assert failure(reader, data) is PdfTrouble.BROKEN
+    assert failure(reader, data) is PdfFailureReason.BROKEN
 
 
 def test_no_pages(reader: PdfReader[str]) -> None:
     """A document that is sound and empty says so, or is called broken; it has no text in either case."""
-    assert failure(reader, pdf()) in {PdfTrouble.EMPTY, PdfTrouble.BROKEN}
+    assert failure(reader, pdf()) in {PdfFailureReason.EMPTY, PdfFailureReason.BROKEN}
 
 
 def test_pages_that_contain_each_other(reader: PdfReader[str]) -> None:
     """A page tree that leads back to its root has an outcome."""
     loop = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 1000000 /Kids [2 0 R 2 0 R] >>"]
-    assert failure(reader, written(loop)) in {PdfTrouble.EMPTY, PdfTrouble.BROKEN, PdfTrouble.NO_TEXT}
+    assert failure(reader, written(loop)) in {PdfFailureReason.EMPTY, PdfFailureReason.BROKEN, PdfFailureReason.NO_TEXT}
 
 
 def test_text_is_bounded() -> None:
@@ -195,19 +195,24 @@ def test_text_is_bounded() -> None:
 def test_a_bomb_breaks_only_the_child() -> None:
     """Half a megabyte that stands for as much text as memory may hold is refused, and the next document is read."""
     bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
-    tight = PdfLimits(wall_s=60.0, most_cpu_s=20, memory_bytes=256 * MIB)
+    tight = PdfLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
     with closing(PdfReader[str](tight)) as reader:
         found = outcome(reader, pdf(bomb, entries="/Filter /FlateDecode"))
         assert isinstance(found, PdfFailure), found
-        assert found.reason in {PdfTrouble.MEMORY, PdfTrouble.CRASH, PdfTrouble.TIMEOUT, PdfTrouble.NO_TEXT}
+        assert found.reason in {
+            PdfFailureReason.MEMORY,
+            PdfFailureReason.CRASH,
+            PdfFailureReason.TIMEOUT,
+            PdfFailureReason.NO_TEXT,
+        }
         assert isinstance(outcome(reader, pdf(shown("still here"))), PdfText)
 
 
 def test_cpu_time_is_bounded() -> None:
     """A document on which the library works for long is given up by the kernel's count, whatever the wall clock."""
     spin = zlib.compress(shown("a") * (2 * MIB), 1)
-    with closing(PdfReader[str](PdfLimits(wall_s=600.0, most_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
-        assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is PdfTrouble.TIMEOUT
+    with closing(PdfReader[str](PdfLimits(wall_s=600.0, hard_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
+        assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is PdfFailureReason.TIMEOUT
 
 
 def test_who_hangs_is_killed_and_replaced() -> None:
@@ -218,13 +223,13 @@ def test_who_hangs_is_killed_and_replaced() -> None:
         reader.submit("first", b"")
         reader.submit("second", b"")
         (hung,) = children() - before
-        assert reader.finished() == []
+        assert reader.collect() == []
         now_s[0] += 10.0
-        assert reader.finished() == [("first", PdfFailure(PdfTrouble.TIMEOUT))]
-        assert reader.finished() == []
+        assert reader.collect() == [("first", PdfFailure(PdfFailureReason.TIMEOUT))]
+        assert reader.collect() == []
         assert reader.pending == 1
         now_s[0] += 10.0
-        assert reader.finished() == [("second", PdfFailure(PdfTrouble.TIMEOUT))]
+        assert reader.collect() == [("second", PdfFailure(PdfFailureReason.TIMEOUT))]
     assert hung not in children()
 
 
@@ -232,7 +237,7 @@ def test_handing_over_waits_for_nobody() -> None:
     """A child that reads nothing does not hold up whoever hands in a document larger than any pipe."""
     with closing(PdfReader[str](PATIENT, SLEEPER)) as reader:
         reader.submit("large", bytes(20 * MIB))
-        assert reader.finished() == []
+        assert reader.collect() == []
         assert reader.pending == 1
 
 
@@ -252,7 +257,7 @@ def test_a_child_that_lies(reply: str) -> None:
     """A reply of impossible size or of no meaning, or half a reply, is a breakdown, and costs no memory."""
     talker = f"import socket; line = socket.socket(fileno=0); line.recv(9999); line.sendall({reply})"
     with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
-        assert failure(reader, b"%PDF") is PdfTrouble.CRASH
+        assert failure(reader, b"%PDF") is PdfFailureReason.CRASH
 
 
 def test_words_without_a_question_are_not_believed() -> None:
@@ -266,9 +271,9 @@ def test_words_without_a_question_are_not_believed() -> None:
     )
     before = children()
     with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
-        assert outcome(reader, b"%PDF") in (PdfText("", "", 0), PdfFailure(PdfTrouble.CRASH))
+        assert outcome(reader, b"%PDF") in (PdfText("", "", 0), PdfFailure(PdfFailureReason.CRASH))
         while children() - before:
-            assert reader.finished() == []
+            assert reader.collect() == []
 
 
 def test_a_queue_has_an_end() -> None:
@@ -280,7 +285,7 @@ def test_a_queue_has_an_end() -> None:
             reader.submit(str(number), b"%PDF")
         assert not reader.has_room
         reader.submit("one more", b"%PDF")
-        assert reader.finished() == [("one more", PdfFailure(PdfTrouble.BUSY))]
+        assert reader.collect() == [("one more", PdfFailure(PdfFailureReason.BUSY))]
     with closing(PdfReader[str](PdfLimits(wall_s=60.0, waiting_bytes=MIB), SLEEPER)) as reader:
         for number in range(2):
             reader.submit(str(number), bytes(MIB))
@@ -296,7 +301,7 @@ def test_an_idle_child_is_let_go() -> None:
         (child,) = children() - before
         now_s[0] += 31.0
         while child in children():
-            assert reader.finished() == []
+            assert reader.collect() == []
         assert isinstance(outcome(reader, pdf(shown("again"))), PdfText)
 
 

@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from vedette.adapters.index_store.gain_store import FILE, Gain, GainBook, gains_since
+from vedette.adapters.index_store.gain_store import FILE, Gain, GainStore, read_gains_since
 
 
 def gains(*pages: int) -> list[Gain]:
@@ -13,46 +13,46 @@ def gains(*pages: int) -> list[Gain]:
 
 def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> None:
     """Readers see what is durable, from any number on, so many at a time; asking drops nothing."""
-    assert gains_since(tmp_path, 0, 10) == []
-    with closing(GainBook(tmp_path)) as book:
+    assert read_gains_since(tmp_path, 0, 10) == []
+    with closing(GainStore(tmp_path)) as book:
         book.append(gains(1, 2))
-        assert gains_since(tmp_path, 0, 10) == []
+        assert read_gains_since(tmp_path, 0, 10) == []
         book.commit()
         book.append(gains(3))
         book.commit()
-        first, second = gains_since(tmp_path, 0, 2)
+        first, second = read_gains_since(tmp_path, 0, 2)
         assert (first._replace(seq=0), second._replace(seq=0)) == tuple(gains(1, 2))
-        assert [gain.page for gain in gains_since(tmp_path, second.seq, 10)] == [3]
-        assert book.since(0, 10) == gains_since(tmp_path, 0, 10)
+        assert [gain.page for gain in read_gains_since(tmp_path, second.seq, 10)] == [3]
+        assert book.read_since(0, 10) == read_gains_since(tmp_path, 0, 10)
 
 
 def test_views_may_be_unknown(tmp_path: Path) -> None:
     """What a page calls others says nothing of how often it is shown itself."""
-    with closing(GainBook(tmp_path)) as book:
+    with closing(GainStore(tmp_path)) as book:
         book.append([Gain(0, 7, 1.0, "names", 0.5, 0.0, None)])
         book.commit()
-        assert book.since(0, 1)[0].views is None
+        assert book.read_since(0, 1)[0].views is None
 
 
 def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
     """The next one goes on behind what is durable."""
-    with closing(GainBook(tmp_path)) as book:
+    with closing(GainStore(tmp_path)) as book:
         book.append(gains(1))
         book.commit()
         book.append(gains(2))
-    with closing(GainBook(tmp_path)) as book:
+    with closing(GainStore(tmp_path)) as book:
         book.append(gains(3))
         book.commit()
-        assert [gain.page for gain in book.since(0, 10)] == [1, 3]
+        assert [gain.page for gain in book.read_since(0, 10)] == [1, 3]
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
     """Nobody has to read it for it to stay small."""
-    with closing(GainBook(tmp_path, most=5)) as book:
+    with closing(GainStore(tmp_path, most=5)) as book:
         for page in range(100):
             book.append(gains(page))
             book.commit()
-        kept = [gain.page for gain in book.since(0, 100)]
+        kept = [gain.page for gain in book.read_since(0, 100)]
         assert kept[-5:] == [95, 96, 97, 98, 99]
         assert len(kept) < 12
 
@@ -65,9 +65,9 @@ def test_numbers_go_on_when_the_file_was_lost_or_is_damaged(tmp_path: Path) -> N
             path.unlink()
         if loss == "damaged":
             (tmp_path / FILE).write_bytes(b"not a database" * 100)
-            assert gains_since(tmp_path, 0, 10) == []
-        with closing(GainBook(tmp_path)) as book:
+            assert read_gains_since(tmp_path, 0, 10) == []
+        with closing(GainStore(tmp_path)) as book:
             book.append(gains(1))
             book.commit()
-            (found,) = book.since(last, 10)
+            (found,) = book.read_since(last, 10)
             last = found.seq

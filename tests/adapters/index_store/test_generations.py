@@ -14,17 +14,17 @@ def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -
     """It was listed and is gone before anybody asks who writes it: a link that leads nowhere is in the same state."""
     generations = Generations(tmp_path)
     serving = generations.begin()
-    generations.turn_to(serving)
-    generations.keep_seq(serving, 7)
+    generations.activate(serving)
+    generations.save_seq(serving, 7)
     (generations.folder / "99").symlink_to(tmp_path / "gone")
-    assert generations.taken() == 7
+    assert generations.min_indexed_seq() == 7
 
 
 def test_to_look_who_writes_one_leaves_nothing_behind(tmp_path: Path) -> None:
     """Else a folder that is being removed would not be empty."""
     generations = Generations(tmp_path)
     given_up = generations.begin()
-    generations.taken()
+    generations.min_indexed_seq()
     assert [path.name for path in given_up.iterdir()] == ["tantivy"]
 
 
@@ -35,12 +35,12 @@ def test_who_only_looks_does_not_keep_the_writer_out(tmp_path: Path) -> None:
     looking = (generation / "lock").open("a")
     fcntl.flock(looking, fcntl.LOCK_EX)
     threading.Timer(0.1, looking.close).start()
-    generations.hold(generation).close()
+    generations.lock(generation).close()
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
     """The second is told what to do."""
     generations = Generations(tmp_path)
     generation = generations.begin()
-    with generations.hold(generation), pytest.raises(StoreBusy, match="stop that one"):
-        generations.hold(generation)
+    with generations.lock(generation), pytest.raises(StoreBusy, match="stop that one"):
+        generations.lock(generation)

@@ -7,101 +7,101 @@ from pathlib import Path
 import pytest
 
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.indexer_store import IndexBook, read_aliases
+from vedette.adapters.index_store.indexer_store import IndexerStore, read_aliases
 from vedette.errors import StoreBusy
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[IndexBook]:
+def book(tmp_path: Path) -> Iterator[IndexerStore]:
     """An empty book."""
-    with closing(IndexBook(tmp_path)) as book:
+    with closing(IndexerStore(tmp_path)) as book:
         yield book
 
 
-def test_names_are_counted_and_the_most_frequent_come_first(book: IndexBook) -> None:
+def test_names_are_counted_and_the_most_frequent_come_first(book: IndexerStore) -> None:
     """A page that is indexed again does not count twice; empty names are none."""
-    book.name([(1, "docs"), (1, "")], again=False)
-    book.name([(1, "docs")], again=False)
-    book.name([(1, "manual")], again=False)
-    book.name([(1, "docs"), (1, "guide")], again=True)
-    assert book.names_of(1, 2) == (("docs", 2), ("guide", 1))
-    assert book.names_of(2, 2) == ()
+    book.add_anchors([(1, "docs"), (1, "")], again=False)
+    book.add_anchors([(1, "docs")], again=False)
+    book.add_anchors([(1, "manual")], again=False)
+    book.add_anchors([(1, "docs"), (1, "guide")], again=True)
+    assert book.top_anchors(1, 2) == (("docs", 2), ("guide", 1))
+    assert book.top_anchors(2, 2) == ()
 
 
-def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexBook) -> None:
+def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexerStore) -> None:
     """A name that it had already, and a URL that nobody has fetched, change nothing."""
-    book.know(1, 100)
-    book.name([(1, "docs"), (9, "unknown")], again=False)
-    assert book.renamed(10) == [100]
-    book.name([(1, "docs")], again=False)
-    assert book.renamed(10) == []
+    book.add_page(1, 100)
+    book.add_anchors([(1, "docs"), (9, "unknown")], again=False)
+    assert book.pop_renamed(10) == [100]
+    book.add_anchors([(1, "docs")], again=False)
+    assert book.pop_renamed(10) == []
 
 
-def test_a_page_inherits_the_names_of_what_leads_to_it(book: IndexBook) -> None:
+def test_a_page_inherits_the_names_of_what_leads_to_it(book: IndexerStore) -> None:
     """So do redirects and copies: names given before and after count, until the URL stands for itself."""
-    book.know(2, 200)
-    book.name([(1, "old name")], again=False)
-    book.lead(1, 2)
-    assert book.renamed(10) == [200]
-    assert book.names_of(2, 5) == (("old name", 1),)
-    book.name([(1, "another")], again=False)
-    assert book.renamed(10) == [200]
-    book.lead_nowhere(1)
-    assert book.names_of(2, 5) == ()
+    book.add_page(2, 200)
+    book.add_anchors([(1, "old name")], again=False)
+    book.add_alias(1, 2)
+    assert book.pop_renamed(10) == [200]
+    assert book.top_anchors(2, 5) == (("old name", 1),)
+    book.add_anchors([(1, "another")], again=False)
+    assert book.pop_renamed(10) == [200]
+    book.remove_alias(1)
+    assert book.top_anchors(2, 5) == ()
 
 
 def test_only_what_was_committed_is_there_after_a_crash(tmp_path: Path) -> None:
     """Names, progress and aliases go back to the last commit together."""
-    book = IndexBook(tmp_path)
+    book = IndexerStore(tmp_path)
     book.set_progress("seq", 7)
-    book.lead(1, 2)
+    book.add_alias(1, 2)
     book.commit()
     book.set_progress("seq", 8)
-    book.lead(3, 4)
+    book.add_alias(3, 4)
     book.close()
-    with closing(IndexBook(tmp_path)) as again:
-        assert again.progress("seq") == 7
-        assert again.progress("nothing of the kind") == 0
+    with closing(IndexerStore(tmp_path)) as again:
+        assert again.get_progress("seq") == 7
+        assert again.get_progress("nothing of the kind") == 0
     assert read_aliases(tmp_path) == [(1, 2)]
 
 
-def test_titles_are_counted_by_host(book: IndexBook) -> None:
+def test_titles_are_counted_by_host(book: IndexerStore) -> None:
     """Each host for itself; looking does not count."""
-    assert [book.pages_titled(1, 5, count=True) for _ in range(3)] == [1, 2, 3]
-    assert book.pages_titled(2, 5, count=True) == 1
-    assert book.pages_titled(1, 5, count=False) == 3
-    assert book.pages_titled(9, 9, count=False) == 0
+    assert [book.count_title(1, 5, count=True) for _ in range(3)] == [1, 2, 3]
+    assert book.count_title(2, 5, count=True) == 1
+    assert book.count_title(1, 5, count=False) == 3
+    assert book.count_title(9, 9, count=False) == 0
 
 
 def test_generations_follow_each_other(tmp_path: Path) -> None:
     """A new one serves from the moment somebody turns to it; what served before goes, unless it is being written."""
     generations = Generations(tmp_path)
     assert generations.current() is None
-    assert generations.taken() is None
+    assert generations.min_indexed_seq() is None
     first = generations.begin()
-    generations.turn_to(first)
-    lock = generations.hold(first)
+    generations.activate(first)
+    lock = generations.lock(first)
     with pytest.raises(StoreBusy, match="another vedette"):
-        generations.hold(first)
+        generations.lock(first)
     second = generations.begin()
     assert generations.current() == first
-    generations.turn_to(second)
-    generations.clear()
+    generations.activate(second)
+    generations.remove_old()
     assert first.exists()
     lock.close()
-    generations.clear()
+    generations.remove_old()
     assert (generations.current(), first.exists()) == (second, False)
 
 
 def test_what_was_given_up_half_way_is_removed(tmp_path: Path) -> None:
     """The next attempt begins anew; one that goes on is left alone."""
     generations = Generations(tmp_path)
-    generations.turn_to(generations.begin())
+    generations.activate(generations.begin())
     given_up = generations.begin()
     (given_up / "rubbish").touch()
     going_on = generations.begin()
     assert not (going_on / "rubbish").exists()
-    with generations.hold(going_on):
+    with generations.lock(going_on):
         assert generations.begin() != going_on
         assert going_on.exists()
 
@@ -110,12 +110,12 @@ def test_news_is_needed_until_every_generation_has_it(tmp_path: Path) -> None:
     """A generation that is being built holds back what it has not seen; one that was given up does not."""
     generations = Generations(tmp_path)
     first = generations.begin()
-    generations.turn_to(first)
-    generations.keep_seq(first, 10)
-    assert generations.taken() == 10
+    generations.activate(first)
+    generations.save_seq(first, 10)
+    assert generations.min_indexed_seq() == 10
     second = generations.begin()
-    assert generations.taken() == 10
-    with generations.hold(second):
-        assert generations.taken() == 0
-        generations.keep_seq(second, 25)
-        assert generations.taken() == 10
+    assert generations.min_indexed_seq() == 10
+    with generations.lock(second):
+        assert generations.min_indexed_seq() == 0
+        generations.save_seq(second, 25)
+        assert generations.min_indexed_seq() == 10

@@ -11,50 +11,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.adapters.index_store.page_table import PageFacts, PageTable, TableWriter, write_rank
-from vedette.index.fields import Entry, forms_of, numbers
-from vedette.index.stored_text import Stored, pack
-from vedette.text import number_of
+from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter, write_rank
+from vedette.index.fields import IndexEntry, number_tokens, tokenize_entry
+from vedette.index.stored_text import StoredPage, pack_page
+from vedette.text import hash_word
 
 FACTS = PageFacts(3, 7, 120, -5, nan, 10.0, 20.0, 2, 0.25, "public", "en", "html")
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[TableWriter]:
+def writer(tmp_path: Path) -> Iterator[PageTableWriter]:
     """The one writer of an empty table."""
-    with closing(TableWriter(tmp_path)) as writer:
+    with closing(PageTableWriter(tmp_path)) as writer:
         yield writer
 
 
-def put(table: TableWriter, id_: int, title: str, body: str, links: list[int] | None = None) -> None:
+def put(table: PageTableWriter, id_: int, title: str, body: str, links: list[int] | None = None) -> None:
     """A page with these words."""
     url = f"http://example.org/{id_}"
-    words = numbers(forms_of(Entry(id_, url, title, body=body)))
-    blob = pack(Stored(url, title, body=body))
+    words = number_tokens(tokenize_entry(IndexEntry(id_, url, title, body=body)))
+    blob = pack_page(StoredPage(url, title, body=body))
     table.put(id_, FACTS, blob, words, np.array(links, np.int64) if links is not None else None)
 
 
-def test_what_was_put_is_read(writer: TableWriter, tmp_path: Path) -> None:
+def test_what_was_put_is_read(writer: PageTableWriter, tmp_path: Path) -> None:
     """Text, words by field, links, facts and names come back; a page that is not there has nothing."""
     put(writer, 5, "Title", "some more words", [11, -12])
     table = PageTable(tmp_path)
-    stored = table.stored(5)
+    stored = table.read_stored(5)
     assert stored is not None
     assert (stored.title, stored.body) == ("Title", "some more words")
-    assert table.links(5).tolist() == [11, -12]
+    assert table.read_links(5).tolist() == [11, -12]
     assert table.indexed.tolist() == [5]
     assert [table.is_indexed(id_) for id_ in (4, 5, 10**7)] == [False, True, False]
-    assert table.stored(4) is table.stored(10**7) is None
-    forward = table.forward(np.array([5, 4, 10**7]))
+    assert table.read_stored(4) is table.read_stored(10**7) is None
+    forward = table.read_forward(np.array([5, 4, 10**7]))
     assert forward.lengths.tolist() == [[1, 0, 0, 3, 3], [0] * 5, [0] * 5]
-    assert forward.words[[0, 4, 6]].tolist() == [number_of(word) for word in ("title", "some", "words")]
-    signals = table.signals(np.array([5]))
+    assert forward.words[[0, 4, 6]].tolist() == [hash_word(word) for word in ("title", "some", "words")]
+    signals = table.read_signals(np.array([5]))
     assert (signals.host[0], signals.group[0], signals.depth[0], signals.spam[0]) == (3, 7, 2, 0.25)
     assert isnan(signals.date_s[0])
-    assert table.access(np.array([5])) == ["public"]
+    assert table.read_access(np.array([5])) == ["public"]
 
 
-def test_a_reader_sees_what_is_written_after_it_was_opened(writer: TableWriter, tmp_path: Path) -> None:
+def test_a_reader_sees_what_is_written_after_it_was_opened(writer: PageTableWriter, tmp_path: Path) -> None:
     """New pages after a refresh, new versions of known ones at once, names that did not exist before."""
     put(writer, 1, "old", "old")
     table = PageTable(tmp_path)
@@ -62,68 +62,68 @@ def test_a_reader_sees_what_is_written_after_it_was_opened(writer: TableWriter, 
     put(writer, 70_000, "far", "far away")
     writer.update(1, FACTS._replace(access="http://intranet.test/", fetched_s=99.0))
     table.refresh()
-    assert [stored.title for id_ in (1, 70_000) if (stored := table.stored(id_))] == ["new", "far"]
-    assert table.access(np.array([1])) == ["http://intranet.test/"]
-    assert table.signals(np.array([1])).fetched_s[0] == 99.0
+    assert [stored.title for id_ in (1, 70_000) if (stored := table.read_stored(id_))] == ["new", "far"]
+    assert table.read_access(np.array([1])) == ["http://intranet.test/"]
+    assert table.read_signals(np.array([1])).fetched_s[0] == 99.0
     assert table.unused_share() > 0
 
 
-def test_a_dropped_page_keeps_only_its_links(writer: TableWriter, tmp_path: Path) -> None:
+def test_a_dropped_page_keeps_only_its_links(writer: PageTableWriter, tmp_path: Path) -> None:
     """It has neither text nor a place in the index, and what it links to still counts."""
     put(writer, 1, "gone", "gone", [8])
-    writer.drop(1)
-    writer.drop(900_000)
+    writer.remove(1)
+    writer.remove(900_000)
     table = PageTable(tmp_path)
     assert table.indexed.tolist() == []
-    assert table.stored(1) is None
-    assert table.links(1).tolist() == [8]
+    assert table.read_stored(1) is None
+    assert table.read_links(1).tolist() == [8]
 
 
 def test_a_new_start_goes_on_behind_what_is_there(tmp_path: Path) -> None:
     """Nothing is written over, and names keep their numbers."""
-    first = TableWriter(tmp_path)
+    first = PageTableWriter(tmp_path)
     put(first, 1, "one", "first page")
     first.close()
-    second = TableWriter(tmp_path)
+    second = PageTableWriter(tmp_path)
     put(second, 2, "two", "second page")
     second.close()
     table = PageTable(tmp_path)
-    assert [stored.body for id_ in (1, 2) if (stored := table.stored(id_))] == ["first page", "second page"]
-    assert table.forward(np.array([1, 2])).lengths[:, -1].tolist() == [2, 2]
-    assert table.access(np.array([1, 2])) == ["public", "public"]
+    assert [stored.body for id_ in (1, 2) if (stored := table.read_stored(id_))] == ["first page", "second page"]
+    assert table.read_forward(np.array([1, 2])).lengths[:, -1].tolist() == [2, 2]
+    assert table.read_access(np.array([1, 2])) == ["public", "public"]
 
 
-def test_files_cut_short_by_a_crash_of_the_machine_do_no_harm(writer: TableWriter, tmp_path: Path) -> None:
+def test_files_cut_short_by_a_crash_of_the_machine_do_no_harm(writer: PageTableWriter, tmp_path: Path) -> None:
     """Rows that point beyond the end of a file have no words and no text, and nothing raises."""
     put(writer, 1, "title", "a longer text with several words", [1, 2, 3])
     writer.close()
     for name in ("text", "terms", "links"):
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:5])
     table = PageTable(tmp_path)
-    assert table.stored(1) is None
-    assert table.forward(np.array([1])).words.size == 0
-    assert table.links(1).size == 0
+    assert table.read_stored(1) is None
+    assert table.read_forward(np.array([1])).words.size == 0
+    assert table.read_links(1).size == 0
 
 
-def test_importance_is_neutral_until_it_is_known(writer: TableWriter, tmp_path: Path) -> None:
+def test_importance_is_neutral_until_it_is_known(writer: PageTableWriter, tmp_path: Path) -> None:
     """Pages that came after it was worked out stand in the middle."""
     put(writer, 1, "one", "one")
     table = PageTable(tmp_path)
-    assert table.signals(np.array([1])).importance.tolist() == [0.5]
+    assert table.read_signals(np.array([1])).importance.tolist() == [0.5]
     write_rank(tmp_path, np.array([0, 1], np.float32), np.array([0, 0.75], np.float32))
     table.refresh()
-    signals = table.signals(np.array([1, 2]))
+    signals = table.read_signals(np.array([1, 2]))
     assert (signals.importance.tolist(), signals.host_importance.tolist()) == ([1.0, 0.5], [0.75, 0.5])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.text(max_size=40)), max_size=20))
 def test_the_last_word_counts(pages: list[tuple[int, str]]) -> None:
     """Whatever is put in whatever order, each page has what was put last."""
-    with TemporaryDirectory() as name, closing(TableWriter(Path(name))) as writer:
+    with TemporaryDirectory() as name, closing(PageTableWriter(Path(name))) as writer:
         for id_, text in pages:
             put(writer, id_, text, text)
         table = PageTable(Path(name))
         for id_, text in dict(pages).items():
-            stored = table.stored(id_)
+            stored = table.read_stored(id_)
             assert stored is not None
             assert stored.body == text.encode("utf-8", "replace").decode()

@@ -23,21 +23,21 @@ from vedette.index.query.retrieval import (
     EXACT_FIELDS,
     NUMBER_FIELDS,
     TEXT_FIELDS,
-    All,
-    Any,
-    Best,
-    Between,
-    But,
-    Finder,
+    And,
+    AndNot,
+    DisMax,
     Node,
-    OneOf,
+    Or,
     Phrase,
+    Range,
+    Searcher,
     Term,
+    TermSet,
 )
 
 HEAP_BYTES = 15_000_000  # the least that tantivy takes
-EVERYTHING = All(())
-NOTHING = Any(())
+EVERYTHING = And(())
+NOTHING = Or(())
 
 PAGES: dict[int, dict[str, object]] = {
     1: {"title": "kafka streams", "body": "a b c d", "site": ["a.org", "www.a.org"], "kind": ["html"], "date": 100},
@@ -69,7 +69,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> IndexReader:
     return filled(tmp_path_factory.mktemp("shared"))
 
 
-def ids(reader: Finder, node: Node, most: int = 1000) -> list[int]:
+def ids(reader: Searcher, node: Node, most: int = 1000) -> list[int]:
     """The pages found, in order of their ids."""
     return sorted(reader.find(node, most).ids.tolist())
 
@@ -88,16 +88,16 @@ def disk_without_room(largest_bytes: int = 0) -> Iterator[None]:
 class Careless(IndexWriter):
     """A writer that makes pages with the word "bad" without the schema, so that only the commit finds out."""
 
-    def _made(self, document: Mapping[str, object]) -> tantivy.Document:
+    def _build_document(self, document: Mapping[str, object]) -> tantivy.Document:
         is_bad = document.get("title") == "bad"
-        return tantivy.Document(**document) if is_bad else super()._made(document)
+        return tantivy.Document(**document) if is_bad else super()._build_document(document)
 
 
 @pytest.fixture
 def careless(tmp_path: Path) -> Iterator[Careless]:
     """A careless writer of a new index."""
     filled(tmp_path, {})
-    index = tantivy_index._opened(tmp_path)
+    index = tantivy_index._open_index(tmp_path)
     writer = Careless(tmp_path, index.writer(HEAP_BYTES, num_threads=1))
     yield writer
     writer.close()
@@ -108,7 +108,7 @@ def careless(tmp_path: Path) -> Iterator[Careless]:
 
 def test_a_reader_is_a_finder(shared: IndexReader) -> None:
     """The search sees the port only, so the reader must be one."""
-    finder: Finder = shared
+    finder: Searcher = shared
     assert len(finder) == len(PAGES)
 
 
@@ -119,14 +119,14 @@ def test_every_field_can_be_asked(tmp_path: Path) -> None:
     for field in TEXT_FIELDS:
         assert ids(reader, Term(field, "word")) == [7]
     for field in EXACT_FIELDS:
-        assert ids(reader, OneOf(field, ("word",))) == [7]
+        assert ids(reader, TermSet(field, ("word",))) == [7]
     for field in NUMBER_FIELDS:
-        assert ids(reader, Between(field, 7, 7)) == [7]
+        assert ids(reader, Range(field, 7, 7)) == [7]
 
 
 def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
     """Ids are int64 and scores float64, the best first, and nobody counted unless asked."""
-    found = shared.find(Any((Term("title", "kafka"), Term("title", "streams"))), 10)
+    found = shared.find(Or((Term("title", "kafka"), Term("title", "streams"))), 10)
     assert found.ids.dtype == np.int64
     assert found.scores.dtype == np.float64
     assert found.ids.tolist() == [1, 2]
@@ -153,17 +153,17 @@ def test_a_boost_multiplies_the_score(shared: IndexReader) -> None:
 def test_filters_let_through_and_score_nothing(shared: IndexReader) -> None:
     """With filters around it a word scores what it scores alone; filters alone score 0."""
     alone = shared.find(Term("title", "flink"), 1)
-    filters = (OneOf("site", ("b.org",)), Between("date", 0, 999), EVERYTHING)
-    assert shared.find(All((Term("title", "flink"), *filters)), 1).scores == pytest.approx(alone.scores)
-    assert shared.find(All(filters), 1).scores.tolist() == [0.0]
+    filters = (TermSet("site", ("b.org",)), Range("date", 0, 999), EVERYTHING)
+    assert shared.find(And((Term("title", "flink"), *filters)), 1).scores == pytest.approx(alone.scores)
+    assert shared.find(And(filters), 1).scores.tolist() == [0.0]
 
 
 def test_the_best_part_counts_and_a_share_of_the_others(shared: IndexReader) -> None:
-    """``Best`` takes the highest score, plus the tie's share of the rest."""
+    """``DisMax`` takes the highest score, plus the tie's share of the rest."""
     parts = (Term("title", "streams"), Term("body", "d"))
-    scores = [shared.find(All((part, Between("id", 1, 1))), 1).scores[0] for part in parts]
+    scores = [shared.find(And((part, Range("id", 1, 1))), 1).scores[0] for part in parts]
     for tie in (0.0, 0.3):
-        found = shared.find(All((Best(parts, tie), Between("id", 1, 1))), 1)
+        found = shared.find(And((DisMax(parts, tie), Range("id", 1, 1))), 1)
         assert found.scores[0] == pytest.approx(max(scores) + tie * min(scores))
 
 
@@ -177,10 +177,10 @@ def test_words_of_a_phrase_stand_next_to_each_other_in_order(shared: IndexReader
 
 def test_wishes_raise_and_do_not_demand(shared: IndexReader) -> None:
     """A page without the wish is found, behind those with it."""
-    found = shared.find(All((Term("body", "c"),), (Term("title", "streams", 9.0),)), 10)
+    found = shared.find(And((Term("body", "c"),), (Term("title", "streams", 9.0),)), 10)
     assert sorted(found.ids.tolist()) == [1, 2, 4]
     assert found.ids[0] == 1
-    assert ids(shared, All((), (Term("title", "flink"),))) == sorted(PAGES)
+    assert ids(shared, And((), (Term("title", "flink"),))) == sorted(PAGES)
 
 
 def test_newest_are_those_with_the_latest_dates(shared: IndexReader) -> None:
@@ -196,26 +196,26 @@ def test_newest_are_those_with_the_latest_dates(shared: IndexReader) -> None:
     [
         (EVERYTHING, [1, 2, 3, 4, 5]),
         (NOTHING, []),
-        (Best(()), []),
-        (But(EVERYTHING, (Term("title", "kafka"),)), [3, 4, 5]),
-        (But(EVERYTHING, ()), [1, 2, 3, 4, 5]),
-        (But(NOTHING, (Term("title", "kafka"),)), []),
-        (All((But(EVERYTHING, (Term("body", "a"),)), But(EVERYTHING, (Term("body", "d"),)))), [4]),
+        (DisMax(()), []),
+        (AndNot(EVERYTHING, (Term("title", "kafka"),)), [3, 4, 5]),
+        (AndNot(EVERYTHING, ()), [1, 2, 3, 4, 5]),
+        (AndNot(NOTHING, (Term("title", "kafka"),)), []),
+        (And((AndNot(EVERYTHING, (Term("body", "a"),)), AndNot(EVERYTHING, (Term("body", "d"),)))), [4]),
         (Phrase("title", ("flink",)), [3]),
         (Phrase("title", ()), []),
-        (OneOf("site", ()), []),
-        (OneOf("site", ("a.org", "x.b.org")), [1, 2, 5]),
-        (OneOf("site", ("A.ORG", "a")), []),
-        (Between("date", -50, 100), [1, 2]),
-        (Between("date", 100, -50), []),
-        (Between("date", -(10**30), 10**30), [1, 2, 3, 4]),
-        (Between("id", -5, 2), [1, 2]),
-        (Between("id", 10**30, 10**31), []),
-        (Any((Term("body", "a"), Term("body", "b"), Term("body", "d")), 2), [1, 2, 3]),
-        (Any((Term("body", "a"), Term("body", "b"), Term("body", "d")), 3), [1]),
-        (Any((Term("body", "a"),), 2), []),
-        (Any((Term("body", "a"),), 0), [1, 2, 3, 4, 5]),
-        (Any((Term("body", "a"), EVERYTHING)), [1, 2, 3, 4, 5]),
+        (TermSet("site", ()), []),
+        (TermSet("site", ("a.org", "x.b.org")), [1, 2, 5]),
+        (TermSet("site", ("A.ORG", "a")), []),
+        (Range("date", -50, 100), [1, 2]),
+        (Range("date", 100, -50), []),
+        (Range("date", -(10**30), 10**30), [1, 2, 3, 4]),
+        (Range("id", -5, 2), [1, 2]),
+        (Range("id", 10**30, 10**31), []),
+        (Or((Term("body", "a"), Term("body", "b"), Term("body", "d")), 2), [1, 2, 3]),
+        (Or((Term("body", "a"), Term("body", "b"), Term("body", "d")), 3), [1]),
+        (Or((Term("body", "a"),), 2), []),
+        (Or((Term("body", "a"),), 0), [1, 2, 3, 4, 5]),
+        (Or((Term("body", "a"), EVERYTHING)), [1, 2, 3, 4, 5]),
     ],
 )
 def test_the_meaning_of_each_node(shared: IndexReader, node: Node, expected: list[int]) -> None:
@@ -241,28 +241,28 @@ def values_of(page_id: int, field: str) -> list[str]:
 def matches(node: Node, page_id: int) -> bool:
     """Whether a page is meant, in the plainest way to say it."""
     match node:
-        case Any(parts, at_least):
+        case Or(parts, at_least):
             return sum(matches(part, page_id) for part in parts) >= at_least
-        case Best(parts):
+        case DisMax(parts):
             return any(matches(part, page_id) for part in parts)
-        case All(parts):
+        case And(parts):
             return all(matches(part, page_id) for part in parts)
-        case But(wanted, unwanted):
+        case AndNot(wanted, unwanted):
             return matches(wanted, page_id) and not any(matches(part, page_id) for part in unwanted)
         case _:
             return leaf_matches(node, page_id)
 
 
-def leaf_matches(node: Term | Phrase | OneOf | Between, page_id: int) -> bool:
+def leaf_matches(node: Term | Phrase | TermSet | Range, page_id: int) -> bool:
     """The same for what has no parts. Phrases have two words here."""
     match node:
         case Term(field, word):
             return word in words_of(page_id, field)
         case Phrase(field, words):
             return words in list(pairwise(words_of(page_id, field)))
-        case OneOf(field, values):
+        case TermSet(field, values):
             return any(value in values_of(page_id, field) for value in values)
-        case Between(field, low, high):
+        case Range(field, low, high):
             number = {**PAGES[page_id], "id": page_id}.get(field)
             return isinstance(number, int) and low <= number <= high
 
@@ -274,8 +274,8 @@ a_number = st.integers(-100, 400)
 a_leaf: st.SearchStrategy[Node] = st.one_of(
     st.builds(Term, a_field, a_word, st.floats(0, 4)),
     st.builds(Phrase, a_field, st.tuples(a_word, a_word), st.floats(0, 4), st.just(0)),
-    st.builds(OneOf, st.sampled_from(EXACT_FIELDS), st.lists(a_value, max_size=3).map(tuple)),
-    st.builds(Between, st.sampled_from(NUMBER_FIELDS), a_number, a_number),
+    st.builds(TermSet, st.sampled_from(EXACT_FIELDS), st.lists(a_value, max_size=3).map(tuple)),
+    st.builds(Range, st.sampled_from(NUMBER_FIELDS), a_number, a_number),
 )
 
 
@@ -283,10 +283,10 @@ def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     """Nodes that have such parts."""
     parts = st.lists(inner, max_size=4).map(tuple)
     return st.one_of(
-        st.builds(Any, parts, st.integers(-1, 4)),
-        st.builds(All, parts, parts),
-        st.builds(Best, parts, st.floats(0, 1)),
-        st.builds(But, inner, parts),
+        st.builds(Or, parts, st.integers(-1, 4)),
+        st.builds(And, parts, parts),
+        st.builds(DisMax, parts, st.floats(0, 1)),
+        st.builds(AndNot, inner, parts),
     )
 
 
@@ -315,12 +315,12 @@ def test_any_text_is_a_word_and_nothing_more(shared: IndexReader, text: str) -> 
         Term("body", text),
         Phrase("body", ("a", text)),
         Phrase("body", (text, text), slop=2),
-        OneOf("site", (text,)),
+        TermSet("site", (text,)),
     )
     is_word = text in {"a", "b", "c", "d"}
-    assert ids(shared, Any(nodes)) == [page_id for page_id in PAGES if is_word and text in words_of(page_id, "body")]
+    assert ids(shared, Or(nodes)) == [page_id for page_id in PAGES if is_word and text in words_of(page_id, "body")]
     assert shared.df("body", text) == sum(text in words_of(page_id, "body") for page_id in PAGES)
-    assert all(word.startswith(text) for word, _ in shared.terms("body", text, 5))
+    assert all(word.startswith(text) for word, _ in shared.list_terms("body", text, 5))
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_odd_words_are_found_where_they_stand(tmp_path: Path, word: str) -> None
     reader = filled(tmp_path, {1: {"body": f"say {word} twice"}, 2: {"body": "say nothing twice"}})
     assert ids(reader, Term("body", word)) == [1]
     assert ids(reader, Phrase("body", ("say", word, "twice"))) == [1]
-    assert ids(reader, But(Term("body", "say"), (Term("body", word),))) == [2]
+    assert ids(reader, AndNot(Term("body", "say"), (Term("body", word),))) == [2]
 
 
 def test_no_text_is_parsed_by_tantivy() -> None:
@@ -350,14 +350,14 @@ def test_no_text_is_parsed_by_tantivy() -> None:
         Term("text", "a"),
         Term("site", "a"),
         Phrase("kind", ("a", "b")),
-        OneOf("title", ("a",)),
-        Between("body", 1, 2),
-        All((EVERYTHING, Any((Term("text", "a"),)))),
+        TermSet("title", ("a",)),
+        Range("body", 1, 2),
+        And((EVERYTHING, Or((Term("text", "a"),)))),
         Term("body", "a", float("nan")),
         Term("body", "a", -1.0),
         Phrase("body", ("a", "b"), slop=-1),
         Phrase("body", ("a", "b"), slop=2**40),
-        Best((Term("body", "a"),), float("inf")),
+        DisMax((Term("body", "a"),), float("inf")),
     ],
 )
 def test_a_field_or_weight_that_cannot_be_is_a_bug(shared: IndexReader, node: Node) -> None:
@@ -370,7 +370,7 @@ def nested(depth: int) -> Node:
     """A tree so deep."""
     node: Node = Term("body", "a")
     for _ in range(depth - 1):
-        node = All((node,))
+        node = And((node,))
     return node
 
 
@@ -385,11 +385,11 @@ def test_deep_trees_are_refused(shared: IndexReader) -> None:
 def test_wide_trees_are_refused(shared: IndexReader) -> None:
     """The same for thousands of parts, words or values; also where few objects stand for many parts."""
     term = Term("body", "a")
-    assert ids(shared, Any((term,) * 1_900)) == [1, 2, 3]
+    assert ids(shared, Or((term,) * 1_900)) == [1, 2, 3]
     doubled: Node = term
     for _ in range(11):
-        doubled = All((doubled, doubled))
-    for node in (Any((term,) * 2_001), Phrase("body", ("a",) * 2_001), OneOf("site", ("a",) * 2_001), doubled):
+        doubled = And((doubled, doubled))
+    for node in (Or((term,) * 2_001), Phrase("body", ("a",) * 2_001), TermSet("site", ("a",) * 2_001), doubled):
         with pytest.raises(ValueError, match="more than"):
             shared.newest(node, 10)
 
@@ -399,7 +399,7 @@ def test_none_asked_for_is_none_found(shared: IndexReader, most: int) -> None:
     """Trap: a limit of 0 is a panic in tantivy, which is no ``Exception``. Here it is no hit; counting still works."""
     assert len(shared.find(EVERYTHING, most).ids) == 0
     assert len(shared.newest(EVERYTHING, most).ids) == 0
-    assert shared.terms("body", "", most) == []
+    assert shared.list_terms("body", "", most) == []
     found = shared.find(EVERYTHING, most, count=True)
     assert (len(found.ids), found.total) == (0, len(PAGES))
 
@@ -417,13 +417,13 @@ def test_an_empty_index_answers(tmp_path: Path) -> None:
     found = reader.find(EVERYTHING, 10, count=True)
     assert (found.ids.tolist(), found.total, len(reader), reader.deleted_share()) == ([], 0, 0, 0.0)
     assert reader.newest(EVERYTHING, 10).ids.tolist() == []
-    assert reader.terms("body", "", 10) == []
+    assert reader.list_terms("body", "", 10) == []
 
 
 def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
     """Text is hostile: a word of a million characters takes no room in the index, and its neighbours are found."""
     reader = filled(tmp_path, {1: {"body": f"a {'x' * 1_000_000} b {'y' * 64}"}})
-    assert [word for word, _ in reader.terms("body", "", 10)] == ["a", "b", "y" * 64]
+    assert [word for word, _ in reader.list_terms("body", "", 10)] == ["a", "b", "y" * 64]
 
 
 @pytest.mark.parametrize(
@@ -457,9 +457,9 @@ def test_a_wrong_document_is_refused_at_once(tmp_path: Path, wrong: dict[str, ob
 
 def test_terms_come_with_their_frequencies(shared: IndexReader) -> None:
     """Words that begin so, those of most pages first; of exact fields values."""
-    assert shared.terms("body", "", 2) == [("a", 3), ("b", 3)]
-    assert shared.terms("title", "k", 10) == [("kafka", 2)]
-    assert shared.terms("site", "a.", 10) == [("a.org", 2)]
+    assert shared.list_terms("body", "", 2) == [("a", 3), ("b", 3)]
+    assert shared.list_terms("title", "k", 10) == [("kafka", 2)]
+    assert shared.list_terms("site", "a.", 10) == [("a.org", 2)]
     assert shared.df("body", "c") == 3
     assert shared.df("site", "b.org") == 2
     assert shared.df("body", "absent") == 0
@@ -469,7 +469,7 @@ def test_terms_come_with_their_frequencies(shared: IndexReader) -> None:
 def test_numbers_have_no_words(shared: IndexReader, field: str) -> None:
     """Asking for the words of a number, or of a field that does not exist, is a bug."""
     with pytest.raises(ValueError, match="no field"):
-        shared.terms(field, "", 1)
+        shared.list_terms(field, "", 1)
     with pytest.raises(ValueError, match="no field"):
         shared.df(field, "a")
 

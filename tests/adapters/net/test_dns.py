@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.net.dns import Lookup, Resolver, look_up
+from vedette.adapters.net.dns import Lookup, Resolver, resolve_host
 from vedette.model import Failure
 
 CLOSE_WHILE_PENDING = """
@@ -40,7 +40,7 @@ def answers_of(resolver: Resolver, count: int) -> list[Lookup]:
     while len(found) < count:
         assert select.select([resolver.fd], [], [], 20)[0], "no answer came"
         resolver.drain()
-        found += resolver.answers()
+        found += resolver.take_answers()
     return found
 
 
@@ -50,12 +50,12 @@ def answers_of(resolver: Resolver, count: int) -> list[Lookup]:
 )
 def test_literals_stand_for_themselves(host: str, address: str) -> None:
     """An address in a URL needs no look-up and comes in one spelling, without brackets."""
-    assert look_up(host) == Lookup(host, (address,))
+    assert resolve_host(host) == Lookup(host, (address,))
 
 
 def test_localhost_is_here() -> None:
     """The one name that every machine knows leads to its own addresses, each once."""
-    found = look_up("localhost")
+    found = resolve_host("localhost")
     assert found.failure is None
     assert found.addresses
     assert all(ip_address(address).is_loopback for address in found.addresses)
@@ -65,20 +65,20 @@ def test_localhost_is_here() -> None:
 @pytest.mark.parametrize("host", ["invalid", "a.invalid", "a.b.INVALID", "a.invalid."])
 def test_invalid_does_not_exist(host: str) -> None:
     """Names under .invalid do not exist (RFC 6761, 6.4)."""
-    assert look_up(host) == Lookup(host, (), Failure.NAME)
+    assert resolve_host(host) == Lookup(host, (), Failure.NAME)
 
 
 @pytest.mark.parametrize("host", ["", "localhost\0.example.org", "a" * 64 + ".invalid", "\ud800.test", ".."])
 def test_what_is_no_name(host: str) -> None:
     """What no resolver could know does not exist; it is no error, and never another name."""
-    assert look_up(host) == Lookup(host, (), Failure.NAME)
+    assert resolve_host(host) == Lookup(host, (), Failure.NAME)
 
 
 @settings(max_examples=50)
 @given(st.text(max_size=80).map(lambda text: f"{text}.invalid"))
 def test_any_text_has_an_outcome(host: str) -> None:
     """Whatever stands before .invalid, there is no such name."""
-    assert look_up(host).addresses == ()
+    assert resolve_host(host).addresses == ()
 
 
 def test_several_at_once() -> None:
@@ -86,23 +86,23 @@ def test_several_at_once() -> None:
     resolver = Resolver(threads=3)
     hosts = [f"127.0.0.{number}" for number in range(1, 30)] + [f"{number}.invalid" for number in range(30)]
     for host in hosts:
-        resolver.ask(host)
+        resolver.submit(host)
     found = answers_of(resolver, len(hosts))
     assert sorted(lookup.host for lookup in found) == sorted(hosts)
     assert {lookup.failure for lookup in found if lookup.addresses} == {None}
     assert {lookup.failure for lookup in found if not lookup.addresses} == {Failure.NAME}
-    assert (resolver.pending, resolver.answers()) == (0, [])
+    assert (resolver.pending, resolver.take_answers()) == (0, [])
     resolver.close()
 
 
 def test_the_descriptor_rests_after_draining() -> None:
     """A loop that drained the descriptor is not woken again without a new answer."""
     resolver = Resolver()
-    resolver.ask("127.0.0.1")
+    resolver.submit("127.0.0.1")
     answers_of(resolver, 1)
     resolver.drain()
     assert select.select([resolver.fd], [], [], 0)[0] == []
-    resolver.ask("127.0.0.2")
+    resolver.submit("127.0.0.2")
     assert [lookup.host for lookup in answers_of(resolver, 1)] == ["127.0.0.2"]
     resolver.close()
 
@@ -112,7 +112,7 @@ def test_closing_ends_the_threads() -> None:
     before = set(threading.enumerate())
     resolver = Resolver(threads=4)
     for number in range(8):
-        resolver.ask(f"{number}.invalid")
+        resolver.submit(f"{number}.invalid")
     ours = [thread for thread in threading.enumerate() if thread not in before]
     assert ours
     resolver.close()

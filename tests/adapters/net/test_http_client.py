@@ -16,55 +16,55 @@ from hypothesis import strategies as st
 from tests.wire_server import Question, Said, WireServer, whole
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.net.http import Client, Limits
+from vedette.adapters.net.http import HttpClient, Limits
 from vedette.discover.urls.normalize import resolve
-from vedette.fetch.connect_to import Route
-from vedette.model import Answer, Ask, Failure, NoAnswer, Outcome
+from vedette.fetch.connect_to import Endpoint
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, NoResponse
 
 LIMITS = Limits(connect_timeout_s=5.0, timeout_s=20.0, body_bytes=100_000)
 IMPATIENT = Limits(connect_timeout_s=0.2, timeout_s=0.2, body_bytes=100_000)
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
+def client() -> Iterator[HttpClient]:
     """A client with limits that no well-behaved answer meets."""
-    client = Client(real_clock(), LIMITS)
+    client = HttpClient(real_clock(), LIMITS)
     yield client
     client.close()
 
 
-def outcomes_of(client: Client, count: int) -> list[Outcome]:
+def outcomes_of(client: HttpClient, count: int) -> list[FetchOutcome]:
     """Wait until so many requests came to an end."""
-    found: list[Outcome] = []
+    found: list[FetchOutcome] = []
     while len(found) < count:
         found += client.wait(0.05)
     return found
 
 
-def route_to(server: WireServer) -> Route:
+def route_to(server: WireServer) -> Endpoint:
     """The pinned address of a server."""
-    return Route(server.address, server.port)
+    return Endpoint(server.address, server.port)
 
 
-def outcome_of(client: Client, server: WireServer, path: str = "/", host: str = "one.test") -> Outcome:
+def outcome_of(client: HttpClient, server: WireServer, path: str = "/", host: str = "one.test") -> FetchOutcome:
     """What becomes of one request."""
-    client.submit(Ask(f"http://{host}{path}", "page"), route_to(server))
+    client.submit(FetchRequest(f"http://{host}{path}", "page"), route_to(server))
     return outcomes_of(client, 1)[0]
 
 
-def answer_to(client: Client, said: Said) -> Answer:
+def answer_to(client: HttpClient, said: Said) -> FetchResponse:
     """The answer that a client makes of what is said."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
-    assert isinstance(outcome, Answer), outcome
+    assert isinstance(outcome, FetchResponse), outcome
     return outcome
 
 
-def failure_of(client: Client, said: Said) -> Failure:
+def failure_of(client: HttpClient, said: Said) -> Failure:
     """Why there is no answer in what is said."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
-    assert isinstance(outcome, NoAnswer), outcome
+    assert isinstance(outcome, NoResponse), outcome
     assert outcome.detail
     return outcome.failure
 
@@ -74,13 +74,15 @@ def names(headers: Iterable[tuple[str, str]]) -> list[str]:
     return [name for name, _ in headers]
 
 
-def test_a_whole_answer(client: Client) -> None:
+def test_a_whole_answer(client: HttpClient) -> None:
     """Status, headers, body, URL, purpose, address and times of an answer arrive."""
     with WireServer(lambda _: whole(b"hello", "X-Word: a: b ", status="404 Gone Fishing")) as server:
-        client.submit(Ask("http://one.test/a?b", "robots", (("user-agent", "me/1"), ("x-y", "z"))), route_to(server))
+        client.submit(
+            FetchRequest("http://one.test/a?b", "robots", (("user-agent", "me/1"), ("x-y", "z"))), route_to(server)
+        )
         (answer,) = outcomes_of(client, 1)
         (question,) = server.questions
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert (answer.status, answer.body, answer.url) == (404, b"hello", "http://one.test/a?b")
     assert (answer.purpose, answer.address, answer.header("x-word")) == ("robots", "127.0.0.1", "a: b")
     assert answer.started_s <= answer.ended_s
@@ -88,14 +90,14 @@ def test_a_whole_answer(client: Client) -> None:
     assert question.header("x-y") == "z"
 
 
-def test_headers_keep_their_order_and_repetitions(client: Client) -> None:
+def test_headers_keep_their_order_and_repetitions(client: HttpClient) -> None:
     """Names come in lower case, in the order of arrival, and as often as they were sent."""
     answer = answer_to(client, whole(b"", "X-ROBOTS-Tag: a", "Link: b", "x-robots-tag: c"))
     wanted = [pair for pair in answer.headers if pair[0] != "content-length"]
     assert wanted == [("x-robots-tag", "a"), ("link", "b"), ("x-robots-tag", "c")]
 
 
-def test_interim_answers_leave_nothing_behind(client: Client) -> None:
+def test_interim_answers_leave_nothing_behind(client: HttpClient) -> None:
     """Headers of 1xx answers are not headers of the answer."""
     interim = b"HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\n" * 2
     answer = answer_to(client, Said(interim + whole(b"body", "X-Late: 1").data))
@@ -103,7 +105,7 @@ def test_interim_answers_leave_nothing_behind(client: Client) -> None:
     assert names(answer.headers) == ["content-length", "x-late"]
 
 
-def test_trailers_are_no_headers(client: Client) -> None:
+def test_trailers_are_no_headers(client: HttpClient) -> None:
     """What is sent after the body changes nothing that was said before it, whatever it looks like."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\n\r\n"
     trailers = b"Content-Encoding: br\r\nHTTP/1.1 500 x: y\r\n\r\n"
@@ -111,48 +113,48 @@ def test_trailers_are_no_headers(client: Client) -> None:
     assert (answer.body, answer.header("x-kept"), answer.header("content-encoding")) == (b"body", "1", None)
 
 
-def test_a_folded_header_makes_no_new_one(client: Client) -> None:
+def test_a_folded_header_makes_no_new_one(client: HttpClient) -> None:
     """A line that goes on with the one before it is no header of its own, even if it has a colon."""
     answer = answer_to(client, whole(b"plain", "X-Long: a", " content-encoding: gzip"))
     assert answer.body == b"plain"
     assert "content-encoding" not in names(answer.headers)
 
 
-def test_gzip_is_unpacked(client: Client) -> None:
+def test_gzip_is_unpacked(client: HttpClient) -> None:
     """A body arrives as its author wrote it; the headers stay as sent."""
     answer = answer_to(client, whole(gzip.compress(b"text" * 1000), "Content-Encoding: GZIP"))
     assert (answer.body, answer.header("content-encoding")) == (b"text" * 1000, "GZIP")
 
 
-def test_a_bomb_is_too_large(client: Client) -> None:
+def test_a_bomb_is_too_large(client: HttpClient) -> None:
     """A small body that unpacks beyond the limit is refused."""
     said = whole(gzip.compress(bytes(LIMITS.body_bytes + 1)), "Content-Encoding: gzip")
     assert failure_of(client, said) is Failure.TOO_LARGE
 
 
 @pytest.mark.parametrize("lines", [("Content-Encoding: rot13",), ("Content-Encoding: gzip",) * 2])
-def test_a_coding_that_nobody_asked_for(client: Client, lines: tuple[str, ...]) -> None:
+def test_a_coding_that_nobody_asked_for(client: HttpClient, lines: tuple[str, ...]) -> None:
     """A body whose coding is unknown, or was applied twice, is not taken for text."""
     assert failure_of(client, whole(gzip.compress(b"x"), *lines)) is Failure.PROTOCOL
 
 
 @pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
-def test_of_an_endless_robots_txt_the_beginning_is_taken(client: Client, length: str) -> None:
+def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, length: str) -> None:
     """RFC 9309 asks for at least 500 KiB: a longer file is an answer, cut where nobody reads on."""
     said = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
     with WireServer(lambda _: said) as server:
-        client.submit(Ask("http://one.test/robots.txt", "robots"), route_to(server))
+        client.submit(FetchRequest("http://one.test/robots.txt", "robots"), route_to(server))
         (answer,) = outcomes_of(client, 1)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert answer.body.startswith(b"Disallow: /a\n")
     assert 500 * 1024 <= len(answer.body) < 600 * 1024
 
 
-def test_redirects_are_told_not_followed(client: Client) -> None:
+def test_redirects_are_told_not_followed(client: HttpClient) -> None:
     """Where to go next is decided elsewhere."""
     with WireServer(lambda _: whole(b"", "Location: /next", status="302 Found")) as server:
         answer = outcome_of(client, server)
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, FetchResponse)
         assert (answer.status, answer.header("location"), len(server.questions)) == (302, "/next", 1)
 
 
@@ -170,64 +172,70 @@ def test_redirects_are_told_not_followed(client: Client) -> None:
         (Said(b"HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n", "hang"), Failure.TOO_LARGE),
     ],
 )
-def test_broken_answers_are_values(client: Client, said: Said, failure: Failure) -> None:
+def test_broken_answers_are_values(client: HttpClient, said: Said, failure: Failure) -> None:
     """Each way of breaking an answer has its name, and none is an exception."""
     assert failure_of(client, said) is failure
 
 
-def test_an_endless_chunked_body_is_too_large(client: Client) -> None:
+def test_an_endless_chunked_body_is_too_large(client: HttpClient) -> None:
     """A body without a length is cut off as well."""
     chunk = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"a\r\n0123456789\r\n" * 50_000
     assert failure_of(client, Said(chunk, "hang")) is Failure.TOO_LARGE
 
 
-def test_endless_headers_end(client: Client) -> None:
+def test_endless_headers_end(client: HttpClient) -> None:
     """A head that never ends is no answer."""
     with WireServer(lambda _: Said(b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 10_000, "repeat")) as server:
-        assert isinstance(outcome_of(client, server), NoAnswer)
+        assert isinstance(outcome_of(client, server), NoResponse)
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
 def test_silence_is_too_slow(data: bytes) -> None:
     """A server that stops talking is left after the time limit."""
-    client = Client(real_clock(), IMPATIENT)
+    client = HttpClient(real_clock(), IMPATIENT)
     assert failure_of(client, Said(data, "hang")) is Failure.TIMEOUT
     client.close()
 
 
-def test_a_closed_port(client: Client) -> None:
+def test_a_closed_port(client: HttpClient) -> None:
     """Where nobody listens there is no connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    client.submit(Ask("http://one.test/", "page"), Route("127.0.0.1", port))
+    client.submit(FetchRequest("http://one.test/", "page"), Endpoint("127.0.0.1", port))
     (outcome,) = outcomes_of(client, 1)
-    assert isinstance(outcome, NoAnswer)
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.CONNECT
 
 
-def test_other_protocols_are_refused(client: Client, tmp_path: Path) -> None:
+def test_other_protocols_are_refused(client: HttpClient, tmp_path: Path) -> None:
     """A URL that is not http(s) is not fetched, should one ever come this far."""
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    client.submit(Ask(secret.as_uri(), "page"), Route("127.0.0.1", 9))
-    assert [type(outcome) for outcome in outcomes_of(client, 1)] == [NoAnswer]
+    client.submit(FetchRequest(secret.as_uri(), "page"), Endpoint("127.0.0.1", 9))
+    assert [type(outcome) for outcome in outcomes_of(client, 1)] == [NoResponse]
 
 
-def test_connections_are_kept(client: Client) -> None:
+def test_connections_are_kept(client: HttpClient) -> None:
     """Requests to a host, one after the other, share a connection."""
     with WireServer(lambda asked: whole(asked.target.encode())) as server:
         bodies = [outcome_of(client, server, f"/{number}") for number in range(5)]
-        assert [answer.body for answer in bodies if isinstance(answer, Answer)] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
+        assert [answer.body for answer in bodies if isinstance(answer, FetchResponse)] == [
+            b"/0",
+            b"/1",
+            b"/2",
+            b"/3",
+            b"/4",
+        ]
         assert server.connections == 1
 
 
-def test_a_kept_connection_that_the_server_closed(client: Client) -> None:
+def test_a_kept_connection_that_the_server_closed(client: HttpClient) -> None:
     """A connection that was closed while it rested is replaced without anybody noticing."""
     with WireServer(lambda _: Said(whole(b"x").data, "close")) as server:
-        assert [type(outcome_of(client, server)) for _ in range(3)] == [Answer] * 3
+        assert [type(outcome_of(client, server)) for _ in range(3)] == [FetchResponse] * 3
 
 
-def test_hosts_go_where_they_are_pinned(client: Client) -> None:
+def test_hosts_go_where_they_are_pinned(client: HttpClient) -> None:
     """Each request reaches the address of its route, with the host's own name, kept connections or not."""
 
     def script(asked: Question) -> Said:
@@ -236,7 +244,7 @@ def test_hosts_go_where_they_are_pinned(client: Client) -> None:
     with WireServer(script, "127.0.0.2") as two, WireServer(script, "127.0.0.3", two.port) as three:
         plan = [("a.test", two), ("b.test", three), ("a.test", three), ("a.test", two)]
         answers = [outcome_of(client, server, host=host) for host, server in plan]
-    said = [(answer.body, answer.address) for answer in answers if isinstance(answer, Answer)]
+    said = [(answer.body, answer.address) for answer in answers if isinstance(answer, FetchResponse)]
     assert said == [(f"{server.address} {host}".encode(), server.address) for host, server in plan]
 
 
@@ -245,14 +253,14 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
     with WireServer(lambda _: whole(b"proxy")) as proxy, WireServer(lambda _: whole(b"site")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        client = Client(real_clock(), LIMITS)
+        client = HttpClient(real_clock(), LIMITS)
         answer = outcome_of(client, server)
         client.close()
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, FetchResponse)
         assert (answer.body, proxy.questions) == (b"site", [])
 
 
-def test_many_at_once_have_one_outcome_each(client: Client) -> None:
+def test_many_at_once_have_one_outcome_each(client: HttpClient) -> None:
     """200 requests at once, good and bad, have exactly one outcome each, and it is their own."""
 
     def script(asked: Question) -> Said:
@@ -262,20 +270,20 @@ def test_many_at_once_have_one_outcome_each(client: Client) -> None:
     count = 200
     with WireServer(script) as server:
         for number in range(count):
-            client.submit(Ask(f"http://host{number}.test/{number}", "page"), route_to(server))
+            client.submit(FetchRequest(f"http://host{number}.test/{number}", "page"), route_to(server))
         assert client.in_flight == count
         outcomes = outcomes_of(client, count)
         assert client.in_flight == 0
         assert client.wait(0.01) == []
-    bodies = {outcome.url: outcome.body for outcome in outcomes if isinstance(outcome, Answer)}
+    bodies = {outcome.url: outcome.body for outcome in outcomes if isinstance(outcome, FetchResponse)}
     assert bodies == {f"http://host{n}.test/{n}": str(n).encode() for n in range(count) if n % 5}
     assert len({outcome.url for outcome in outcomes}) == len(outcomes) == count
 
 
-def test_closing_leaves_no_socket(client: Client) -> None:
+def test_closing_leaves_no_socket(client: HttpClient) -> None:
     """A server sees the end of a request that was abandoned."""
     with WireServer(lambda _: Said(b"", "hang")) as server:
-        client.submit(Ask("http://one.test/", "page"), route_to(server))
+        client.submit(FetchRequest("http://one.test/", "page"), route_to(server))
         while not server.questions:
             client.wait(0.01)
         client.close()
@@ -283,11 +291,11 @@ def test_closing_leaves_no_socket(client: Client) -> None:
         assert client.in_flight == 0
 
 
-def test_another_descriptor_wakes_the_wait(client: Client) -> None:
+def test_another_descriptor_wakes_the_wait(client: HttpClient) -> None:
     """A watched descriptor ends the wait and has its callback called."""
     ours, theirs = socket.socketpair()
     read: list[bytes] = []
-    client.watch(ours.fileno(), lambda: read.append(ours.recv(10)))
+    client.watch_fd(ours.fileno(), lambda: read.append(ours.recv(10)))
     theirs.send(b"x")
     assert client.wait(20.0) == []
     assert read == [b"x"]
@@ -298,13 +306,13 @@ def test_another_descriptor_wakes_the_wait(client: Client) -> None:
 def test_finished_bodies_are_let_go() -> None:
     """Idle connections do not hold the bodies that came over them."""
     size = 2_000_000
-    client = Client(real_clock(), Limits(body_bytes=size))
+    client = HttpClient(real_clock(), Limits(body_bytes=size))
     tracemalloc.start()
     with WireServer(lambda _: Said(whole(bytes(size)).data)) as server:
         for number in range(10):
-            client.submit(Ask(f"http://host{number}.test/", "page"), route_to(server))
+            client.submit(FetchRequest(f"http://host{number}.test/", "page"), route_to(server))
         outcomes = outcomes_of(client, 10)
-        assert all(isinstance(outcome, Answer) for outcome in outcomes)
+        assert all(isinstance(outcome, FetchResponse) for outcome in outcomes)
         del outcomes
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
@@ -316,7 +324,7 @@ def test_finished_bodies_are_let_go() -> None:
 def test_a_body_in_crumbs_costs_no_more_than_it_weighs() -> None:
     """Memory is bounded by the size of a body, not by the number of pieces in which it comes."""
     pieces = 200_000
-    client = Client(real_clock(), Limits(body_bytes=2 * pieces))
+    client = HttpClient(real_clock(), Limits(body_bytes=2 * pieces))
     data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"2\r\nab\r\n" * pieces + b"0\r\n\r\n"
     with WireServer(lambda _: Said(data)) as server:
         tracemalloc.start()
@@ -324,7 +332,7 @@ def test_a_body_in_crumbs_costs_no_more_than_it_weighs() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     client.close()
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert answer.body == b"ab" * pieces
     assert peak < 10 * len(answer.body)
 
@@ -344,42 +352,42 @@ def untrusted(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-def test_an_untrusted_certificate(client: Client, untrusted: ssl.SSLContext) -> None:
+def test_an_untrusted_certificate(client: HttpClient, untrusted: ssl.SSLContext) -> None:
     """Nothing is asked over a connection whose other end cannot prove its name."""
     with WireServer(lambda _: whole(b"secret")) as server:
         server.tls = untrusted
-        client.submit(Ask("https://one.test/", "page"), route_to(server))
+        client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
         (outcome,) = outcomes_of(client, 1)
-        assert isinstance(outcome, NoAnswer)
+        assert isinstance(outcome, NoResponse)
         assert (outcome.failure, server.questions) == (Failure.TLS, [])
 
 
 def test_a_trusted_certificate(untrusted: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the operator's own roots the same server is trusted for its name, and for no other."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-    client = Client(real_clock(), LIMITS)
+    client = HttpClient(real_clock(), LIMITS)
     with WireServer(lambda asked: whole(asked.target.encode())) as server:
         server.tls = untrusted
-        client.submit(Ask("https://one.test/yes", "page"), route_to(server))
+        client.submit(FetchRequest("https://one.test/yes", "page"), route_to(server))
         (good,) = outcomes_of(client, 1)
-        client.submit(Ask("https://two.test/no", "page"), route_to(server))
+        client.submit(FetchRequest("https://two.test/no", "page"), route_to(server))
         (bad,) = outcomes_of(client, 1)
     client.close()
-    assert isinstance(good, Answer)
-    assert isinstance(bad, NoAnswer)
+    assert isinstance(good, FetchResponse)
+    assert isinstance(bad, NoResponse)
     assert (good.body, bad.failure) == (b"/yes", Failure.TLS)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=20))
-def test_the_target_is_sent_as_it_stands(client: Client, links: list[str]) -> None:
+def test_the_target_is_sent_as_it_stands(client: HttpClient, links: list[str]) -> None:
     """A URL as ``resolve`` writes it reaches the server byte for byte: nothing is shortened, decoded or encoded."""
     prefix = "http://one.test"
     urls = dict.fromkeys(url for link in links if (url := resolve("/" + link, prefix)) and url.startswith(f"{prefix}/"))
     with WireServer(lambda _: whole(b"")) as server:
         for url in urls:
-            client.submit(Ask(url, "page"), route_to(server))
+            client.submit(FetchRequest(url, "page"), route_to(server))
         outcomes = outcomes_of(client, len(urls))
         targets = {question.target for question in server.questions}
-    assert [outcome for outcome in outcomes if isinstance(outcome, NoAnswer)] == []
+    assert [outcome for outcome in outcomes if isinstance(outcome, NoResponse)] == []
     assert targets == {url.removeprefix(prefix) for url in urls}

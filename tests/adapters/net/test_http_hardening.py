@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.wire_server import Said, WireServer, whole
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.net.http import Client, Limits, Transfer
-from vedette.fetch.connect_to import Route
-from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome
+from vedette.adapters.net.http import HttpClient, Limits, Transfer
+from vedette.fetch.connect_to import Endpoint
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse
 
 MIB = 2**20
 LIMITS = Limits(connect_timeout_s=5.0, timeout_s=60.0, body_bytes=10 * MIB)
@@ -37,16 +37,16 @@ class DribblingServer(WireServer):
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
+def client() -> Iterator[HttpClient]:
     """A client with limits that no well-behaved answer meets."""
-    with closing(Client(real_clock(), LIMITS)) as client:
+    with closing(HttpClient(real_clock(), LIMITS)) as client:
         yield client
 
 
-def outcome_of(client: Client, ask: Ask, route: Route) -> Outcome:
+def outcome_of(client: HttpClient, ask: FetchRequest, route: Endpoint) -> FetchOutcome:
     """What becomes of one request."""
     client.submit(ask, route)
-    found: list[Outcome] = []
+    found: list[FetchOutcome] = []
     while not found:
         found = client.wait(0.05)
     (outcome,) = found
@@ -54,17 +54,17 @@ def outcome_of(client: Client, ask: Ask, route: Route) -> Outcome:
 
 
 def outcome_at(
-    client: Client, server: WireServer, url: str = "http://one.test/", secret_headers: Headers = ()
-) -> Outcome:
+    client: HttpClient, server: WireServer, url: str = "http://one.test/", secret_headers: Headers = ()
+) -> FetchOutcome:
     """The same at a server."""
-    return outcome_of(client, Ask(url, "page", (), secret_headers), Route(server.address, server.port))
+    return outcome_of(client, FetchRequest(url, "page", (), secret_headers), Endpoint(server.address, server.port))
 
 
-def failure_in(client: Client, said: Said, kind: type[WireServer] = WireServer) -> NoAnswer:
+def failure_in(client: HttpClient, said: Said, kind: type[WireServer] = WireServer) -> NoResponse:
     """Why there is no answer in what is said."""
     with kind(lambda _: said) as server:
         outcome = outcome_at(client, server)
-    assert isinstance(outcome, NoAnswer), outcome
+    assert isinstance(outcome, NoResponse), outcome
     return outcome
 
 
@@ -77,16 +77,16 @@ def failure_in(client: Client, said: Said, kind: type[WireServer] = WireServer) 
     ],
     ids=["gzip", "br", "zstd"],
 )
-def test_a_coded_body_is_undone_and_kept(client: Client, coding: str, packed: bytes) -> None:
+def test_a_coded_body_is_undone_and_kept(client: HttpClient, coding: str, packed: bytes) -> None:
     """The page is what its author wrote; the archive gets what was sent."""
     with WireServer(lambda _: whole(packed, f"Content-Encoding: {coding}")) as server:
         answer = outcome_at(client, server)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert (answer.body, answer.payload) == (b"text" * 999, packed)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
-def test_a_bomb_is_not_set_off(client: Client, coding: str) -> None:
+def test_a_bomb_is_not_set_off(client: HttpClient, coding: str) -> None:
     """A body of a thousand times its size is refused, though it would fit the limit, and costs little memory."""
     bomb = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}[coding](bytes(9 * MIB))
     tracemalloc.start()
@@ -97,14 +97,14 @@ def test_a_bomb_is_not_set_off(client: Client, coding: str) -> None:
     assert peak < 5 * MIB
 
 
-def test_a_route_that_leads_elsewhere(client: Client) -> None:
+def test_a_route_that_leads_elsewhere(client: HttpClient) -> None:
     """No connection is opened to an address that was not checked, and the outcome says so: it is no closed port."""
     with WireServer(lambda _: whole(b"inside")) as server:
         # A name where the address should be: it resolves, but nobody has looked at what it resolves to.
-        refused = outcome_of(client, Ask("http://one.test/", "page"), Route("localhost", server.port))
-        assert isinstance(refused, NoAnswer)
+        refused = outcome_of(client, FetchRequest("http://one.test/", "page"), Endpoint("localhost", server.port))
+        assert isinstance(refused, NoResponse)
         assert (refused.failure, server.connections) == (Failure.ADDRESS, 0)
-        assert isinstance(outcome_at(client, server), Answer)
+        assert isinstance(outcome_at(client, server), FetchResponse)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_route_that_leads_elsewhere(client: Client) -> None:
 )
 def test_only_the_pinned_address_is_opened(pinned: str, opened: tuple[str, int], *, same: bool) -> None:
     """However an address is written, it is compared as an address, with its port."""
-    transfer = Transfer(Ask("http://one.test/", "page"), Route(pinned, 80), LIMITS, 0.0)
+    transfer = Transfer(FetchRequest("http://one.test/", "page"), Endpoint(pinned, 80), LIMITS, 0.0)
     got = transfer.open_socket(0, (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, opened))
     assert isinstance(got, int) is not same
     assert (transfer.stopped is None) is same
@@ -138,29 +138,29 @@ def test_only_the_pinned_address_is_opened(pinned: str, opened: tuple[str, int],
     ],
     ids=["many lines", "many bytes", "one long line"],
 )
-def test_a_long_head_is_too_large(client: Client, head: bytes) -> None:
+def test_a_long_head_is_too_large(client: HttpClient, head: bytes) -> None:
     """Neither the number nor the size of headers is the server's to choose."""
     said = Said(b"HTTP/1.1 200 OK\r\n" + head + b"Content-Length: 0\r\n\r\n")
     assert failure_in(client, said).failure is Failure.TOO_LARGE
 
 
 @pytest.mark.parametrize("count", [10, 200])
-def test_an_ordinary_head_is_not(client: Client, count: int) -> None:
+def test_an_ordinary_head_is_not(client: HttpClient, count: int) -> None:
     """A talkative server is still understood."""
     lines = [f"X-{number}: {'z' * 200}" for number in range(count)]
     with WireServer(lambda _: whole(b"page", *lines)) as server:
         answer = outcome_at(client, server)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert [name for name, _ in answer.headers[1:]] == [f"x-{number}" for number in range(count)]
 
 
-def test_endless_promises_end(client: Client) -> None:
+def test_endless_promises_end(client: HttpClient) -> None:
     """A server that says "soon" for ever is left."""
     said = Said(b"HTTP/1.1 103 Early Hints\r\nX-Y: z\r\n\r\n" * 100, "repeat")
     assert failure_in(client, said).failure is Failure.TOO_LARGE
 
 
-def test_endless_trailers_end(client: Client) -> None:
+def test_endless_trailers_end(client: HttpClient) -> None:
     """What comes after the last chunk is counted as well."""
     said = Said(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Y: z\r\n" * 1000, "hang")
     assert failure_in(client, said).failure is Failure.TOO_LARGE
@@ -170,7 +170,7 @@ def test_endless_trailers_end(client: Client) -> None:
 def test_a_dribble_is_too_slow(body: bytes) -> None:
     """A server that keeps a connection busy with a byte now and then is left long before the time is up."""
     said = Said(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n" + (body or b"X-Y: z\r\n" * 1000))
-    with closing(Client(real_clock(), HURRIED)) as client:
+    with closing(HttpClient(real_clock(), HURRIED)) as client:
         refused = failure_in(client, said, DribblingServer)
     assert refused.failure is Failure.TIMEOUT
     assert "slow" in refused.detail
@@ -178,7 +178,7 @@ def test_a_dribble_is_too_slow(body: bytes) -> None:
 
 @FIXTURE
 @given(TOKENS, st.sampled_from(["cookie", "authorization", "x-key"]), st.sampled_from(["fine", "echo", "cut", "junk"]))
-def test_no_secret_is_ever_shown(client: Client, secret: str, name: str, manner: str) -> None:
+def test_no_secret_is_ever_shown(client: HttpClient, secret: str, name: str, manner: str) -> None:
     """The server gets the secret; neither what is archived of the request nor the reason of a failure has it.
 
     Not even when the server repeats it where its words are quoted.
@@ -191,15 +191,15 @@ def test_no_secret_is_ever_shown(client: Client, secret: str, name: str, manner:
     }[manner]
     secret_headers = ((name, secret),)
     with WireServer(lambda _: said) as server:
-        ask = Ask("http://one.test/", "page", (("accept", "*/*"),), secret_headers)
-        outcome = outcome_of(client, ask, Route(server.address, server.port))
+        ask = FetchRequest("http://one.test/", "page", (("accept", "*/*"),), secret_headers)
+        outcome = outcome_of(client, ask, Endpoint(server.address, server.port))
         assert server.questions[0].header(name) == secret
-    shown = outcome.request_head.decode() if isinstance(outcome, Answer) else repr(outcome)
-    assert isinstance(outcome, Answer) is (manner == "fine")
+    shown = outcome.request_head.decode() if isinstance(outcome, FetchResponse) else repr(outcome)
+    assert isinstance(outcome, FetchResponse) is (manner == "fine")
     assert secret not in shown + repr(ask)
 
 
-def test_a_secret_goes_with_its_own_request_only(client: Client) -> None:
+def test_a_secret_goes_with_its_own_request_only(client: HttpClient) -> None:
     """The next request over the same connection does not carry it, nor does the next to another host."""
     with WireServer(lambda _: whole(b"")) as server:
         outcome_at(client, server, "http://one.test/", (("x-key", "0123456789"),))
@@ -230,23 +230,23 @@ def test_a_secret_goes_with_its_own_request_only(client: Client) -> None:
     ],
     ids=lambda url: ascii(url[:40]),
 )
-def test_a_url_that_is_more_than_a_url(client: Client, url: str) -> None:
+def test_a_url_that_is_more_than_a_url(client: HttpClient, url: str) -> None:
     """What no request line can hold is not sent, not even in part; it is an outcome, not an exception."""
     with WireServer(lambda _: whole(b"")) as server:
         outcome = outcome_at(client, server, url)
         assert (client.in_flight, server.questions) == (0, [])
-    assert isinstance(outcome, NoAnswer)
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.PROTOCOL
 
 
 @FIXTURE
 @given(st.text(max_size=30))
-def test_a_url_is_sent_whole_or_not_at_all(client: Client, text: str) -> None:
+def test_a_url_is_sent_whole_or_not_at_all(client: HttpClient, text: str) -> None:
     """Any text in the place of a path becomes exactly one request for exactly that path, or none."""
     with WireServer(lambda _: whole(b"")) as server:
         outcome = outcome_at(client, server, f"http://one.test/{text}")
         targets = [question.target for question in server.questions]
-        assert targets == ([f"/{text.partition('#')[0]}"] if isinstance(outcome, Answer) else [])
+        assert targets == ([f"/{text.partition('#')[0]}"] if isinstance(outcome, FetchResponse) else [])
         assert all(question.header("host") == "one.test" for question in server.questions)
 
 
@@ -265,42 +265,42 @@ def test_a_url_is_sent_whole_or_not_at_all(client: Client, text: str) -> None:
     ids=ascii,
 )
 @pytest.mark.parametrize("secret", [False, True])
-def test_a_header_that_is_more_than_a_header(client: Client, header: tuple[str, str], *, secret: bool) -> None:
+def test_a_header_that_is_more_than_a_header(client: HttpClient, header: tuple[str, str], *, secret: bool) -> None:
     """A value may come from a server (an ETag), so one that could end its line stops the request."""
     headers = ((header,), ())
     with WireServer(lambda _: whole(b"")) as server:
-        ask = Ask("http://one.test/", "page", headers[secret], headers[not secret])
-        outcome = outcome_of(client, ask, Route(server.address, server.port))
+        ask = FetchRequest("http://one.test/", "page", headers[secret], headers[not secret])
+        outcome = outcome_of(client, ask, Endpoint(server.address, server.port))
         assert server.questions == []
-    assert isinstance(outcome, NoAnswer)
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.PROTOCOL
 
 
-def test_odd_headers_are_sent_as_they_are(client: Client) -> None:
+def test_odd_headers_are_sent_as_they_are(client: HttpClient) -> None:
     """Bytes beyond ASCII go out as they came in, and a header without a value is a header."""
     headers = (("if-none-match", '"caf\xe9"'), ("x-empty", ""))
     with WireServer(lambda _: whole(b"")) as server:
-        outcome_of(client, Ask("http://one.test/", "page", headers), Route(server.address, server.port))
+        outcome_of(client, FetchRequest("http://one.test/", "page", headers), Endpoint(server.address, server.port))
         (question,) = server.questions
     assert [(name, question.header(name)) for name, _ in headers] == list(headers)
     assert question.header("accept") is not None
 
 
-def test_refused_and_sent_requests_each_have_one_outcome(client: Client) -> None:
+def test_refused_and_sent_requests_each_have_one_outcome(client: HttpClient) -> None:
     """Requests that are never sent are counted and come back among the others."""
     with WireServer(lambda _: whole(b"")) as server:
         urls = [f"http://one.test/{number}{' ' * (number % 2)}" for number in range(20)]
         for url in urls:
-            client.submit(Ask(url, "page"), Route(server.address, server.port))
+            client.submit(FetchRequest(url, "page"), Endpoint(server.address, server.port))
         assert client.in_flight == len(urls)
-        found: list[Outcome] = []
+        found: list[FetchOutcome] = []
         while client.in_flight:
             found += client.wait(0.05)
     assert sorted(outcome.url for outcome in found) == sorted(urls)
-    assert {outcome.url for outcome in found if isinstance(outcome, Answer)} == set(urls[::2])
+    assert {outcome.url for outcome in found if isinstance(outcome, FetchResponse)} == set(urls[::2])
 
 
-def test_a_client_that_only_refuses_does_not_wait(client: Client) -> None:
+def test_a_client_that_only_refuses_does_not_wait(client: HttpClient) -> None:
     """An outcome that is there already is handed over at once, however long one is ready to wait."""
-    client.submit(Ask("http://one.test/ ", "page"), Route("127.0.0.1", 9))
+    client.submit(FetchRequest("http://one.test/ ", "page"), Endpoint("127.0.0.1", 9))
     assert len(client.wait(3600.0)) == 1

@@ -14,13 +14,13 @@ import pytest
 from tests.wire_server import Question, Said, WireServer, whole
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.net.http import Client, Limits, Way
+from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.errors import ConfigError
-from vedette.fetch.connect_to import Route
-from vedette.model import Answer, Ask, Failure, NoAnswer, Outcome
+from vedette.fetch.connect_to import Endpoint
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, NoResponse
 
 LIMITS = Limits(connect_timeout_s=5.0, timeout_s=20.0)
-NOWHERE = Route("192.0.2.1", 9)
+NOWHERE = Endpoint("192.0.2.1", 9)
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
@@ -64,30 +64,32 @@ def server_side(papers: Path, name: str) -> ssl.SSLContext:
     return context
 
 
-def outcome_by(way: Way, url: str, route: Route = NOWHERE) -> Outcome:
+def outcome_by(way: ConnectionSettings, url: str, route: Endpoint = NOWHERE) -> FetchOutcome:
     """What becomes of one request by some way."""
-    with closing(Client(real_clock(), LIMITS, way)) as client:
-        client.submit(Ask(url, "page", (("user-agent", "me/1"),)), route)
+    with closing(HttpClient(real_clock(), LIMITS, way)) as client:
+        client.submit(FetchRequest(url, "page", (("user-agent", "me/1"),)), route)
         while not (found := client.wait(0.05)):
             pass
     return found[0]
 
 
-def outcome_with(papers: Path, name: str, ca_file: str) -> Outcome:
+def outcome_with(papers: Path, name: str, ca_file: str) -> FetchOutcome:
     """What becomes of https://one.test/ at a server with a certificate, for somebody who adds some roots."""
     with WireServer(lambda _: whole(b"page")) as server:
         server.tls = server_side(papers, name)
-        outcome = outcome_by(Way(ca_file=ca_file), "https://one.test/", Route(server.address, server.port))
-        assert bool(server.questions) is isinstance(outcome, Answer)
+        outcome = outcome_by(
+            ConnectionSettings(ca_file=ca_file), "https://one.test/", Endpoint(server.address, server.port)
+        )
+        assert bool(server.questions) is isinstance(outcome, FetchResponse)
     return outcome
 
 
 def test_a_root_of_ones_own_counts_when_it_is_named(papers: Path) -> None:
     """A server of the intranet is believed by who names its root, and by nobody else."""
-    assert isinstance(outcome_with(papers, "one", str(papers / "house.pem")), Answer)
+    assert isinstance(outcome_with(papers, "one", str(papers / "house.pem")), FetchResponse)
     for ca_file in ("", str(papers / "public.pem")):
         outcome = outcome_with(papers, "one", ca_file)
-        assert isinstance(outcome, NoAnswer)
+        assert isinstance(outcome, NoResponse)
         assert outcome.failure is Failure.TLS
 
 
@@ -95,7 +97,7 @@ def test_a_root_of_ones_own_counts_when_it_is_named(papers: Path) -> None:
 def test_a_root_does_not_excuse_everything(papers: Path, name: str) -> None:
     """A certificate for another name, or one whose time is over, is refused under a trusted root too."""
     outcome = outcome_with(papers, name, str(papers / "house.pem"))
-    assert isinstance(outcome, NoAnswer)
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.TLS
 
 
@@ -103,7 +105,7 @@ def test_roots_of_the_system_count_as_before(papers: Path, monkeypatch: pytest.M
     """Further roots are added to the system's; they take no place."""
     monkeypatch.setenv("SSL_CERT_FILE", str(papers / "public.pem"))
     found = [outcome_with(papers, name, str(papers / "house.pem")) for name in ("one", "public")]
-    assert [type(outcome) for outcome in found] == [Answer, Answer]
+    assert [type(outcome) for outcome in found] == [FetchResponse, FetchResponse]
 
 
 @pytest.mark.parametrize(("name", "content"), [("missing", None), ("empty", b""), ("text", b"no certificate")])
@@ -112,7 +114,7 @@ def test_a_file_without_roots_is_a_mistake(tmp_path: Path, name: str, content: b
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=f"crawl.ca_file = .*{name}: "):
-        Client(real_clock(), LIMITS, Way(ca_file=str(tmp_path / name)))
+        HttpClient(real_clock(), LIMITS, ConnectionSettings(ca_file=str(tmp_path / name)))
 
 
 class Proxy:
@@ -220,10 +222,10 @@ def test_a_proxy_gets_everything(scheme: str, server: WireServer, monkeypatch: p
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("NO_PROXY", "one.test")
     with closing(Proxy({"one.test": server})) as proxy:
-        way = Way(proxy=f"{scheme}://127.0.0.1:{proxy.port}")
-        answer = outcome_by(way, "http://one.test/a?b", Route("127.0.0.1", 9))
+        way = ConnectionSettings(proxy=f"{scheme}://127.0.0.1:{proxy.port}")
+        answer = outcome_by(way, "http://one.test/a?b", Endpoint("127.0.0.1", 9))
         assert proxy.asked == ["one.test"]
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert answer.body == b"one.test/a?b me/1"
 
 
@@ -232,21 +234,21 @@ def test_tls_goes_through_a_proxy_untouched(papers: Path, scheme: str, server: W
     """The server proves its name to us through the proxy; what the proxy says is no part of the answer."""
     server.tls = server_side(papers, "one")
     with closing(Proxy({"one.test": server, "two.test": server})) as proxy:
-        way = Way(f"{scheme}://127.0.0.1:{proxy.port}", str(papers / "house.pem"))
+        way = ConnectionSettings(f"{scheme}://127.0.0.1:{proxy.port}", str(papers / "house.pem"))
         answer = outcome_by(way, "https://one.test/a")
         other = outcome_by(way, "https://two.test/a")
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert (answer.body, answer.header("x-proxy")) == (b"one.test/a me/1", None)
     assert b"Gladly" not in answer.head
-    assert isinstance(other, NoAnswer)
+    assert isinstance(other, NoResponse)
     assert other.failure is Failure.TLS
 
 
 def test_a_proxy_that_declines(server: WireServer) -> None:
     """No tunnel is no connection: the server has said nothing."""
     with closing(Proxy({"one.test": server}, b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
-        outcome = outcome_by(Way(f"http://127.0.0.1:{proxy.port}"), "https://one.test/")
-    assert isinstance(outcome, NoAnswer)
+        outcome = outcome_by(ConnectionSettings(f"http://127.0.0.1:{proxy.port}"), "https://one.test/")
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.CONNECT
 
 
@@ -255,9 +257,9 @@ def test_a_proxy_that_is_gone(scheme: str, server: WireServer) -> None:
     """Without its proxy a request goes nowhere, and least of all to the server directly."""
     with closing(Proxy({})) as proxy:
         port = proxy.port
-    way = Way(f"{scheme}://127.0.0.1:{port}")
-    outcome = outcome_by(way, "http://one.test/", Route(server.address, server.port))
-    assert isinstance(outcome, NoAnswer)
+    way = ConnectionSettings(f"{scheme}://127.0.0.1:{port}")
+    outcome = outcome_by(way, "http://one.test/", Endpoint(server.address, server.port))
+    assert isinstance(outcome, NoResponse)
     assert (outcome.failure, server.questions) == (Failure.CONNECT, [])
 
 
@@ -304,10 +306,10 @@ def test_http_two_where_it_is_offered(papers: Path) -> None:
     with BinaryServer([(b"x-word", b"two"), (b"content-type", b"text/html")], b"page") as server:
         server.tls = server_side(papers, "one")
         server.tls.set_alpn_protocols(["h2", "http/1.1"])
-        way = Way(ca_file=str(papers / "house.pem"))
-        answer = outcome_by(way, "https://one.test/a", Route(server.address, server.port))
+        way = ConnectionSettings(ca_file=str(papers / "house.pem"))
+        answer = outcome_by(way, "https://one.test/a", Endpoint(server.address, server.port))
         assert server.spoken.is_set()
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, FetchResponse)
     assert (answer.status, answer.body, answer.header("x-word")) == (200, b"page", "two")
 
 
@@ -316,7 +318,7 @@ def test_a_long_head_in_http_two(papers: Path) -> None:
     with BinaryServer([(b"x", b"y")] * 1000, b"page") as server:
         server.tls = server_side(papers, "one")
         server.tls.set_alpn_protocols(["h2"])
-        way = Way(ca_file=str(papers / "house.pem"))
-        outcome = outcome_by(way, "https://one.test/", Route(server.address, server.port))
-    assert isinstance(outcome, NoAnswer)
+        way = ConnectionSettings(ca_file=str(papers / "house.pem"))
+        outcome = outcome_by(way, "https://one.test/", Endpoint(server.address, server.port))
+    assert isinstance(outcome, NoResponse)
     assert outcome.failure is Failure.TOO_LARGE

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.adapters.net.ipc import Channel, Gone, connect, listen, peer_is_ours
+from vedette.adapters.net.ipc import Channel, ChannelClosed, connect, is_same_user, listen
 from vedette.errors import StoreError
 
 NOBODY = 65_534
@@ -130,7 +130,7 @@ def test_what_was_sent_before_the_end_is_handed_out_first(pair: tuple[Channel, C
     ours.send("last words")
     ours.close()
     assert theirs.receive() == ["last words"]
-    with pytest.raises(Gone):
+    with pytest.raises(ChannelClosed):
         theirs.receive()
 
 
@@ -139,7 +139,7 @@ def test_a_peer_that_goes_in_the_middle_of_a_word_is_gone(raw: tuple[Channel, so
     channel, far = raw
     far.sendall(packed("never")[:-2])
     far.close()
-    with pytest.raises(Gone):
+    with pytest.raises(ChannelClosed):
         channel.receive()
 
 
@@ -147,7 +147,7 @@ def test_sending_to_a_peer_that_is_gone_says_so(pair: tuple[Channel, Channel]) -
     """No signal, no other exception."""
     ours, theirs = pair
     theirs.close()
-    with pytest.raises(Gone):
+    with pytest.raises(ChannelClosed):
         ours.send("anybody?")
 
 
@@ -156,7 +156,7 @@ def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socke
     channel, far = raw
     far.sendall(struct.pack("<Q", 1 << 62) + b"x" * 1000)
     tracemalloc.start()
-    with pytest.raises(Gone, match="announced"):
+    with pytest.raises(ChannelClosed, match="announced"):
         channel.receive()
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_ends_the_connection_and_nothing_else(
     """Garbage, or words of another version: its sender is gone, the process goes on."""
     channel, far = raw
     far.sendall(struct.pack("<Q", len(data)) + data)
-    with pytest.raises(Gone, match="could not be read"):
+    with pytest.raises(ChannelClosed, match="could not be read"):
         channel.receive()
 
 
@@ -199,7 +199,7 @@ def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
         channel = Channel(connect(tmp_path / "s"))
         accepted, _ = server.accept()
         with accepted, closing(channel):
-            assert peer_is_ours(accepted)
+            assert is_same_user(accepted)
 
 
 def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
@@ -243,6 +243,6 @@ def test_a_process_of_another_user_is_not_ours() -> None:
                 server.setblocking(True)
                 accepted, _ = server.accept()
                 with accepted:
-                    assert not peer_is_ours(accepted)
+                    assert not is_same_user(accepted)
                 assert stranger.stdin is not None
                 stranger.stdin.close()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vedette.adapters.url_store import hash_table as url_table
 from vedette.adapters.url_store import queues as url_queues
-from vedette.adapters.url_store.hash_table import FEWEST_BUCKETS, HASH_BITS, UrlTable, Words, _Shape
+from vedette.adapters.url_store.hash_table import HASH_BITS, MIN_BUCKETS, UInt64s, UrlTable, _Shape
 from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreError
 
@@ -18,18 +18,18 @@ SECRET = 0x1F2E_3D4C_5B6A_7988
 BUDGET_BYTES = 16
 
 
-def words(*values: int) -> Words:
+def words(*values: int) -> UInt64s:
     """Fingerprints."""
     return np.array(values, np.uint64)
 
 
-def in_batches(fingerprints: Words, size: int) -> Iterator[Words]:
+def in_batches(fingerprints: UInt64s, size: int) -> Iterator[UInt64s]:
     """The same ones, a few at a time."""
     for start in range(0, len(fingerprints), size):
         yield fingerprints[start : start + size]
 
 
-def filled(fingerprints: Words, batch: int = 1000) -> UrlTable:
+def filled(fingerprints: UInt64s, batch: int = 1000) -> UrlTable:
     """A table that knows these."""
     table = UrlTable(SECRET)
     for piece in in_batches(fingerprints, batch):
@@ -113,7 +113,7 @@ def test_structured_fingerprints_spread(step: int) -> None:
 class Known(UrlTable):
     """A table whose secret is out: fingerprints are chosen hashes."""
 
-    def _hashes(self, fingerprints: Words) -> Words:
+    def _hash(self, fingerprints: UInt64s) -> UInt64s:
         return fingerprints
 
 
@@ -139,7 +139,7 @@ def test_long_clusters_are_found() -> None:
     assert np.array_equal(table.find(crowd), ids)
 
 
-@given(st.integers(FEWEST_BUCKETS, 1 << 28), st.integers(0, 2**HASH_BITS - 1), st.floats(0, 1))
+@given(st.integers(MIN_BUCKETS, 1 << 28), st.integers(0, 2**HASH_BITS - 1), st.floats(0, 1))
 def test_place_and_tag_give_the_hash(buckets: int, number: int, far: float) -> None:
     """However far within reach a URL lives from its home, its hash is read back whole."""
     shape, hashes = _Shape(buckets), words(number)
@@ -148,10 +148,10 @@ def test_place_and_tag_give_the_hash(buckets: int, number: int, far: float) -> N
     assert shape.hashes(slots, row.astype(np.uint64)).tolist() == [number]
 
 
-@given(st.integers(FEWEST_BUCKETS, 1 << 28))
+@given(st.integers(MIN_BUCKETS, 1 << 28))
 def test_reach_is_long_enough(buckets: int) -> None:
     """A cluster of eight hundred URLs fits within reach, whatever the size of the table."""
-    assert _Shape(buckets).reach * url_table.WIDTH > 800
+    assert _Shape(buckets).reach * url_table.BUCKET_SLOTS > 800
 
 
 def test_at_most_sixteen_bytes() -> None:
@@ -172,7 +172,7 @@ def test_names_are_counted_up_to_a_limit() -> None:
     table = UrlTable(SECRET)
     table.add(words(*[1] * 300, 2))
     table.add(words(1, 2, 2))
-    assert table.times_named(np.array([1, 2], np.uint32)).tolist() == [255, 3]
+    assert table.mention_counts(np.array([1, 2], np.uint32)).tolist() == [255, 3]
 
 
 def test_another_secret_names_differently() -> None:
@@ -186,6 +186,6 @@ def test_arrays_make_the_same_table() -> None:
     """A table made from the arrays of another finds the same URLs and goes on where that one was."""
     inside = np.random.default_rng(7).integers(0, 2**64, 5000, dtype=np.uint64)
     table = filled(inside)
-    again = UrlTable.from_arrays(SECRET, table.arrays())
+    again = UrlTable.from_arrays(SECRET, table.to_arrays())
     assert np.array_equal(again.find(inside), table.find(inside))
     assert again.add(words(1, 2)).ids.tolist() == [5001, 5002]

@@ -14,13 +14,13 @@ def test_nobody_is_lost_and_the_order_is_the_new_one(rows: list[tuple[int, int]]
     hosts, fronts = (np.array(column) for column in zip(*rows, strict=True))
     queues.append(ids, hosts, fronts.astype(np.uint8))
     others = [(id_, host) for id_, (host, front) in enumerate(rows, 1) if host != 1 or front == 0]
-    waiting, before = queues.lined_up(1)
+    waiting, before = queues.list_waiting(1)
     assert sorted(waiting.tolist()) == [id_ for id_, (host, front) in enumerate(rows, 1) if host == 1 and front]
     assert (np.diff(before.astype(int)) >= 0).all()
     order = np.random.default_rng(random.randrange(1 << 30)).permutation(len(waiting))  # type: ignore[attr-defined]
     again = (before[order].astype(int) % (FRONTS - 1) + 1).astype(np.uint8)
-    queues.line_up(1, waiting[order], again)
+    queues.reorder(1, waiting[order], again)
     wanted = [int(id_) for front in range(1, FRONTS) for id_ in waiting[order][again == front]]
     wished = [id_ for id_, host in others if host == 1]
     assert [one.id for one in queues.pop([1] * (len(rows) + 1), None)] == wished + wanted
-    assert queues.total() == len([1 for _, host in others if host != 1])
+    assert queues.count_total() == len([1 for _, host in others if host != 1])

@@ -33,9 +33,9 @@ def test_what_is_put_first_comes_first_and_the_rest_keeps_its_order(fronts: list
     plain = emptied(filled(fronts))
     chosen = [pick % len(fronts) + 1 for pick in picks]
     for id_ in chosen:
-        queues.first(id_, 0)
+        queues.move_to_front(id_, 0)
     leading = list(dict.fromkeys(reversed(chosen)))
-    assert queues.waiting(0) == len(fronts)
+    assert queues.count_waiting(0) == len(fronts)
     ordered = emptied(queues)
     best = [id_ for id_ in ordered if id_ not in leading]
     assert ordered[: len(leading)] == leading
@@ -47,7 +47,7 @@ def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObjec
     """Front queue and number of ids before it there agree with the order in which the queues are emptied."""
     id_ = data.draw(st.integers(1, len(fronts)))
     queues = filled(fronts)
-    place = queues.place(id_, 0)
+    place = queues.find_position(id_, 0)
     order = emptied(queues)
     same = [other for other in order if fronts[other - 1] == fronts[id_ - 1]]
     assert place == (fronts[id_ - 1], same.index(id_))
@@ -56,4 +56,4 @@ def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObjec
 def test_a_place_far_back_is_not_looked_for_without_end() -> None:
     """A keeper with a million URLs of one host must not walk all of them to answer a question."""
     queues = filled([0] * 50)
-    assert queues.place(50, 0, most=10) is None
+    assert queues.find_position(50, 0, most=10) is None

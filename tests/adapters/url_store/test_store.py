@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vedette.adapters.url_store.store import Fate, Leased, Told, UrlStore, create
+from vedette.adapters.url_store.store import LeasedUrl, LinkBatch, UrlState, UrlStore, create_url_tables
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
 from vedette.policy import rng_for
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 def connection(path: Path) -> Iterator[sqlite3.Connection]:
     """A new state."""
     connection = connect(path)
-    create(connection)
+    create_url_tables(connection)
     yield connection
     connection.close()
 
@@ -57,11 +57,11 @@ def page(number: int) -> str:
 
 def tell(store: UrlStore, urls: list[str], priorities: list[int] | None = None, host: str = HOST) -> list[int]:
     """Links to one host; the ids of the new ones."""
-    told = Told(urls, store.host_ids([host] * len(urls)), [3] * len(urls), priorities or [0] * len(urls))
+    told = LinkBatch(urls, store.intern_hosts([host] * len(urls)), [3] * len(urls), priorities or [0] * len(urls))
     return [int(id_) for id_ in store.add(told, found_s=10.0)]
 
 
-def lease(store: UrlStore, count: int, host: int = 0, until_s: float = 60.0) -> list[Leased]:
+def lease(store: UrlStore, count: int, host: int = 0, until_s: float = 60.0) -> list[LeasedUrl]:
     """So many URLs of a host, the best first."""
     return store.lease([host] * count, WORKER, until_s)
 
@@ -78,9 +78,9 @@ def test_only_unknown_links_become_rows(store: UrlStore, connection: sqlite3.Con
 def test_ids_and_counts_are_found_by_url(store: UrlStore) -> None:
     """A known URL tells its id and how often it was named; an unknown one has the id 0."""
     tell(store, [page(1), page(2), page(1)])
-    ids = store.find([page(2), page(9), page(1)])
+    ids = store.find_ids([page(2), page(9), page(1)])
     assert ids.tolist() == [2, 0, 1]
-    assert store.times_named(ids[[0, 2]]).tolist() == [1, 2]
+    assert store.count_inlinks(ids[[0, 2]]).tolist() == [1, 2]
 
 
 def test_best_queue_first_then_first_come(store: UrlStore) -> None:
@@ -112,7 +112,7 @@ def test_hosts_have_their_own_queues(store: UrlStore) -> None:
     """Each host gives only its own URLs, and is named as having work while it has some."""
     tell(store, [page(1)])
     tell(store, ["https://b.test/1", "https://b.test/2"], host="b.test")
-    assert (store.waiting(0), store.waiting(1), store.hosts_with_work().tolist()) == (1, 2, [0, 1])
+    assert (store.count_waiting(0), store.count_waiting(1), store.hosts_with_work().tolist()) == (1, 2, [0, 1])
     assert [one.url for one in store.lease(np.array([1, 0, 0]), WORKER, 60.0)] == ["https://b.test/1", page(1)]
     assert (store.hosts_with_work().tolist(), store.hosts_with_leases().tolist()) == ([1], [0, 1])
 
@@ -121,10 +121,10 @@ def test_acknowledgement_ends_a_url(store: UrlStore) -> None:
     """What is acknowledged never waits again, and is counted under its fate."""
     tell(store, [page(number) for number in range(4)])
     one, two, three, _ = lease(store, 4)
-    store.acknowledge([one.id, two.id], Fate.FETCHED, WORKER)
-    store.acknowledge([three.id], Fate.REFUSED, WORKER)
-    assert store.expired(now_s=61.0).tolist() == [4]
-    counts = store.counts()
+    store.acknowledge([one.id, two.id], UrlState.FETCHED, WORKER)
+    store.acknowledge([three.id], UrlState.REFUSED, WORKER)
+    assert store.requeue_expired(now_s=61.0).tolist() == [4]
+    counts = store.get_counts()
     assert (counts.known, counts.waiting, counts.leased) == (4, 1, 0)
     assert (counts.fetched, counts.refused, counts.failed) == (2, 1, 0)
 
@@ -134,20 +134,20 @@ def test_late_acknowledgement_does_not_count(store: UrlStore, *, again: bool) ->
     """When a lease ran out, its worker's acknowledgement changes nothing, whoever has the URL by then."""
     tell(store, [page(1)])
     (out,) = lease(store, 1, until_s=5.0)
-    store.expired(now_s=5.0)
+    store.requeue_expired(now_s=5.0)
     if again:
         store.lease([0], OTHER_WORKER, 60.0)
-    before = store.counts()
-    assert store.acknowledge([out.id], Fate.FETCHED, WORKER).tolist() == []
-    assert store.counts() == before
+    before = store.get_counts()
+    assert store.acknowledge([out.id], UrlState.FETCHED, WORKER).tolist() == []
+    assert store.get_counts() == before
 
 
 def test_leases_run_out_by_time(store: UrlStore) -> None:
     """A lease runs out at its time and not before; its URL then waits behind the others of its queue."""
     tell(store, [page(1), page(2)])
     lease(store, 1, until_s=5.0)
-    assert store.expired(now_s=4.9).tolist() == []
-    assert store.expired(now_s=5.0).tolist() == [1]
+    assert store.requeue_expired(now_s=4.9).tolist() == []
+    assert store.requeue_expired(now_s=5.0).tolist() == [1]
     assert [one.url for one in lease(store, 2)] == [page(2), page(1)]
 
 
@@ -155,8 +155,8 @@ def test_put_back_keeps_the_priority(store: UrlStore) -> None:
     """What is put back waits again in its own queue, and only its worker can put it back."""
     tell(store, [page(1), page(2)], [1, 6])
     out = [one.id for one in lease(store, 2)]
-    assert store.put_back(out, OTHER_WORKER).tolist() == []
-    assert store.put_back(np.array(out[::-1], np.uint32), WORKER).tolist() == out
+    assert store.release_leases(out, OTHER_WORKER).tolist() == []
+    assert store.release_leases(np.array(out[::-1], np.uint32), WORKER).tolist() == out
     assert [one.id for one in lease(store, 2)] == out
 
 
@@ -164,21 +164,21 @@ def test_empty_batches(store: UrlStore) -> None:
     """Nothing told, nothing asked and nothing acknowledged is nothing done."""
     assert tell(store, []) == []
     assert store.lease([], WORKER, 60.0) == []
-    assert store.acknowledge([], Fate.FAILED, WORKER).tolist() == []
-    assert store.counts().known == 0
+    assert store.acknowledge([], UrlState.FAILED, WORKER).tolist() == []
+    assert store.get_counts().known == 0
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        Told([page(1)], [1], [0], [0]),
-        Told([page(1)], [-1], [0], [0]),
-        Told([page(1)], [0], [0], [8]),
-        Told([page(1)], [0], [0], [-1]),
-        Told([page(1)], [0], [], [0]),
+        LinkBatch([page(1)], [1], [0], [0]),
+        LinkBatch([page(1)], [-1], [0], [0]),
+        LinkBatch([page(1)], [0], [0], [8]),
+        LinkBatch([page(1)], [0], [0], [-1]),
+        LinkBatch([page(1)], [0], [], [0]),
     ],
 )
-def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: Told) -> None:
+def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: LinkBatch) -> None:
     """A batch with an unknown host, no such queue or a missing column is refused before it has any effect."""
     tell(store, [page(0)])
     with pytest.raises(ValueError, match=r"host|front queue|columns"):
@@ -199,18 +199,18 @@ def test_stale_epochs_are_refused(store: UrlStore, connection: sqlite3.Connectio
     connection.commit()
     own(connection, partition_of(HOST), epoch=2)
     rows = "SELECT (SELECT count(*) FROM url), (SELECT count(*) FROM lease), (SELECT count(*) FROM fate)"
-    before = connection.execute(rows).fetchone(), store.counts()
+    before = connection.execute(rows).fetchone(), store.get_counts()
     writes: list[Callable[[], object]] = [
         lambda: tell(store, [page(9)]),
         lambda: lease(store, 1),
-        lambda: store.acknowledge([out.id], Fate.FETCHED, WORKER),
-        lambda: store.put_back([out.id], WORKER),
-        lambda: store.expired(now_s=9.0),
+        lambda: store.acknowledge([out.id], UrlState.FETCHED, WORKER),
+        lambda: store.release_leases([out.id], WORKER),
+        lambda: store.requeue_expired(now_s=9.0),
     ]
     for write in writes:
         with pytest.raises(StoreError, match="epoch 1 was refused"):
             write()
-    assert (connection.execute(rows).fetchone(), store.counts()) == before
+    assert (connection.execute(rows).fetchone(), store.get_counts()) == before
 
 
 def test_epochs_count_by_partition(store: UrlStore, connection: sqlite3.Connection) -> None:
@@ -253,7 +253,7 @@ def test_failed_write_closes_the_store(store: UrlStore, connection: sqlite3.Conn
 def answers(store: UrlStore) -> object:
     """All that a store says of itself."""
     hosts = store.hosts_with_work().tolist()
-    return store.counts(), hosts, [store.waiting(host) for host in hosts], store.hosts_with_leases().tolist()
+    return store.get_counts(), hosts, [store.count_waiting(host) for host in hosts], store.hosts_with_leases().tolist()
 
 
 def used(store: UrlStore, connection: sqlite3.Connection) -> None:
@@ -261,9 +261,9 @@ def used(store: UrlStore, connection: sqlite3.Connection) -> None:
     tell(store, [page(number) for number in range(300)], [number % 8 for number in range(300)])
     tell(store, [page(number) for number in range(50)])
     out = [one.id for one in lease(store, 100)]
-    store.acknowledge(out[:40], Fate.FETCHED, WORKER)
-    store.acknowledge(out[40:50], Fate.FAILED, WORKER)
-    store.put_back(out[50:70], WORKER)
+    store.acknowledge(out[:40], UrlState.FETCHED, WORKER)
+    store.acknowledge(out[40:50], UrlState.FAILED, WORKER)
+    store.release_leases(out[50:70], WORKER)
     connection.commit()
 
 
@@ -278,7 +278,7 @@ def test_rows_alone_make_the_store(store: UrlStore, connection: sqlite3.Connecti
 def test_image_spares_the_scan(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
     """A file saved at the end has all, even the order of what was put back, which the rows have not."""
     used(store, connection)
-    store.save(tmp_path / "urls")
+    store.save_snapshot(tmp_path / "urls")
     before, order = answers(store), lease(store, 250)
     connection.rollback()
     again = UrlStore(connection, epoch=1, image=tmp_path / "urls")
@@ -289,19 +289,19 @@ def test_image_spares_the_scan(store: UrlStore, connection: sqlite3.Connection, 
 def test_stale_image_gives_only_counts(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
     """A file from before the last write is not believed, but for how often URLs were named."""
     used(store, connection)
-    store.save(tmp_path / "urls")
+    store.save_snapshot(tmp_path / "urls")
     tell(store, [page(1000), page(0)])
     connection.commit()
     again = UrlStore(connection, epoch=1, image=tmp_path / "urls")
     assert answers(again) == answers(store)
-    assert again.times_named(np.array([1, 60, 301], np.uint32)).tolist() == [2, 1, 1]
+    assert again.count_inlinks(np.array([1, 60, 301], np.uint32)).tolist() == [2, 1, 1]
 
 
 @pytest.mark.parametrize("cut", [0, 10, 1000, -30, -1])
 def test_broken_image_is_not_needed(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path, cut: int) -> None:
     """A file that was cut short reads as none."""
     used(store, connection)
-    store.save(tmp_path / "urls")
+    store.save_snapshot(tmp_path / "urls")
     (tmp_path / "urls").write_bytes((tmp_path / "urls").read_bytes()[:cut])
     assert answers(UrlStore(connection, epoch=1, image=tmp_path / "urls")) == answers(store)
 
@@ -309,7 +309,7 @@ def test_broken_image_is_not_needed(store: UrlStore, connection: sqlite3.Connect
 def test_flipped_bytes_in_an_image(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
     """Wherever a byte of the file is wrong, the store is still right."""
     used(store, connection)
-    store.save(tmp_path / "urls")
+    store.save_snapshot(tmp_path / "urls")
     whole = (tmp_path / "urls").read_bytes()
     for place in range(0, len(whole), len(whole) // 60):
         (tmp_path / "urls").write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
@@ -320,14 +320,14 @@ def test_image_of_another_state(store: UrlStore, connection: sqlite3.Connection,
     """A file of another data folder is not believed, though it be of the same number of writes."""
     used(store, connection)
     other = connect(tmp_path / "other.db")
-    create(other)
+    create_url_tables(other)
     used(stranger := UrlStore(other, epoch=1), other)
     tell(stranger, ["https://stranger.test/"])
     other.rollback()
-    UrlStore(other, epoch=1).save(tmp_path / "urls")
+    UrlStore(other, epoch=1).save_snapshot(tmp_path / "urls")
     other.close()
     again = UrlStore(connection, epoch=1, image=tmp_path / "urls")
-    assert again.find([page(0)]).tolist() == [1]
+    assert again.find_ids([page(0)]).tolist() == [1]
     assert answers(again) == answers(store)
 
 
@@ -335,7 +335,7 @@ def test_uncommitted_urls_are_not_saved(store: UrlStore, tmp_path: Path) -> None
     """A file must never know more than the state."""
     tell(store, [page(1)])
     with pytest.raises(StoreError, match="commit first"):
-        store.save(tmp_path / "urls")
+        store.save_snapshot(tmp_path / "urls")
     assert not (tmp_path / "urls").exists()
 
 
@@ -380,7 +380,7 @@ def test_kill_leaves_a_consistent_store(path: Path, connection: sqlite3.Connecti
         child.wait()
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     store = UrlStore(connection, epoch=1)
-    counts = store.counts()
+    counts = store.get_counts()
     assert counts.known >= known
     assert counts.fetched >= ended
     assert counts.known == counts.waiting + counts.leased + counts.fetched

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.politeness import judge
+from vedette.lab.judge.politeness import judge_log
 from vedette.lab.worlds.synthetic.server import start_server
 
 SPEED = 600.0
@@ -309,7 +309,7 @@ def test_a_wish_in_a_made_web_breaks_no_rule_of_politeness(tmp_path: Path) -> No
     assert [one["known_as"] for one in results] == wished
     assert any(one["standing"] == "fetched" for one in results)
     header, entries = read_log(log)
-    judged = judge(entries, header, delay_s=1.0, address_delay_s=0.25)
+    judged = judge_log(entries, header, delay_s=1.0, address_delay_s=0.25)
     assert [each.detail for each in judged.violations] == []
 
 

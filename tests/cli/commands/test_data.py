@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, SITE, URLS, Fetches, opened, write_sample
 
-from vedette.adapters.archive.retention import Keeping, Retention
-from vedette.adapters.archive.warc_reader import Damage, Record, read_place, scan
+from vedette.adapters.archive.retention import Retention, RetentionPolicy
+from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, read_answer, scan_warc
 from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
-from vedette.adapters.archive.warc_writer import Place as Stood
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.engine.ports import Fate, UrlCounts
+from vedette.engine.ports import UrlCounts, UrlState
 from vedette.model import Site
 
 OTHER = Site("https://other.test/")
@@ -57,7 +57,7 @@ def empty(tmp_path: Path) -> Path:
     """A data folder that has sites and nothing else."""
     with opened(tmp_path / "empty") as state:
         for site in (SITE, OTHER):
-            state.book.keep_site(SiteRow(site, paused=False, added_s=NOW_S))
+            state.store.save_site(SiteRow(site, paused=False, added_s=NOW_S))
     return tmp_path / "empty"
 
 
@@ -75,10 +75,10 @@ def copies(folder: Path) -> dict[str, bytes]:
     """The archived copy of every page."""
     found = {}
     with opened(folder) as state:
-        for url, page in state.book.pages():
+        for url, page in state.store.iter_pages():
             assert page.place is not None
             place = Stood(page.place.file, page.place.offset, page.place.length)
-            found[url] = read_place(folder / "warc", place).payload
+            found[url] = read_answer(folder / "warc", place).payload
     return found
 
 
@@ -110,7 +110,7 @@ def test_urls_as_json_say_where_they_stand(folder: Path) -> None:
 def test_a_url_that_waits_again_is_said_to_wait(folder: Path) -> None:
     """The last word on a URL counts, also where it was fetched before."""
     with opened(folder) as state:
-        state.urls.again(state.urls.find(URLS[:1]).tolist(), priority=1)
+        state.urls.requeue(state.urls.find_ids(URLS[:1]).tolist(), priority=1)
     first = json.loads(vedette("export", "urls", "--json", "--data", folder).stdout.splitlines()[0])
     assert (first["state"], first["status"]) == ("waiting", 200)
 
@@ -124,8 +124,8 @@ def test_the_archive_is_one_valid_file(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "all.warc.gz"
     done = told(vedette("export", "warc", "--json", "--data", folder, "--to", target))
     assert (done["missing"], done["bytes"]) == ([], target.stat().st_size)
-    found = list(scan(target))
-    assert [(record.url, record.payload) for record in found if isinstance(record, Record)] == [
+    found = list(scan_warc(target))
+    assert [(record.url, record.payload) for record in found if isinstance(record, ImportedAnswer)] == [
         (URLS[0], BODIES[0]),
         (URLS[1], BODIES[1]),
         (f"https://{HOST}/new", b"new"),
@@ -137,11 +137,11 @@ def test_the_archive_is_one_valid_file(folder: Path, tmp_path: Path) -> None:
 def test_the_latest_versions_alone(folder: Path, tmp_path: Path) -> None:
     """Of a page that was fetched twice only the second version is written."""
     with opened(folder) as state, Fetches(state) as fetches:
-        state.urls.again(state.urls.find(URLS[:1]).tolist(), priority=1)
+        state.urls.requeue(state.urls.find_ids(URLS[:1]).tolist(), priority=1)
         fetches.page(URLS[0], b"second version")
     target = tmp_path / "latest.warc.gz"
     assert told(vedette("export", "warc", "--latest", "--json", "--data", folder, "--to", target))["records"] == 2
-    found = {record.url: record.payload for record in scan(target) if isinstance(record, Record)}
+    found = {record.url: record.payload for record in scan_warc(target) if isinstance(record, ImportedAnswer)}
     assert found == {URLS[0]: b"second version", URLS[1]: BODIES[1]}
     check = Path(sys.executable).with_name("warcio")
     assert subprocess.run([check, "check", target], capture_output=True, check=False).returncode == 0
@@ -160,7 +160,7 @@ def test_a_copy_that_was_given_up_is_explained(folder: Path) -> None:
     """With a limit on size pages may lose their copy, and whoever asks is told why."""
     with opened(folder) as state, Fetches(state) as fetches:
         fetches.page(f"https://{HOST}/new", b"new")
-        retention = Retention(state, Keeping(keep_s=0.0, max_bytes=1), "test")
+        retention = Retention(state, RetentionPolicy(keep_s=0.0, max_bytes=1), "test")
         for _ in range(10):
             retention.step(NOW_S, NOW_S)
         retention.close()
@@ -179,7 +179,7 @@ def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
     assert (done["urls"], done["pages"]) == (2, 0)
     assert done["passed_over"] == {"not an http(s) URL": 2, "outside every site": 1}
     with opened(empty) as state:
-        assert state.urls.counts() == UrlCounts(known=2, waiting=2, leased=0, fetched=0, refused=0, failed=0)
+        assert state.urls.get_counts() == UrlCounts(known=2, waiting=2, leased=0, fetched=0, refused=0, failed=0)
 
 
 def test_exported_urls_can_be_imported(folder: Path, empty: Path) -> None:
@@ -198,13 +198,13 @@ def test_pages_of_an_archive_become_pages(empty: Path, tmp_path: Path) -> None:
     assert (done["pages"], done["damaged"], done["passed_over"]) == (2, 0, {"outside every site": 1})
     assert copies(empty) == {URLS[0]: page, f"{OTHER.start}b": b"b"}
     with opened(empty) as state:
-        (home, linked) = state.urls.find([URLS[0], f"https://{HOST}/linked"]).tolist()
-        row = state.book.page_of(home)
+        (home, linked) = state.urls.find_ids([URLS[0], f"https://{HOST}/linked"]).tolist()
+        row = state.store.get_page(home)
         assert row is not None
         assert (row.title, row.fetched_s, row.status, row.kind) == ("Café", DATE_S, 200, "page")
-        assert state.book.links_of(home) == (f"https://{HOST}/linked",)
-        assert state.urls.standing(home) == Fate.FETCHED
-        assert state.urls.counts().waiting == 1
+        assert state.store.get_links(home) == (f"https://{HOST}/linked",)
+        assert state.urls.find_state(home) == UrlState.FETCHED
+        assert state.urls.get_counts().waiting == 1
         assert linked
 
 
@@ -216,22 +216,22 @@ def test_what_waits_keeps_its_order_when_others_are_imported(empty: Path, tmp_pa
     path = archive(tmp_path / "theirs", (urls[4], b"four"), (urls[7], b"seven"))
     told(vedette("import", "warc", path, "--data", empty, "--json"))
     with opened(empty) as state:
-        (host,) = state.urls.host_ids([HOST])
+        (host,) = state.urls.intern_hosts([HOST])
         leased = [one.url for one in state.urls.lease([host] * 20, 0, NOW_S)]
         assert leased == [url for number, url in enumerate(urls) if number not in {4, 7}]
-        state.urls.expired(float("inf"))
+        state.urls.requeue_expired(float("inf"))
 
 
 def test_what_is_at_hand_and_younger_stays(folder: Path, tmp_path: Path) -> None:
     """An older version does not replace a younger one; a younger one does, and a failed URL gets its page."""
     with opened(folder) as state:
-        state.book.keep_site(SiteRow(OTHER, paused=False, added_s=NOW_S))
+        state.store.save_site(SiteRow(OTHER, paused=False, added_s=NOW_S))
     old = archive(tmp_path / "old", (URLS[0], b"old"))
     done = told(vedette("import", "warc", old, "--data", folder, "--json"))
     assert (done["pages"], done["passed_over"]) == (0, {"not younger than what is at hand": 1})
     assert copies(folder)[URLS[0]] == BODIES[0]
     with opened(folder) as state:
-        before = state.book.page_of(1)
+        before = state.store.get_page(1)
         assert before is not None
         state.db.execute("UPDATE page SET fetched_s = ? WHERE id = 1", (DATE_S - 5,))
     new = archive(tmp_path / "new", (URLS[0], b"new"), (URLS[3], b"came at last"))
@@ -239,8 +239,8 @@ def test_what_is_at_hand_and_younger_stays(folder: Path, tmp_path: Path) -> None
     assert copies(folder)[URLS[0]] == b"new"
     assert copies(folder)[URLS[3]] == b"came at last"
     with opened(folder) as state:
-        assert state.urls.standing(4) == Fate.FETCHED
-        assert state.book.note_of(4) is None
+        assert state.urls.find_state(4) == UrlState.FETCHED
+        assert state.store.get_note(4) is None
 
 
 def test_a_damaged_archive_gives_what_is_good_and_names_the_rest(empty: Path, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_damaged_archive_gives_what_is_good_and_names_the_rest(empty: Path, tm
     noise = random.Random(1)  # noqa: S311 - filler
     pages = [(f"https://{HOST}/{number}", noise.randbytes(500)) for number in range(5)]
     path = archive(tmp_path / "theirs", *pages)
-    places = [record.offset for record in scan(path) if isinstance(record, Record)]
+    places = [record.offset for record in scan_warc(path) if isinstance(record, ImportedAnswer)]
     data = bytearray(path.read_bytes())
     data[places[1] + 100 : places[1] + 200] = bytes(100)
     path.write_bytes(data[: places[4] + 150])
@@ -260,7 +260,9 @@ def test_a_damaged_archive_gives_what_is_good_and_names_the_rest(empty: Path, tm
     assert len(named) == numbers["damaged"] >= 2
     assert all(line.startswith(path.name) for line in named)
     assert any(f"at {places[1]}:" in line for line in named)
-    assert [found for file in (empty / "warc").glob("*.gz") for found in scan(file) if isinstance(found, Damage)] == []
+    assert [
+        found for file in (empty / "warc").glob("*.gz") for found in scan_warc(file) if isinstance(found, Damage)
+    ] == []
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no archive\n" * 1000, b"\x1f\x8b\x08" + bytes(500)])
@@ -303,10 +305,10 @@ def test_an_archive_goes_round(empty: Path, tmp_path: Path) -> None:
     assert told(vedette("import", "warc", path, "--data", empty, "--json"))["pages"] == 300
     assert copies(empty) == copies(theirs)
     with opened(empty) as state:
-        assert {url: page.fetched_s for url, page in state.book.pages()} == {
+        assert {url: page.fetched_s for url, page in state.store.iter_pages()} == {
             f"https://{HOST}/{number}": DATE_S + number for number in range(300)
         }
-        assert state.urls.counts().waiting == 0
+        assert state.urls.get_counts().waiting == 0
 
 
 def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
     assert "stop that one" in busy.stderr
     with opened(empty) as state:
         for site in (SITE, OTHER):
-            state.book.drop_site(site.start)
+            state.store.delete_site(site.start)
     siteless = vedette("import", "urls", path, "--data", empty)
     assert siteless.returncode == 2
     assert "vedette sites add" in siteless.stderr

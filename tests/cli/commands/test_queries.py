@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 from tests.data_folders import opened
 
-from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.search_log import SlateLog
-from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.event_store.reader import EventReader
+from vedette.adapters.event_store.search_log import EventLog
+from vedette.adapters.event_store.writer import EventStore
 from vedette.cli import main
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
 DAY_S = 86_400.0
 END_OF_SCREEN = "~ the screen ends here ~"
@@ -59,15 +59,15 @@ def complaint(*arguments: str, cwd: Path) -> str:
     return done.stderr
 
 
-def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: str = "") -> SlateRecord:
+def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: str = "") -> SearchEvent:
     """A search as a server writes it down."""
     at_s = time() - days_ago * DAY_S
-    shown = (Shown(7, 1, 2.5),) if total else ()
+    shown = (ShownResult(7, 1, 2.5),) if total else ()
     visitor = VISITORS[number % len(VISITORS)]
-    return SlateRecord(f"{number:032x}", at_s, words.title(), words, total, visitor, results=shown, doubt=doubt)
+    return SearchEvent(f"{number:032x}", at_s, words.title(), words, total, visitor, results=shown, filter_reason=doubt)
 
 
-def a_month() -> list[SlateRecord]:
+def a_month() -> list[SearchEvent]:
     """Thirty days in which people asked for tides, on the last day for a storm, a few times in vain for ferries."""
     usual = [f"low tide {number % 7}" for number in range(300)]
     searches = [search(number, words, 1.0 + number / 10) for number, words in enumerate(usual)]
@@ -83,13 +83,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = place / "vedette-data"
     with opened(data):
         pass
-    log = SlateLog(data, "s0")
+    log = EventLog(data, "s0")
     for record in a_month():
         log.append(record)
-    log.append(Event(f"{1000:032x}", "click", 7, time(), 3.0, VISITORS[1000 % len(VISITORS)]))
+    log.append(ClickEvent(f"{1000:032x}", "click", 7, time(), 3.0, VISITORS[1000 % len(VISITORS)]))
     log.close()
-    with closing(RecordBook(data)) as book:
-        book.fold()
+    with closing(EventStore(data)) as book:
+        book.ingest_logs()
     return place
 
 
@@ -109,7 +109,7 @@ def quiet(tmp_path: Path) -> Path:
 
 def asked(cwd: Path) -> set[str]:
     """Everything that the record counts."""
-    return {row.words for row in RecordView(cwd / "vedette-data").top(0.0, 1000)}
+    return {row.words for row in EventReader(cwd / "vedette-data").list_top_queries(0.0, 1000)}
 
 
 def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
@@ -169,10 +169,10 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
     assert "\x1b" not in done.stderr
     again = told("queries", "import", "old.tsv", cwd=quiet)
     assert (again["wrong"], again["first_wrong"][0]["number"]) == (11, 5)
-    view = RecordView(quiet / "vedette-data")
-    assert {(words, times) for words, _, times in view.imported()} == {("low tide", 15), ("ebb", 1)}
+    view = EventReader(quiet / "vedette-data")
+    assert {(words, times) for words, _, times in view.list_imported()} == {("low tide", 15), ("ebb", 1)}
     assert told("queries", "drop-imported", cwd=quiet)["dropped"] >= 2
-    assert view.imported() == []
+    assert view.list_imported() == []
 
 
 def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_query_is_forgotten_however_it_is_spelt(folder: Path) -> None:
     before = asked(folder)
     assert told("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
     assert asked(folder) == before - {"storm warning"}
-    records = list(RecordView(folder / "vedette-data").slates(0.0))
+    records = list(EventReader(folder / "vedette-data").iter_searches(0.0))
     assert records
     assert not [record for record in records if record.words == "storm warning"]
 
@@ -225,7 +225,7 @@ def test_a_visitor_is_forgotten(folder: Path) -> None:
     """No search with that mark is left, in capitals or not."""
     mark = VISITORS[12]
     told("forget", "--visitor", mark.upper(), "--yes", cwd=folder)
-    visitors = [record.visitor for record in RecordView(folder / "vedette-data").slates(0.0)]
+    visitors = [record.visitor for record in EventReader(folder / "vedette-data").iter_searches(0.0)]
     assert visitors
     assert mark not in visitors
 

@@ -22,14 +22,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.cli import main
 from vedette.cli.commands.search import slate_lines
 from vedette.errors import StoreCorrupt
-from vedette.runtime.commands.search_commands import key_of
+from vedette.runtime.commands.search_commands import key_from_row
 from vedette.runtime.search.searcher import FolderSearch
-from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
+from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
 from vedette.web.auth.keys import find_key
 
 WORDS = "The harbour master keeps a ledger of every vessel that ties up, with its draught, its cargo and its crew."
@@ -262,10 +262,10 @@ def test_a_page_cannot_write_to_the_terminal(site: str, cwd: Path) -> None:
 def test_whatever_pages_say_only_text_is_shown(text: str, marks: list[tuple[int, int]]) -> None:
     """Title, snippet, note and suggestion of any characters, with any marks: every line is printable but for bold."""
     why = (Reason(text or "x", 1.0, float("nan"), float("-inf")),)
-    result = Result(
+    result = SearchResult(
         1, text, text, Snippet(text, tuple(marks)), text, "html", "en", 0.0, 0.0, 1e18, 1.0, why, text, text
     )
-    slate = Slate(Wish(text), 1, (result,), (text,), text, (text,))
+    slate = Slate(SearchRequest(text), 1, (result,), (text,), text, (text,))
     for bold in (False, True):
         shown = "".join(slate_lines(slate, 0.0, why=True, bold=bold))
         rest = shown.replace("\x1b[1m", "").replace("\x1b[0m", "") if bold else shown
@@ -315,16 +315,16 @@ def test_private_pages_are_found_by_who_owns_the_folder(site: str, tmp_path: Pat
     subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=tmp_path, env=environment)
     assert found("beacon", tmp_path) == [f"{site}buoy"]
     anybody = FolderSearch(tmp_path / "vedette-data", start_clock(time.time(), 1.0))
-    assert anybody.search(Wish("beacon")).results == ()
+    assert anybody.search(SearchRequest("beacon")).results == ()
 
 
 # keys
 
 
-def keys_of(cwd: Path) -> list[KeyRow]:
+def keys_of(cwd: Path) -> list[UserKeyRow]:
     """What is kept of keys."""
-    with open_view(cwd / "vedette-data") as view:
-        return view.book.reader_keys()
+    with open_state_reader(cwd / "vedette-data") as view:
+        return view.store.list_user_keys()
 
 
 def test_a_key_is_shown_once_and_opens_what_it_says(cwd: Path) -> None:
@@ -335,19 +335,19 @@ def test_a_key_is_shown_once_and_opens_what_it_says(cwd: Path) -> None:
     secret = words.splitlines()[0]
     assert words.count(secret) == 1
     assert "shown this once" in words
-    [key] = [key_of(row) for row in keys_of(cwd)]
+    [key] = [key_from_row(row) for row in keys_of(cwd)]
     assert find_key([key], secret) is key
     assert (key.scopes, key.sites) == (("search", "private"), ("a.test/x/",))
     assert key.rate is not None
     assert (key.rate.requests, key.rate.per_s) == (60, 60.0)
     assert "revoke it first" in complaint("keys", "create", "wiki", cwd=cwd)
     said("keys", "revoke", "wiki", cwd=cwd)
-    assert find_key([key_of(row) for row in keys_of(cwd)], secret) is None
+    assert find_key([key_from_row(row) for row in keys_of(cwd)], secret) is None
     [listed] = told("keys", "list", cwd=cwd)["keys"]
     assert (listed["name"], listed["revoked_s"] is None) == ("wiki", False)
     assert "revoked already" in complaint("keys", "revoke", "wiki", cwd=cwd)
     assert told("keys", "create", "wiki", cwd=cwd)["secret"] != secret
-    assert find_key([key_of(row) for row in keys_of(cwd)], secret) is None
+    assert find_key([key_from_row(row) for row in keys_of(cwd)], secret) is None
 
 
 def test_what_is_done_with_keys_is_logged_without_the_secret(cwd: Path) -> None:
@@ -368,7 +368,7 @@ def test_what_is_done_with_keys_is_logged_without_the_secret(cwd: Path) -> None:
 def test_a_damaged_key_is_told_as_damage(settings: dict[str, object]) -> None:
     """What cannot be read opens nothing, and the words name the key."""
     with pytest.raises(StoreCorrupt, match="wiki"):
-        key_of(KeyRow("wiki", "00", settings, 0.0))
+        key_from_row(UserKeyRow("wiki", "00", settings, 0.0))
 
 
 # rules

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.cli import main
 
 
@@ -13,7 +13,7 @@ from vedette.cli import main
 def folder(tmp_path: Path) -> Path:
     """A data folder in which nothing happened."""
     made = tmp_path / "data"
-    with hold(made):
+    with lock_folder(made):
         open_state(made, "here", 0.0).close(clean=True)
     return made
 

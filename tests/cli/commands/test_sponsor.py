@@ -13,7 +13,7 @@ from tests.data_folders import write_sample
 from tests.runtime.ads.ads_folder import sponsor
 
 from vedette.cli import main
-from vedette.web.public.visits import Visit
+from vedette.web.public.visits import Visitor
 
 Run = Callable[..., tuple[int, str]]
 AD = ("--title", "Red shoes", "--text", "=1+1", "--bid", "0.40", "--broad", "red shoes", "--not", "free")
@@ -46,9 +46,9 @@ def test_from_an_advertiser_to_a_report(run: Run, tmp_path: Path) -> None:
     assert run("sponsor", "approve", "2")[0] == 0
     clock = [time.time()]
     here = sponsor(tmp_path / "data", lambda: clock[0])
-    (shown,) = here.shown("cheap red shoes", Visit("198.51.100.7", "Browser"))
+    (shown,) = here.choose_ads("cheap red shoes", Visitor("198.51.100.7", "Browser"))
     clock[0] += 5
-    assert here.clicked(shown.showing, Visit("198.51.100.7", "Browser")).refused == ""
+    assert here.charge_click(shown.impression, Visitor("198.51.100.7", "Browser")).refusal == ""
     told = json.loads(run("sponsor", "list", "--json")[1])
     (ad,) = [each for each in told["ads"] if each["ad"] == 2]
     assert (ad["bid"], ad["phrases"], ad["negatives"]) == ("0.40", [{"way": "broad", "phrase": "red shoes"}], ["free"])
@@ -68,7 +68,7 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
     run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
     run("sponsor", "add", "fall", "--title", "=HYPERLINK(1)", *AD[2:], *PUBLIC)
     run("sponsor", "approve", "2")
-    assert sponsor(tmp_path / "data", time.time).shown("red shoes", Visit("198.51.100.7", "Browser"))
+    assert sponsor(tmp_path / "data", time.time).choose_ads("red shoes", Visitor("198.51.100.7", "Browser"))
     (row,) = csv.DictReader(io.StringIO(run("sponsor", "report", "--csv")[1]))
     assert (row["Campaign"], row["Impressions"], row["Spend"]) == ("fall", "1", "0.00")
     assert not row["Title"].startswith("=")

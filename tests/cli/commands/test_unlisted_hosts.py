@@ -8,9 +8,9 @@ import pytest
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.cli import main
-from vedette.engine.ports import StrangerLink
+from vedette.engine.ports import UnlistedLink
 from vedette.model import Site
-from vedette.runtime.commands.offline import written
+from vedette.runtime.commands.offline import open_for_write
 
 PAGE = "https://example.org/links"
 
@@ -20,11 +20,11 @@ def folder(tmp_path: Path) -> Path:
     """A data folder whose pages link to five hosts."""
     folder = tmp_path / "data"
     hosts = ("a.test", "a.test", "b.test", "site.test", "www.blocked.test", "dull.test")
-    with written(folder, 0.0) as state:
-        state.book.link_strangers([StrangerLink(host, PAGE, 5.0) for host in hosts])
-        state.book.keep_site(SiteRow(Site("https://site.test/docs/", scope="prefix"), paused=True, added_s=0.0))
-        state.book.keep_search_rule(RuleRow("block", "", "blocked.test", 0.0))
-        state.book.dismiss_stranger("dull.test")
+    with open_for_write(folder, 0.0) as state:
+        state.store.add_unlisted_links([UnlistedLink(host, PAGE, 5.0) for host in hosts])
+        state.store.save_site(SiteRow(Site("https://site.test/docs/", scope="prefix"), paused=True, added_s=0.0))
+        state.store.add_search_rule(RuleRow("block", "", "blocked.test", 0.0))
+        state.store.dismiss_unlisted_host("dull.test")
     return folder
 
 
@@ -52,7 +52,7 @@ def test_machines_are_told_the_same(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing to offer is no failure."""
-    with written(tmp_path / "data", 0.0):
+    with open_for_write(tmp_path / "data", 0.0):
         pass
     assert said(capsys, "--data", str(tmp_path / "data")).startswith("No pages link")
 

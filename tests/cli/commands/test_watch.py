@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.data_folders import NOW_S, write_sample
 
-from vedette.adapters.alerts.alert_store import Fresh, Item, Told, WatchBook
+from vedette.adapters.alerts.alert_store import AlertItem, AlertStore, MatchedItem, NewPage
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.new_page_store import WatchRow
-from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.crawl_store.new_page_store import AlertRow
+from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.cli import main
 
 Run = Callable[..., tuple[int, str]]
@@ -35,20 +35,20 @@ def run(tmp_path: Path) -> Run:
     return typed
 
 
-def watches(folder: Path) -> list[WatchRow]:
+def watches(folder: Path) -> list[AlertRow]:
     """As the state has them."""
     with read_state(folder) as db:
-        return StateBook(db).watches()
+        return CrawlStore(db).list_alerts()
 
 
 def told(folder: Path, *titles: str) -> None:
     """Pages that were new."""
-    with closing(WatchBook(folder)) as book:
+    with closing(AlertStore(folder)) as book:
         for number, title in enumerate(titles, 1):
             url = f"https://www.example.org/{number}"
-            item = Item(0, number, url, title, "", NOW_S, "feed", "", None, NOW_S + 2)
-            book.note_fresh([Fresh(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
-            book.tell([Told(number, item)], (), NOW_S)
+            item = AlertItem(0, number, url, title, "", NOW_S, "feed", "", None, NOW_S + 2)
+            book.add_new_pages([NewPage(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
+            book.publish([MatchedItem(number, item)], (), NOW_S)
 
 
 def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
@@ -80,14 +80,14 @@ def test_a_test_says_what_came_of_it(run: Run) -> None:
 def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run: Run, tmp_path: Path) -> None:
     """Its tries, what went wrong, and how many wait: the last one, which nobody tried, says nothing."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
-    with closing(WatchBook(tmp_path / "data")) as book:
-        (mark,) = [row.mark for row in watches(tmp_path / "data") if row.name == "all"]
+    with closing(AlertStore(tmp_path / "data")) as book:
+        (mark,) = [row.alert_id for row in watches(tmp_path / "data") if row.name == "all"]
         for number in (1, 2, 3):
-            item = Item(0, number, f"https://www.example.org/{number}", "x", "", NOW_S, "feed", "", None, NOW_S)
-            book.note_fresh([Fresh(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
-            book.tell([Told(number, item, (mark,), (mark,))], (), NOW_S)
-        (first,) = book.due(NOW_S + 1, [], 5)
-        book.tried(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
+            item = AlertItem(0, number, f"https://www.example.org/{number}", "x", "", NOW_S, "feed", "", None, NOW_S)
+            book.add_new_pages([NewPage(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
+            book.publish([MatchedItem(number, item, (mark,), (mark,))], (), NOW_S)
+        (first,) = book.list_due(NOW_S + 1, [], 5)
+        book.record_attempt(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
     said = run("watch", "list")[1]
     assert "tried 1 time: status 503" in said
     assert "2 messages behind it" in said

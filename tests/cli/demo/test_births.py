@@ -6,28 +6,28 @@ from math import inf
 import pytest
 
 from vedette.cli import main
-from vedette.cli.demo.births import Births, Way, as_json, as_text
+from vedette.cli.demo.births import BirthsReport, StrategyResult, format_text, to_dict
 from vedette.errors import UsageError
-from vedette.lab.judge.birth_delays import Delays
+from vedette.lab.judge.birth_delays import AlertDelays
 
 
-def run() -> Births:
+def run() -> BirthsReport:
     """One way that told nearly all, and one that told little."""
-    quick = Delays(100, 98, 300.0, 600.0, 1200.0, 540.0, 660.0)
-    poor = Delays(100, 20, inf, inf, inf, 7200.0, inf)
-    ways = [Way("default", quick, quick, 500), Way("sitemaps", poor, quick, 480)]
-    return Births("vedette demo --births", "made:births:1:calm", 1, 200.0, 500, 400, ways)
+    quick = AlertDelays(100, 98, 300.0, 600.0, 1200.0, 540.0, 660.0)
+    poor = AlertDelays(100, 20, inf, inf, inf, 7200.0, inf)
+    ways = [StrategyResult("default", quick, quick, 500), StrategyResult("sitemaps", poor, quick, 480)]
+    return BirthsReport("vedette demo --births", "made:births:1:calm", 1, 200.0, 500, 400, ways)
 
 
 def test_a_table_has_minutes_and_says_what_was_never_told() -> None:
     """A row for each way; what is infinite is a word there, and null for programs."""
-    text = as_text(run())
+    text = format_text(run())
     (row,) = [line.split() for line in text.splitlines() if line.startswith("default")]
     assert row[-1] == "500"
     assert "98 of 100" in text
     assert "9 to 11" in text
     assert "never" in text
-    told = json.loads(json.dumps(as_json(run()), allow_nan=False))
+    told = json.loads(json.dumps(to_dict(run()), allow_nan=False))
     assert told["ways"]["sitemaps"]["told"]["median_s"] is None
     assert told["ways"]["default"]["told"]["share"] == pytest.approx(0.98)
 

@@ -11,20 +11,20 @@ import pytest
 from tests.tree_runs import PROVE, children, kill_all, patiently, remains
 
 from vedette.cli import main
-from vedette.cli.demo.month import Month, as_json, as_text, check_place, write_report
+from vedette.cli.demo.month import MonthReport, check_report_folder, format_text, to_dict, write_report
 from vedette.errors import UsageError
-from vedette.lab.judge.live_quality import FetchKind, Look, Run
+from vedette.lab.judge.live_quality import CrawlQuality, FetchKind, QualitySample
 from vedette.runtime.monitoring.lab_reports import FolderReports
 
 TREES = 3
 
 
-def month(used: int = 100) -> Month:
+def month(used: int = 100) -> MonthReport:
     """A run of one day, by hand."""
-    looks = (Look(0.5, 0.9, 0.95, 0.9, 0.93), Look(1.0, 0.8, 0.85, 0.8, 0.83))
+    looks = (QualitySample(0.5, 0.9, 0.95, 0.9, 0.93), QualitySample(1.0, 0.8, 0.85, 0.8, 0.83))
     others: dict[FetchKind, int] = {"first": 10, "gone": 0, "source": 5, "robots": 5}
-    run = Run("uniform", looks, used - 20, 20, others, 400)
-    return Month("vedette demo --days 1 --report", "made:month:1:calm", 1, 5000.0, 100, 400, [run])
+    run = CrawlQuality("uniform", looks, used - 20, 20, others, 400)
+    return MonthReport("vedette demo --days 1 --report", "made:month:1:calm", 1, 5000.0, 100, 400, [run])
 
 
 @pytest.mark.parametrize("option", ["--report", "--json"])
@@ -53,7 +53,7 @@ def test_a_page_that_a_person_wrote_is_never_written_over(tmp_path: Path) -> Non
     page = tmp_path / "lab-refresh-live.md"
     page.write_text("mine")
     with pytest.raises(UsageError, match="written by a person"):
-        check_place(tmp_path)
+        check_report_folder(tmp_path)
     assert page.read_text() == "mine"
 
 
@@ -61,15 +61,15 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> No
     """A file is no folder."""
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--report DIR"):
-        check_place(tmp_path / "file")
+        check_report_folder(tmp_path / "file")
 
 
 def test_the_console_shows_the_report(tmp_path: Path) -> None:
     """What is written to the lab folder of a data folder can be read there, with its plots; and be written again."""
     for _ in range(2):
-        check_place(tmp_path / "lab")
+        check_report_folder(tmp_path / "lab")
         write_report(month(), tmp_path / "lab")
-    report = FolderReports(tmp_path).report("refresh-live")
+    report = FolderReports(tmp_path).load_report("refresh-live")
     assert report is not None
     assert report.tables[0].rows[0][0] == "uniform"
     assert len(report.plots) == 2
@@ -78,7 +78,7 @@ def test_the_console_shows_the_report(tmp_path: Path) -> None:
 
 def test_means_are_over_all_looks_and_gains_are_per_refresh() -> None:
     """The numbers of the JSON follow from the looks."""
-    told = as_json(month())["policies"]["uniform"]
+    told = to_dict(month())["policies"]["uniform"]
     assert told["quality"] == pytest.approx(0.9)
     assert told["gain_per_refresh"] == pytest.approx((0.9 - 0.85) / 80)
     assert told["budget_used"] == pytest.approx(1.0)
@@ -86,8 +86,8 @@ def test_means_are_over_all_looks_and_gains_are_per_refresh() -> None:
 
 def test_a_crawler_that_does_not_spend_its_budget_is_named() -> None:
     """Whoever reads the table is told that this one fell behind, or had nothing to do."""
-    assert "Less than" not in as_text(month())
-    assert "of the budget was used by uniform" in as_text(month(used=60))
+    assert "Less than" not in format_text(month())
+    assert "of the budget was used by uniform" in format_text(month(used=60))
 
 
 def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:

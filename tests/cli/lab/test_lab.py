@@ -78,9 +78,9 @@ def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path)
     (here / "vedette.toml").write_text('[store]\ndata = "mine"\n')
     assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--out", "run"]) == 0
     assert main(["lab", "report", "run", "--to", "out", "--data"]) == 0
-    (line,) = FolderReports(here / "mine").listed()
+    (line,) = FolderReports(here / "mine").list_reports()
     assert (line.question, line.problem) == ("What do lots bring?", "")
-    report = FolderReports(here / "mine").report(line.name)
+    report = FolderReports(here / "mine").load_report(line.name)
     assert report is not None
     assert (bool(report.plots), report.missing) == (True, ())
     copies = {path.name: path.read_bytes() for path in (here / "mine" / "lab").iterdir()}

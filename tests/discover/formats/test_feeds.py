@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vedette.discover.formats.feeds import LONGEST_TITLE, MOST_ENTRIES, Feed, FeedEntry, is_feed, read_feed
+from vedette.discover.formats.feeds import MAX_ENTRIES, MAX_TITLE_LENGTH, Feed, FeedEntry, is_feed, parse_feed
 
 HOME = "https://news.example/feed"
 JUNE = datetime(2023, 6, 5, 4, 30, tzinfo=UTC).timestamp()
@@ -58,12 +58,12 @@ def rss(*items: str) -> bytes:
 
 def links(body: bytes | str, url: str = HOME) -> list[str]:
     """The links of a feed's entries."""
-    return [entry.link for entry in read_feed(body.encode() if isinstance(body, str) else body, url).entries]
+    return [entry.link for entry in parse_feed(body.encode() if isinstance(body, str) else body, url).entries]
 
 
 def title_of(body: bytes | str) -> str:
     """The title of a feed's only entry."""
-    (entry,) = read_feed(body.encode() if isinstance(body, str) else body, HOME).entries
+    (entry,) = parse_feed(body.encode() if isinstance(body, str) else body, HOME).entries
     return entry.title
 
 
@@ -83,7 +83,7 @@ def test_every_family_says_the_same(
 ) -> None:
     """One entry with its page, plain title and dates; what images, sources and contents hold does not leak into it."""
     entry = FeedEntry(TIDE, "Tide & time", published_s, updated_s)
-    assert read_feed(body.encode(), HOME) == Feed("Harbour news", (entry,), hub, self_link)
+    assert parse_feed(body.encode(), HOME) == Feed("Harbour news", (entry,), hub, self_link)
     assert is_feed(body.encode(), "text/html")
 
 
@@ -126,22 +126,22 @@ def test_relations_may_be_written_in_full() -> None:
     """The registry's address of a relation means the relation."""
     full = "http://www.iana.org/assignments/relation/"
     body = f'<feed><link rel="{full}self" href="/me"/><entry><link rel="{full}alternate" href="/a"/></entry></feed>'
-    feed = read_feed(body.encode(), HOME)
+    feed = parse_feed(body.encode(), HOME)
     assert (feed.self_link, feed.entries[0].link) == ("https://news.example/me", "https://news.example/a")
 
 
 def test_hubs_of_entries_are_not_the_feeds() -> None:
     """Only the head of a feed says where it is pushed from, before its entries or after them."""
     inside = '<entry><link href="/a"/><link rel="hub" href="https://evil.example/"/></entry>'
-    assert read_feed(f"<feed>{inside}</feed>".encode(), HOME).hub is None
-    assert read_feed(f'<feed>{inside}<link rel="hub" href="{HUB}"/></feed>'.encode(), HOME).hub == HUB
+    assert parse_feed(f"<feed>{inside}</feed>".encode(), HOME).hub is None
+    assert parse_feed(f'<feed>{inside}<link rel="hub" href="{HUB}"/></feed>'.encode(), HOME).hub == HUB
 
 
 def test_a_hub_is_found_under_any_prefix() -> None:
     """The namespace decides, and where none is declared the usual prefix."""
     declared = f'<rss xmlns:x="http://www.w3.org/2005/Atom"><channel><x:link rel="hub" href="{HUB}"/></channel></rss>'
     usual = f'<rss><channel><atom:link rel="hub" href="{HUB}"/></channel></rss>'
-    assert read_feed(declared.encode(), HOME).hub == read_feed(usual.encode(), HOME).hub == HUB
+    assert parse_feed(declared.encode(), HOME).hub == parse_feed(usual.encode(), HOME).hub == HUB
 
 
 def test_xml_base_is_honoured_at_three_levels() -> None:
@@ -196,7 +196,7 @@ def test_titles_of_atom_say_what_they_are() -> None:
 )
 def test_dates_in_any_usual_dress(written: str) -> None:
     """RFC 822 with its old zones and ISO 8601 with and without hyphens name the same moment."""
-    (entry,) = read_feed(rss(f"<link>/a</link><pubDate>{written}</pubDate>"), HOME).entries
+    (entry,) = parse_feed(rss(f"<link>/a</link><pubDate>{written}</pubDate>"), HOME).entries
     assert entry.published_s == JUNE
 
 
@@ -206,7 +206,7 @@ def test_dates_in_any_usual_dress(written: str) -> None:
 def test_a_date_that_is_none_is_left_open(written: str) -> None:
     """Impossible and unreadable dates are unknown; another date of the entry is then taken."""
     dates = f"<pubDate>{written}</pubDate><dc:date>2023-06-05T04:30Z</dc:date>"
-    (first, second) = read_feed(
+    (first, second) = parse_feed(
         rss(f"<link>/a</link><pubDate>{written}</pubDate>", f"<link>/b</link>{dates}"), HOME
     ).entries
     assert (first.published_s, second.published_s) == (None, JUNE)
@@ -216,7 +216,7 @@ def test_broken_feeds_keep_what_can_be_read() -> None:
     """Unclosed elements, bare ampersands and a sudden end cost no entry that was whole."""
     body = """<rss><channel><title>R&D<item><title>One<link>/a?b&c</link>
       <item><link>/d</link><title>Two & a half</title><description><p>unclosed<br></description><item><link>/e"""
-    feed = read_feed(body.encode(), HOME)
+    feed = parse_feed(body.encode(), HOME)
     assert feed.title == "R&D"
     assert [(each.link, each.title) for each in feed.entries] == [
         ("https://news.example/a?b&c", "One"),
@@ -226,10 +226,10 @@ def test_broken_feeds_keep_what_can_be_read() -> None:
 
 def test_limits_hold() -> None:
     """Entries without end and a title without end are cut."""
-    body = rss("<link>/a</link><title>" + "long " * 10_000 + "</title>", *["<link>/b</link>"] * (MOST_ENTRIES + 5))
-    feed = read_feed(body, HOME)
-    assert len(feed.entries) == MOST_ENTRIES
-    assert len(feed.entries[0].title) <= LONGEST_TITLE
+    body = rss("<link>/a</link><title>" + "long " * 10_000 + "</title>", *["<link>/b</link>"] * (MAX_ENTRIES + 5))
+    feed = parse_feed(body, HOME)
+    assert len(feed.entries) == MAX_ENTRIES
+    assert len(feed.entries[0].title) <= MAX_TITLE_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -238,4 +238,4 @@ def test_limits_hold() -> None:
 def test_other_bodies_are_no_feeds(body: bytes) -> None:
     """HTML, JSON and RDF about other things announce nothing, whatever their type says."""
     assert not is_feed(body, "application/rss+xml")
-    assert read_feed(body, HOME, "application/rss+xml").entries == ()
+    assert parse_feed(body, HOME, "application/rss+xml").entries == ()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vedette.discover.formats.sitemaps import MOST_ENTRIES, Entry, Sitemap, is_sitemap, read_sitemap
+from vedette.discover.formats.sitemaps import MAX_ENTRIES, Sitemap, SitemapEntry, is_sitemap, parse_sitemap
 
 HOME = "https://shop.example/sitemap.xml"
 SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -19,24 +19,24 @@ BY_THE_BOOK = f"""<?xml version="1.0" encoding="UTF-8"?>
   </url>
   <url><loc>https://shop.example/chairs</loc></url>
 </urlset>"""
-LAMPS = Entry(
+LAMPS = SitemapEntry(
     loc="https://shop.example/lamps?kind=desk&page=2",
     lastmod_s=datetime(2024, 2, 29, 22, 30, tzinfo=UTC).timestamp(),
     changefreq="weekly",
     priority=0.8,
 )
-CHAIRS = Entry("https://shop.example/chairs")
+CHAIRS = SitemapEntry("https://shop.example/chairs")
 
 
 def locs(body: bytes | str, url: str = HOME) -> list[str]:
     """The locations that a sitemap names."""
     raw = body.encode() if isinstance(body, str) else body
-    return [entry.loc for entry in read_sitemap(raw, url).entries]
+    return [entry.loc for entry in parse_sitemap(raw, url).entries]
 
 
 def test_the_four_fields_of_the_protocol() -> None:
     """Location, date, frequency and priority are read, entities replaced, and missing ones left open."""
-    assert read_sitemap(BY_THE_BOOK.encode(), HOME) == Sitemap(entries=(LAMPS, CHAIRS))
+    assert parse_sitemap(BY_THE_BOOK.encode(), HOME) == Sitemap(entries=(LAMPS, CHAIRS))
 
 
 def test_an_index_names_other_sitemaps() -> None:
@@ -45,7 +45,7 @@ def test_an_index_names_other_sitemaps() -> None:
       <sitemap><loc>https://shop.example/one.xml.gz</loc><lastmod>2024-01-01</lastmod></sitemap>
       <sitemap><loc>/two.xml</loc></sitemap></sitemapindex>"""
     expected = ("https://shop.example/one.xml.gz", "https://shop.example/two.xml")
-    assert read_sitemap(body.encode(), HOME) == Sitemap(children=expected)
+    assert parse_sitemap(body.encode(), HOME) == Sitemap(children=expected)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_an_index_names_other_sitemaps() -> None:
 )
 def test_what_is_nearly_by_the_book_reads_the_same(changed: str) -> None:
     """Whatever template engines get wrong, the pages and their fields are the same."""
-    assert read_sitemap(changed.encode(), HOME).entries == (LAMPS, CHAIRS)
+    assert parse_sitemap(changed.encode(), HOME).entries == (LAMPS, CHAIRS)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_unicode_is_recognised_by_its_first_bytes(encoding: str) -> None:
     """A byte-order mark, or the pattern of a first angle bracket, outweighs what the declaration says."""
-    assert read_sitemap(BY_THE_BOOK.encode(encoding), HOME).entries == (LAMPS, CHAIRS)
+    assert parse_sitemap(BY_THE_BOOK.encode(encoding), HOME).entries == (LAMPS, CHAIRS)
 
 
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1251", "shift_jis", "gb2312", "koi8-r", "iso-8859-7"])
@@ -103,7 +103,7 @@ def test_other_encodings_are_declared(encoding: str, place: str) -> None:
     header = f"text/xml; charset={encoding}" if place == "header" else "text/xml"
     body = f"{declaration}<urlset><url><loc>/{sample}</loc></url></urlset>".encode(encoding)
     plain = f"<urlset><url><loc>/{sample}</loc></url></urlset>"
-    assert [entry.loc for entry in read_sitemap(body, HOME, header).entries] == locs(plain)
+    assert [entry.loc for entry in parse_sitemap(body, HOME, header).entries] == locs(plain)
 
 
 @pytest.mark.parametrize("label", ["punycode", "unicode_escape", "klingon-8", "zlib", "undefined"])
@@ -122,7 +122,7 @@ def test_extensions_do_not_add_locations() -> None:
       <video><loc>https://shop.example/b.mp4</loc><video><loc>/c</loc></video><priority>1</priority></video>
       <xhtml:link rel="alternate" hreflang="de" href="https://shop.example/de"/>
       <loc>https://shop.example/a</loc><news:priority>0.1</news:priority></url></urlset>"""
-    assert read_sitemap(body.encode(), HOME).entries == (Entry("https://shop.example/a"),)
+    assert parse_sitemap(body.encode(), HOME).entries == (SitemapEntry("https://shop.example/a"),)
 
 
 def test_lines_of_text_are_a_sitemap_too() -> None:
@@ -138,7 +138,7 @@ def test_packed_files_are_unpacked_as_content() -> None:
     raw = BY_THE_BOOK.encode()
     chained = gzip.compress(raw[:90]) + gzip.compress(raw[90:])
     for body in (gzip.compress(raw), gzip.compress(gzip.compress(raw)), chained):
-        assert read_sitemap(body, HOME, "text/html").entries == (LAMPS, CHAIRS)
+        assert parse_sitemap(body, HOME, "text/html").entries == (LAMPS, CHAIRS)
         assert is_sitemap(body, "text/html")
     assert locs(gzip.compress(b"https://shop.example/a\n")) == ["https://shop.example/a"]
 
@@ -178,13 +178,13 @@ def test_a_name_that_looks_like_an_entity_stays_a_parameter() -> None:
 def test_a_priority_outside_the_protocol_is_none(value: str) -> None:
     """Only a number from 0 to 1 is a priority."""
     body = f"<urlset><url><loc>/a</loc><priority>{value}</priority></url></urlset>"
-    assert read_sitemap(body.encode(), HOME).entries[0].priority is None
+    assert parse_sitemap(body.encode(), HOME).entries[0].priority is None
 
 
 def test_hints_that_cannot_be_read_are_left_open() -> None:
     """An unknown frequency and an impossible date do not cost the page."""
     body = b"<urlset><url><loc>/a</loc><lastmod>2024-02-30</lastmod><changefreq>sometimes</changefreq></url></urlset>"
-    assert read_sitemap(body, HOME).entries == (Entry("https://shop.example/a"),)
+    assert parse_sitemap(body, HOME).entries == (SitemapEntry("https://shop.example/a"),)
 
 
 def test_locations_that_lead_nowhere_are_left_out() -> None:
@@ -203,15 +203,15 @@ def test_a_record_may_hold_two_locations_or_its_url_bare() -> None:
     body = (
         b"<sitemapindex><sitemap>\nhttps://shop.example/a.xml?b&amp;c\n</sitemap><sitemap>none</sitemap></sitemapindex>"
     )
-    assert read_sitemap(body, HOME).children == ("https://shop.example/a.xml?b&c",)
+    assert parse_sitemap(body, HOME).children == ("https://shop.example/a.xml?b&c",)
 
 
 def test_at_most_as_many_entries_as_the_protocol_allows() -> None:
     """More pages than the protocol allows for one file are cut off, in XML, in text and within one record."""
-    many = MOST_ENTRIES + 10
-    assert len(locs(b"<urlset>" + b"<url><loc>/a</loc></url>" * many)) == MOST_ENTRIES
-    assert len(locs(b"https://shop.example/a\n" * many)) == MOST_ENTRIES
-    assert len(locs(b"<urlset>" + (b"<url>" + b"<loc>/a</loc>" * 50 + b"</url>") * 2_000)) == MOST_ENTRIES
+    many = MAX_ENTRIES + 10
+    assert len(locs(b"<urlset>" + b"<url><loc>/a</loc></url>" * many)) == MAX_ENTRIES
+    assert len(locs(b"https://shop.example/a\n" * many)) == MAX_ENTRIES
+    assert len(locs(b"<urlset>" + (b"<url>" + b"<loc>/a</loc>" * 50 + b"</url>") * 2_000)) == MAX_ENTRIES
 
 
 def test_a_bomb_is_unpacked_to_a_limit() -> None:
@@ -229,7 +229,7 @@ def test_a_bomb_is_unpacked_to_a_limit() -> None:
 def test_other_bodies_are_no_sitemaps(body: bytes) -> None:
     """A page that says sorry with status 200 names nothing."""
     assert not is_sitemap(body, "application/xml")
-    assert read_sitemap(body, HOME, "application/xml") == Sitemap()
+    assert parse_sitemap(body, HOME, "application/xml") == Sitemap()
 
 
 def test_a_sitemap_is_known_by_its_content() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.formats.feeds import read_feed
-from vedette.discover.formats.sitemaps import read_sitemap
-from vedette.discover.formats.xml_reader import attributes_of, scan
+from vedette.discover.formats.feeds import parse_feed
+from vedette.discover.formats.sitemaps import parse_sitemap
+from vedette.discover.formats.xml_reader import parse_attributes, scan
 
 HOME = "https://host.example/"
 texts = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), max_size=20)
@@ -34,7 +34,7 @@ def test_quoted_attributes_come_back(written: dict[str, str]) -> None:
     raw = "".join(f" {name}={quoteattr(value)}" for name, value in written.items())
     ((kind, _, attributes), _) = scan(f"<a{raw}/>")
     assert kind == "open"
-    assert attributes_of(attributes) == {name: value.strip() for name, value in written.items()}
+    assert parse_attributes(attributes) == {name: value.strip() for name, value in written.items()}
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_what_is_text_and_what_is_not(body: str, text: str) -> None:
 def test_beginnings_without_ends_are_read_in_one_pass(piece: str) -> None:
     """What begins many thousand times and never ends is not searched for its end each time; that would take hours."""
     body = piece * (2**19 // len(piece))
-    assert read_sitemap(f"<urlset>{body}<url><loc>{body}".encode(), HOME).entries == ()
-    assert read_feed(f"<rss>{body}<item><link {body}".encode(), HOME).entries == ()
+    assert parse_sitemap(f"<urlset>{body}<url><loc>{body}".encode(), HOME).entries == ()
+    assert parse_feed(f"<rss>{body}<item><link {body}".encode(), HOME).entries == ()

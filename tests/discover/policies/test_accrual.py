@@ -6,10 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.discover.policies.accrual import Accrual
-from vedette.discover.polling.overlap import Belief, gathered
-from vedette.discover.polling.poll_value import due, index, pace, rates, worth
-from vedette.discover.polling.sources import Brought, LookBook
-from vedette.lab.core.registry import DEFAULT, policy_named
+from vedette.discover.polling.overlap import AccrualState, compute_accrued
+from vedette.discover.polling.poll_value import (
+    compute_due,
+    compute_index,
+    estimate_rates,
+    estimate_yield,
+    get_weekly_pace,
+)
+from vedette.discover.polling.sources import PollHistory, PollResults
+from vedette.lab.core.registry import DEFAULT, find_policy
 from vedette.policy import Ints, rng_for
 
 HOUR_S = 3_600.0
@@ -21,7 +27,7 @@ class Site:
     """Sources that are looked at every hour or when told; each look is given the links that it shows."""
 
     def __init__(self, hosts: list[int]) -> None:
-        self.book, self.state = LookBook(np.array(hosts)), POLICY.start(None)
+        self.book, self.state = PollHistory(np.array(hosts)), POLICY.start(None)
         self.known: dict[int, None] = {}
 
     def look(self, shows: dict[int, list[int]], now: float, *, ok: bool = True) -> None:
@@ -30,13 +36,13 @@ class Site:
         target = np.array([link for links in shows.values() for link in links], np.int64)
         new = np.array([link not in self.known for link in target.tolist()], bool)
         self.known.update(dict.fromkeys(target.tolist()))
-        came = Brought(np.array(list(shows), np.int64), np.full(len(shows), ok), start, target, new)
-        self.state = POLICY.observe(self.state, self.book.enter(came, now), now)
+        came = PollResults(np.array(list(shows), np.int64), np.full(len(shows), ok), start, target, new)
+        self.state = POLICY.observe(self.state, self.book.record(came, now), now)
 
     def picks(self, k: int, now: float, seed: int = 1) -> list[int]:
         """Whom the policy looks at next."""
         rows: list[int] = POLICY.choose(
-            self.state, self.book.options(), k, now, rng_for(seed, "discover")
+            self.state, self.book.list_options(), k, now, rng_for(seed, "discover")
         ).rows.tolist()
         return rows
 
@@ -61,23 +67,23 @@ def test_more_time_since_the_last_look_never_lowers_the_worth(looks: list[tuple[
     for hour, (place, many) in enumerate(looks):
         site.look({place: list(range(hour, hour + many))}, hour * HOUR_S)
     now = (len(looks) + 1) * HOUR_S
-    state = site.state.covering(site.book.options())
+    state = site.state.ensure_places(site.book.list_options())
     looked_s = state.arrivals.looked_s
     for place in range(len(looked_s)):
-        before = gathered(_looked_at(state, place, looked_s[place]), np.array([place]), now)
+        before = compute_accrued(_looked_at(state, place, looked_s[place]), np.array([place]), now)
         longer = _looked_at(state, place, looked_s[place] - earlier_h * HOUR_S)
-        assert (gathered(longer, np.array([place]), now) >= before - 1e-9).all()
+        assert (compute_accrued(longer, np.array([place]), now) >= before - 1e-9).all()
 
 
-def _looked_at(state: Belief, place: int, at_s: float) -> Belief:
+def _looked_at(state: AccrualState, place: int, at_s: float) -> AccrualState:
     """The same belief, had the last look at a source been at another time."""
     if not np.isfinite(at_s):
         return state
     looked_s, filled = state.arrivals.looked_s.copy(), state.arrivals.filled.copy()
     looked_s[place] = at_s
-    filled[place] = state.arrivals.full_at(state.arrivals.host[[place]], np.array([at_s]))[0]
+    filled[place] = state.arrivals.compute_fill(state.arrivals.host[[place]], np.array([at_s]))[0]
     copied = {name: getattr(state.arrivals, name) for name in state.arrivals.__slots__}
-    return Belief(type(state.arrivals)(**(copied | {"looked_s": looked_s, "filled": filled})), state.overlap)
+    return AccrualState(type(state.arrivals)(**(copied | {"looked_s": looked_s, "filled": filled})), state.overlap)
 
 
 def test_the_busy_are_looked_at_before_the_quiet() -> None:
@@ -99,9 +105,9 @@ def test_a_source_that_shows_what_another_just_showed_is_worth_less() -> None:
         same = stream(0, hour, 5, 8)
         site.look({0: same, 1: same, 2: stream(10**6, hour, 5, 8)}, hour * HOUR_S)
     late = 70 * HOUR_S
-    alone = worth(site.state, site.book.options(), late)
+    alone = estimate_yield(site.state, site.book.list_options(), late)
     site.look({0: stream(0, 69, 5, 8)}, late - 60.0)
-    after = worth(site.state, site.book.options(), late)
+    after = estimate_yield(site.state, site.book.list_options(), late)
     assert after[1] < 0.5 * alone[1]
     assert after[2] == pytest.approx(alone[2], rel=0.2)
 
@@ -120,15 +126,15 @@ def test_overlap_is_learned_though_only_one_is_looked_at_at_a_time() -> None:
     site = Site([0, 0])
     for hour in range(80):
         site.look({hour % 2: stream(0, hour, 5, 12)}, hour * HOUR_S)
-    share = site.state.overlap.share(np.array([0]))[0]
+    share = site.state.overlap.estimate_share(np.array([0]))[0]
     assert share[site.state.overlap.other[0] == 1].max() > 0.5
 
 
 def test_a_new_source_starts_where_its_host_is() -> None:
     """One that was never looked at is believed to bring what others of its host bring."""
     site = steady([9, 0], [8, 8], 40, [0, 1])
-    book = LookBook(np.array([0, 1, 0, 1]))
-    mean = rates(site.state, book.options()).mean
+    book = PollHistory(np.array([0, 1, 0, 1]))
+    mean = estimate_rates(site.state, book.list_options()).mean
     assert mean[2] > 2 * mean[3]
 
 
@@ -149,7 +155,7 @@ def test_the_rhythm_of_the_day_is_learned() -> None:
     for hour in range(24 * 8):
         links = [*links, *range(100 * hour, 100 * hour + 8)][-40:] if 10 <= hour % 24 < 14 else links
         site.look({0: links}, hour * HOUR_S + 1.0)
-    week = pace(site.state, 0).reshape(7, 24).mean(axis=0)
+    week = get_weekly_pace(site.state, 0).reshape(7, 24).mean(axis=0)
     assert week[11] > 2 * week[2]
 
 
@@ -158,7 +164,7 @@ def test_what_is_rare_is_not_forgotten() -> None:
     site = Site([0, 0])
     for week in range(80):
         site.look({0: [week] if week in (3, 6, 9) else [], 1: []}, week * 7 * DAY_S)
-    mean = rates(site.state, site.book.options()).mean
+    mean = estimate_rates(site.state, site.book.list_options()).mean
     assert mean[0] > 1.5 * mean[1]
 
 
@@ -214,9 +220,9 @@ def test_same_seed_same_picks() -> None:
 def test_a_higher_price_is_reached_later_and_within_bounds() -> None:
     """Due times rise with the price, from five minutes to thirty days."""
     site = steady([1, 6], [8, 2], 30)
-    now, options = 30 * HOUR_S, site.book.options()
+    now, options = 30 * HOUR_S, site.book.list_options()
     prices = [0.0, 0.1, 1.0, 3.0, 1e9]
-    times = np.array([due(site.state, options, now, price, rng_for(1, "due")) for price in prices]) - now
+    times = np.array([compute_due(site.state, options, now, price, rng_for(1, "due")) for price in prices]) - now
     assert (np.diff(times, axis=0) >= 0).all()
     assert times.min() == pytest.approx(300.0)
     assert times.max() == pytest.approx(30 * DAY_S)
@@ -225,15 +231,17 @@ def test_a_higher_price_is_reached_later_and_within_bounds() -> None:
 def test_at_its_due_time_a_source_is_worth_the_price() -> None:
     """Where the price is reached at all, the index at that time is the price, nearly."""
     site = steady([6], [8], 30)
-    now, options = 30 * HOUR_S, site.book.options()
-    price = float(index(site.state, options, now + 5 * HOUR_S)[0])
-    when = float(due(site.state, options, now, price, rng_for(1, "due"))[0])
-    assert index(site.state, options, when)[0] == pytest.approx(price, rel=0.1)
+    now, options = 30 * HOUR_S, site.book.list_options()
+    price = float(compute_index(site.state, options, now + 5 * HOUR_S)[0])
+    when = float(compute_due(site.state, options, now, price, rng_for(1, "due"))[0])
+    assert compute_index(site.state, options, when)[0] == pytest.approx(price, rel=0.1)
 
 
 def test_the_interval_of_a_rate_holds_its_mean_and_narrows() -> None:
     """The more was seen, the less is left open."""
-    short, long = (rates(site.state, site.book.options()) for site in (steady([3], [8], 5), steady([3], [8], 90)))
+    short, long = (
+        estimate_rates(site.state, site.book.list_options()) for site in (steady([3], [8], 5), steady([3], [8], 90))
+    )
     assert (short.low < short.mean).all()
     assert (short.mean < short.high).all()
     assert (long.high - long.low < short.high - short.low).all()
@@ -245,18 +253,18 @@ def test_memory_grows_with_sources_and_not_with_links() -> None:
     assert _size(day.state) == _size(weeks.state)
 
 
-def _size(state: Belief) -> int:
+def _size(state: AccrualState) -> int:
     arrays: list[Ints] = [getattr(part, name) for part in state for name in part.__slots__]
     return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
 
 
 def test_default_leads_to_it() -> None:
     """Whoever asks the lab for the default of discovery gets this policy."""
-    assert policy_named("discover", DEFAULT).name == POLICY.name
+    assert find_policy("discover", DEFAULT).name == POLICY.name
 
 
 def test_nobody_to_look_at() -> None:
     """Without sources, nothing is chosen, and without a budget neither."""
-    empty = LookBook(np.zeros(0, np.int64)).options()
+    empty = PollHistory(np.zeros(0, np.int64)).list_options()
     assert len(POLICY.choose(POLICY.start(None), empty, 3, 0.0, rng_for(1, "discover")).rows) == 0
     assert steady([1], [2], 3).picks(0, 9 * HOUR_S) == []

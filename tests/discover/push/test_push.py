@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.formats.feeds import Feed, read_feed
-from vedette.discover.push.credit import FIRST, Credit, moved_s
-from vedette.discover.push.indexnow import MOST_URLS, Ping, WrongPing, read_ping, read_pings
-from vedette.discover.push.promises import Promise, due_s, possible_s, promises_of
-from vedette.discover.push.websub import linked, offered
+from vedette.discover.formats.feeds import Feed, parse_feed
+from vedette.discover.push.credit import NEW_SOURCE, SignalTrust, move_due_s
+from vedette.discover.push.indexnow import MAX_URLS, Ping, PingRejection, parse_ping, parse_ping_body
+from vedette.discover.push.promises import Promise, compute_due_s, find_feasible_s, list_promises
+from vedette.discover.push.websub import find_link, find_offer
 from vedette.model import Site
 
 FEED = "https://example.org/feed.xml"
@@ -37,20 +37,20 @@ def as_body(told: dict[str, object]) -> bytes:
 def test_a_feed_names_its_hub_and_itself() -> None:
     """An Atom feed with both links is offered under the address that it gives as its own."""
     atom = f'<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="{HUB}"/><link rel="self" href="/all"/>'
-    found = offered(FEED, read_feed(atom.encode(), FEED))
+    found = find_offer(FEED, parse_feed(atom.encode(), FEED))
     assert found == (HUB, "https://example.org/all")
 
 
 def test_headers_come_before_the_feed() -> None:
     """Where both name a hub, the Link header is believed."""
-    found = offered(FEED, Feed(hub="https://other.example.net/"), [f"<{HUB}>; rel=hub"])
+    found = find_offer(FEED, Feed(hub="https://other.example.net/"), [f"<{HUB}>; rel=hub"])
     assert found is not None
     assert found.hub == HUB
 
 
 def test_a_topic_of_somebody_else_is_not_believed() -> None:
     """A feed that gives another host as its own is subscribed to under the address where it was found."""
-    found = offered(FEED, Feed(hub=HUB, self_link="https://victim.example.com/feed"))
+    found = find_offer(FEED, Feed(hub=HUB, self_link="https://victim.example.com/feed"))
     assert found is not None
     assert found.topic == FEED
 
@@ -58,14 +58,16 @@ def test_a_topic_of_somebody_else_is_not_believed() -> None:
 @given(st.lists(st.text('<>;, ="relhubself/a\\', max_size=200), max_size=4))
 def test_no_link_header_breaks_the_reader(headers: list[str]) -> None:
     """Whatever stands in Link headers gives an address or none."""
-    found = linked(headers, "hub", FEED)
+    found = find_link(headers, "hub", FEED)
     assert found is None or found.startswith("http")
 
 
 def test_a_ping_says_where_its_key_is() -> None:
     """By default the key file has the key's name and lies at the root; or it is told where."""
-    plain = read_ping({"url": "https://example.org/deep/a", "key": KEY})
-    told = read_ping({"url": "https://example.org/deep/a", "key": KEY, "keyLocation": "https://example.org/deep/k.txt"})
+    plain = parse_ping({"url": "https://example.org/deep/a", "key": KEY})
+    told = parse_ping(
+        {"url": "https://example.org/deep/a", "key": KEY, "keyLocation": "https://example.org/deep/k.txt"}
+    )
     assert isinstance(plain, Ping)
     assert isinstance(told, Ping)
     assert plain.key_url == f"https://example.org/{KEY}.txt"
@@ -80,7 +82,7 @@ def test_a_ping_says_where_its_key_is() -> None:
         (b"[" * 100_000, 400),
         (body(urlList=[]), 400),
         (body(urlList=[1, 2]), 400),
-        (body(urlList=["https://example.org/"] * (MOST_URLS + 1)), 400),
+        (body(urlList=["https://example.org/"] * (MAX_URLS + 1)), 400),
         (body(key="short"), 400),
         (body(key="with a space and more"), 400),
         (body(key=None), 400),
@@ -93,61 +95,61 @@ def test_a_ping_says_where_its_key_is() -> None:
 )
 def test_a_wrong_ping_is_answered_as_the_protocol_says(sent: bytes, status: int) -> None:
     """Bad form is 400, URLs that the key cannot speak for are 422, and nothing raises."""
-    found = read_pings(sent)
-    assert isinstance(found, WrongPing)
+    found = parse_ping_body(sent)
+    assert isinstance(found, PingRejection)
     assert found.status == status
 
 
 @given(st.binary(max_size=100) | st.dictionaries(st.sampled_from(["host", "key", "urlList"]), NOT_MEANT).map(as_body))
 def test_no_body_breaks_the_reader_of_pings(sent: bytes) -> None:
     """Whatever is posted is a ping or a reason why not."""
-    assert isinstance(read_pings(sent), Ping | WrongPing)
+    assert isinstance(parse_ping_body(sent), Ping | PingRejection)
 
 
 @given(st.lists(st.booleans(), max_size=300))
 def test_credit_stays_a_chance_and_follows_what_came(came: list[bool]) -> None:
     """However signals turn out, credit lies between nothing and certainty; one that comes true never lowers it."""
-    credit = FIRST
+    credit = NEW_SOURCE
     for each in came:
-        credit = credit.after(came_true=each)
+        credit = credit.update(came_true=each)
     assert 0 < credit.mean < 1
-    assert credit.after(came_true=False).mean < credit.after(came_true=True).mean
+    assert credit.update(came_true=False).mean < credit.update(came_true=True).mean
 
 
 def test_a_liar_loses_its_credit_and_can_win_it_back() -> None:
     """Many false signals in a row move nothing any more; as many true ones make up for it."""
-    credit = FIRST
+    credit = NEW_SOURCE
     for _ in range(60):
-        credit = credit.after(came_true=False)
-    assert moved_s(credit, 0.0, 1000.0, 86_400.0) is None
+        credit = credit.update(came_true=False)
+    assert move_due_s(credit, 0.0, 1000.0, 86_400.0) is None
     for _ in range(60):
-        credit = credit.after(came_true=True)
-    assert moved_s(credit, 0.0, 1000.0, 86_400.0) == 0.0
+        credit = credit.update(came_true=True)
+    assert move_due_s(credit, 0.0, 1000.0, 86_400.0) == 0.0
 
 
 @given(st.floats(0, 200), st.floats(0, 200), st.floats(-1e6, 1e6))
 def test_a_signal_never_puts_a_page_off(true: float, false: float, due: float) -> None:
     """Whatever the credit, a signalled page is not fetched later than it would have been, nor in the past."""
-    moved = moved_s(Credit(true, false), 0.0, due, 86_400.0)
+    moved = move_due_s(SignalTrust(true, false), 0.0, due, 86_400.0)
     assert moved is None or 0.0 <= moved <= max(due, 0.0)
 
 
 def test_promises_are_read_in_the_spelling_of_their_site() -> None:
     """An address without a host is the site's own; parameters that mean nothing are dropped; others are passed over."""
     site = Site("https://example.org/", promise=("900 /news?utm_source=x", "60 https://example.com/"))
-    assert list(promises_of(site)) == [Promise("https://example.org/news", 900.0)]
+    assert list(list_promises(site)) == [Promise("https://example.org/news", 900.0)]
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=5), st.floats(0.1, 100))
 def test_what_is_said_to_be_possible_is(intervals: list[float], delay: float) -> None:
     """Promises that are refused can be kept when all of them get the time that was said to be possible."""
     promises = [Promise(f"https://example.org/{place}", each) for place, each in enumerate(intervals)]
-    shortest = possible_s(promises, delay)
+    shortest = find_feasible_s(promises, delay)
     if shortest is not None:
-        assert possible_s([each._replace(interval_s=shortest) for each in promises], delay) is None
+        assert find_feasible_s([each._replace(interval_s=shortest) for each in promises], delay) is None
 
 
 @given(st.floats(1, 1e6), st.floats(0.001, 1e3))
 def test_a_promised_source_is_asked_for_before_its_time_is_over(interval: float, delay: float) -> None:
     """It is asked for after its last fetch, and before its interval has passed."""
-    assert 0 < due_s(Promise("https://example.org/", interval), 0.0, delay) < interval
+    assert 0 < compute_due_s(Promise("https://example.org/", interval), 0.0, delay) < interval

@@ -7,10 +7,16 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.urls.duplicate_evidence import Fetched, Lessons, Witnesses, check_evidence, pair_evidence
-from vedette.discover.urls.duplicate_rules import EVERYWHERE, Learned, Subject
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
-from vedette.lab.worlds.world import Question
+from vedette.discover.urls.duplicate_evidence import (
+    CopyEvidence,
+    FetchedUrl,
+    ReferenceUrls,
+    observe_check,
+    observe_pair,
+)
+from vedette.discover.urls.duplicate_rules import EVERYWHERE, CopyRules, RuleSubject
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.world import WorldRequest
 
 HOST = "http://a.example"
 ANYTHING = st.text(st.characters(codec=None, categories=None))
@@ -18,7 +24,7 @@ ANYTHING = st.text(st.characters(codec=None, categories=None))
 
 def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> set[tuple[str, str]]:
     """Which rules a pair speaks of."""
-    return {(seen.subject.kind, seen.subject.what) for seen in pair_evidence(url, leader, same=same, said=said)}
+    return {(seen.subject.kind, seen.subject.what) for seen in observe_pair(url, leader, same=same, said=said)}
 
 
 @pytest.mark.parametrize(
@@ -62,10 +68,10 @@ def test_a_stranger_cannot_take_a_hosts_place() -> None:
     assert kinds(f"{HOST}/x", "http://b.example/x", said=True) == {("origin", "http://b.example")}
 
 
-def lessons(*pairs: tuple[str, str], same: bool = True, start: Lessons | None = None) -> Lessons:
+def lessons(*pairs: tuple[str, str], same: bool = True, start: CopyEvidence | None = None) -> CopyEvidence:
     """What is learned from pairs."""
-    seen = [observation for url, leader in pairs for observation in pair_evidence(url, leader, same=same)]
-    return (start or Lessons()).observe(seen)
+    seen = [observation for url, leader in pairs for observation in observe_pair(url, leader, same=same)]
+    return (start or CopyEvidence()).observe(seen)
 
 
 def tracked(count: int, *, paths: int = 1000, folder: str = "/shop/") -> list[tuple[str, str]]:
@@ -73,76 +79,76 @@ def tracked(count: int, *, paths: int = 1000, folder: str = "/shop/") -> list[tu
     return [(f"{HOST}{folder}{n % paths}?ref={n}", f"{HOST}{folder}{n % paths}") for n in range(count)]
 
 
-def subjects(learned: Learned) -> set[tuple[str, str, str]]:
+def subjects(learned: CopyRules) -> set[tuple[str, str, str]]:
     """What rules are about."""
     return {(rule.subject.kind, rule.subject.where, rule.subject.what) for rule in learned.rules}
 
 
 def test_a_rule_needs_enough_distinct_pairs_and_paths() -> None:
     """Few pairs, pairs of few paths, and the same pair again and again are not enough."""
-    assert not lessons(*tracked(4)).learned().rules
-    assert not lessons(*tracked(40, paths=2)).learned().rules
-    assert not lessons(*tracked(3) * 9).learned().rules
-    assert subjects(lessons(*tracked(9)).learned()) == {("parameter", "*", "ref")}
+    assert not lessons(*tracked(4)).build_rules().rules
+    assert not lessons(*tracked(40, paths=2)).build_rules().rules
+    assert not lessons(*tracked(3) * 9).build_rules().rules
+    assert subjects(lessons(*tracked(9)).build_rules()) == {("parameter", "*", "ref")}
 
 
 def test_all_queries_are_dropped_only_after_several_makes_of_query() -> None:
     """Many pages with one make of query teach its parameters; one parameter that matters keeps all queries."""
     one_make = [(f"{HOST}/shop/{n}?utm_source=a&utm_medium=b", f"{HOST}/shop/{n}") for n in range(30)]
-    assert ("query", "*", "") not in subjects(lessons(*one_make).learned())
+    assert ("query", "*", "") not in subjects(lessons(*one_make).build_rules())
     more = one_make + [(f"{HOST}/shop/{n}?{'abc'[n % 3]}=1", f"{HOST}/shop/{n}") for n in range(9)]
-    assert ("query", "*", "") in subjects(lessons(*more).learned())
+    assert ("query", "*", "") in subjects(lessons(*more).build_rules())
     refuted = lessons((f"{HOST}/shop/1?lang=de", f"{HOST}/shop/1?lang=en"), same=False, start=lessons(*more))
-    assert ("query", "*", "") not in subjects(refuted.learned())
+    assert ("query", "*", "") not in subjects(refuted.build_rules())
 
 
 def test_pairs_that_disagree_prevent_a_rule() -> None:
     """A parameter that matters now and then is not dropped."""
     mixed = lessons(*tracked(1, folder="/shop/x"), same=False)
-    assert not lessons(*tracked(20), start=mixed).learned().rules
+    assert not lessons(*tracked(20), start=mixed).build_rules().rules
 
 
 def test_a_folder_that_disagrees_leaves_the_rules_of_other_folders() -> None:
     """The rule for the whole host goes, and that of the folder where all agree stays."""
     both = lessons(*tracked(9, folder="/list/"), same=False, start=lessons(*tracked(60)))
-    assert subjects(both.learned()) == {("parameter", "/shop/", "ref")}
+    assert subjects(both.build_rules()) == {("parameter", "/shop/", "ref")}
 
 
 def test_a_believed_rule_falls_by_its_checks_and_stays_fallen() -> None:
     """Covered URLs turn out to be pages of their own: the rule goes, and a few agreeing pairs do not bring it back."""
     state = lessons(*tracked(200))
-    learned = state.learned()
+    learned = state.build_rules()
     assert learned.rules
     checks = 0
-    while state.learned().rules:
+    while state.build_rules().rules:
         checks += 1
-        state = state.observe(check_evidence(learned, f"{HOST}/shop/{checks}?ref=new", same=False))
+        state = state.observe(observe_check(learned, f"{HOST}/shop/{checks}?ref=new", same=False))
         assert checks < 10
-    assert not lessons(*tracked(20), start=state).learned().rules
+    assert not lessons(*tracked(20), start=state).build_rules().rules
 
 
 def test_a_single_odd_check_does_not_fell_a_long_held_rule() -> None:
     """A page may have changed between two fetches."""
     state = lessons(*tracked(60))
-    state = state.observe(check_evidence(state.learned(), f"{HOST}/shop/1?ref=new", same=False))
-    assert state.learned().rules
+    state = state.observe(observe_check(state.build_rules(), f"{HOST}/shop/1?ref=new", same=False))
+    assert state.build_rules().rules
 
 
 def test_two_directions_are_one_mirror() -> None:
     """Which of two hosts leads is settled by most of the evidence, and no circle comes of it."""
     pages = [(f"{HOST}/{n}", f"http://mirror.a.example/{n}") for n in range(30)]
     turned = [(b, a) if n % 3 else (a, b) for n, (a, b) in enumerate(pages)]
-    (rule,) = lessons(*turned).learned().rules
-    learned = lessons(*turned).learned()
-    assert {learned.covering(url)[0] for url in pages[7]} == {f"{rule.subject.what}/7"}
+    (rule,) = lessons(*turned).build_rules().rules
+    learned = lessons(*turned).build_rules()
+    assert {learned.find_covering(url)[0] for url in pages[7]} == {f"{rule.subject.what}/7"}
 
 
 def test_a_circle_of_three_hosts_is_cut() -> None:
     """Every page of the three still has one name, to which all of them lead."""
     names = [f"http://{name}.a.example" for name in ("x", "y", "z")]
     pairs = [(f"{names[n % 3]}/{n}", f"{names[(n + 1) % 3]}/{n}") for n in range(60)]
-    learned = lessons(*pairs).learned()
-    assert len({learned.covering(f"{name}/9")[0] for name in names}) == 1
+    learned = lessons(*pairs).build_rules()
+    assert len({learned.find_covering(f"{name}/9")[0] for name in names}) == 1
 
 
 def test_memory_is_bounded_and_keeps_what_is_believed() -> None:
@@ -150,66 +156,68 @@ def test_memory_is_bounded_and_keeps_what_is_believed() -> None:
     noise = [(f"{HOST}/shop/{n}?{n}=1", f"{HOST}/shop/{n}") for n in range(3000)]
     state = lessons(*noise, start=lessons(*tracked(9)))
     assert max(map(len, state.hosts.values())) <= 256
-    assert ("parameter", "*", "ref") in subjects(state.learned())
+    assert ("parameter", "*", "ref") in subjects(state.build_rules())
 
 
 def test_state_survives_being_written() -> None:
     """Tallies, beliefs and the pairs that were heard."""
     state = lessons(*tracked(9), (f"{HOST}/x", "https://a.example/x"))
-    assert Lessons.from_json(state.to_json()) == state
+    assert CopyEvidence.from_json(state.to_json()) == state
 
 
 @given(ANYTHING, ANYTHING, st.booleans(), st.booleans())
 def test_any_pair_is_heard(one: str, other: str, same: bool, said: bool) -> None:  # noqa: FBT001 - drawn, not passed
     """Hostile text does not raise, and is learned without harm."""
     for url, leader in ((one, other), (f"{HOST}/{one}", f"{HOST}/{other}"), (f"http://{one}/", f"http://{other}/")):
-        state = Lessons().observe(pair_evidence(url, leader, same=same, said=said))
-        assert not state.learned().rules
+        state = CopyEvidence().observe(observe_pair(url, leader, same=same, said=said))
+        assert not state.build_rules().rules
 
 
 def test_pairs_in_another_order_teach_the_same() -> None:
     """What is believed of plain evidence does not depend on the order in which a crawl met it."""
     pairs = tracked(30) + [(f"{HOST}/{n}/", f"{HOST}/{n}") for n in range(30)]
-    expected = subjects(lessons(*pairs).learned())
+    expected = subjects(lessons(*pairs).build_rules())
     random.Random(5).shuffle(pairs)  # noqa: S311 - a shuffle, no secret
-    assert subjects(lessons(*pairs).learned()) == expected
+    assert subjects(lessons(*pairs).build_rules()) == expected
 
 
-def met(*fetched: Fetched, start: Lessons) -> Lessons:
+def met(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
     """What witnesses say, learned."""
-    return start.observe(Witnesses().meet(fetched, start)[0])
+    return start.observe(ReferenceUrls().compare(fetched, start)[0])
 
 
 def test_witnesses_speak_against_a_parameter_that_matters() -> None:
     """Pages of a list differ in one parameter and are different: the rule that a few equal ones suggested falls."""
     pairs = [(f"{HOST}/list/{n}?page=2", f"{HOST}/list/{n}?page=1") for n in range(6)]
     suspected = lessons(*pairs)
-    assert suspected.learned().rules
-    urls = [Fetched(f"{HOST}/list/{n}?page={page}", n * 10 + page, 0.0) for n in range(9) for page in range(3)]
-    assert not met(*urls, start=suspected).learned().rules
+    assert suspected.build_rules().rules
+    urls = [FetchedUrl(f"{HOST}/list/{n}?page={page}", n * 10 + page, 0.0) for n in range(9) for page in range(3)]
+    assert not met(*urls, start=suspected).build_rules().rules
 
 
 def test_witnesses_find_copies_by_themselves() -> None:
     """Spellings of one address that bring the same content speak for a rule."""
     start = lessons((f"{HOST}/a", f"{HOST}/a?sort=up"))
-    urls = [Fetched(f"{HOST}/b/{n}{tail}", n, 0.0) for n in range(9) for tail in ("", "?sort=up", "?sort=down")]
-    assert ("parameter", "*", "sort") in subjects(met(*urls, start=start).learned())
+    urls = [FetchedUrl(f"{HOST}/b/{n}{tail}", n, 0.0) for n in range(9) for tail in ("", "?sort=up", "?sort=down")]
+    assert ("parameter", "*", "sort") in subjects(met(*urls, start=start).build_rules())
 
 
 def test_fetches_that_lie_far_apart_do_not_speak_against() -> None:
     """The page may have changed in the meantime."""
     start = lessons(*tracked(9))
     urls = [
-        Fetched(f"{HOST}/shop/{n}{tail}", n + at, 1e6 * at) for n in range(50) for at, tail in enumerate(("", "?ref=1"))
+        FetchedUrl(f"{HOST}/shop/{n}{tail}", n + at, 1e6 * at)
+        for n in range(50)
+        for at, tail in enumerate(("", "?ref=1"))
     ]
-    assert met(*urls, start=start).learned() == start.learned()
+    assert met(*urls, start=start).build_rules() == start.build_rules()
 
 
 def test_witnesses_are_few_and_only_where_copies_were_seen() -> None:
     """Memory goes by domains with copies, not by pages."""
-    urls = [Fetched(f"{HOST}/{n}?a={n % 7}", n, 0.0) for n in range(2000)]
-    assert not Witnesses().meet(urls, Lessons())[1].domains
-    _, kept = Witnesses().meet(urls, lessons(*tracked(1)))
+    urls = [FetchedUrl(f"{HOST}/{n}?a={n % 7}", n, 0.0) for n in range(2000)]
+    assert not ReferenceUrls().compare(urls, CopyEvidence())[1].domains
+    _, kept = ReferenceUrls().compare(urls, lessons(*tracked(1)))
     assert 10 < sum(len(slot) for slots in kept.domains.values() for slot in slots.values()) < 200
 
 
@@ -217,45 +225,45 @@ def test_witnesses_are_few_and_only_where_copies_were_seen() -> None:
 def test_any_url_may_be_a_witness(texts: list[str]) -> None:
     """Hostile text does not raise, and speaks of nothing but its own host."""
     start = lessons(*tracked(1))
-    urls = [Fetched(url, place, 0.0) for place, text in enumerate(texts) for url in (text, f"{HOST}/{text}")]
-    seen, _ = Witnesses().meet(urls, start)
+    urls = [FetchedUrl(url, place, 0.0) for place, text in enumerate(texts) for url in (text, f"{HOST}/{text}")]
+    seen, _ = ReferenceUrls().compare(urls, start)
     assert {observation.subject.host for observation in seen} <= {"a.example"}
 
 
 def test_a_whole_host_is_named_so() -> None:
     """The rule for a host's every folder is told from one for its pages at the top."""
-    everywhere, top = pair_evidence(f"{HOST}/x?p=1", f"{HOST}/x?p=2")
-    assert everywhere.subject == Subject("parameter", "a.example", EVERYWHERE, "p")
+    everywhere, top = observe_pair(f"{HOST}/x?p=1", f"{HOST}/x?p=2")
+    assert everywhere.subject == RuleSubject("parameter", "a.example", EVERYWHERE, "p")
     assert top.subject.where == "/"
 
 
-def crawled(world: MadeWorld, host: str, tails: tuple[str, ...]) -> list[Fetched]:
+def crawled(world: SyntheticWorld, host: str, tails: tuple[str, ...]) -> list[FetchedUrl]:
     """Every live page of a host in several spellings; the article is what it says."""
     found = []
     for url in world.live_pages(host, world.start_s):
         for tail in tails:
-            body = world.reply(Question(host, url.partition(host)[2] + tail), world.start_s).body
+            body = world.reply(WorldRequest(host, url.partition(host)[2] + tail), world.start_s).body
             article = body.partition(b"<article>")[2].partition(b"</article>")[0]
-            found.append(Fetched(url + tail, xxhash.xxh64_intdigest(article), world.start_s))
+            found.append(FetchedUrl(url + tail, xxhash.xxh64_intdigest(article), world.start_s))
     return found
 
 
-def led(fetched: list[Fetched]) -> Lessons:
+def led(fetched: list[FetchedUrl]) -> CopyEvidence:
     """What the groups of equal articles teach, each led by its first."""
     leaders: dict[int, str] = {}
-    return lessons(*((one.url, leaders.setdefault(one.content, one.url)) for one in fetched))
+    return lessons(*((one.url, leaders.setdefault(one.content_group, one.url)) for one in fetched))
 
 
 def test_the_made_webs_copies_are_learned() -> None:
     """Its mirror and its parameters, and afterwards a crawl would ask for each page once, checks aside."""
-    world = open_made("tiny", calm=True)
+    world = open_synthetic_world("tiny", calm=True)
     host = next(
         name for name in world.sites if f"mirror.{name.removeprefix('www.')}" in {h.name for h in world.hosts()}
     )
     mirror = f"mirror.{host.removeprefix('www.')}"
-    learned = led(crawled(world, host, ("", "?ref=a", "?sort=newest")) + crawled(world, mirror, ("",))).learned()
+    learned = led(crawled(world, host, ("", "?ref=a", "?sort=newest")) + crawled(world, mirror, ("",))).build_rules()
     expected = {("origin", "http", f"http://{host}"), ("parameter", "*", "ref"), ("parameter", "*", "sort")}
     assert subjects(learned) >= expected
     for url in world.live_pages(host, world.start_s):
         other = url.replace(host, mirror) + "?sort=oldest&ref=b"
-        assert learned.covering(other)[0] == url
+        assert learned.find_covering(other)[0] == url

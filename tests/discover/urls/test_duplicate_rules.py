@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.urls.duplicate_rules import CHECKED, Learned, Rule, Subject, parted
+from vedette.discover.urls.duplicate_rules import CHECK_EVERY, CopyRule, CopyRules, RuleSubject, split_url
 
 A, B = "a.example", "www.a.example"
 EVERY = (
-    Subject("origin", A, "http", f"http://{B}"),
-    Subject("origin", B, "http", f"https://{B}"),
-    Subject("parameter", B, "*", "ref"),
-    Subject("parameter", B, "/list/", "page"),
-    Subject("query", B, "/print/", ""),
-    Subject("index", B, "*", "index.html"),
-    Subject("slash", B, "*", "drop"),
+    RuleSubject("origin", A, "http", f"http://{B}"),
+    RuleSubject("origin", B, "http", f"https://{B}"),
+    RuleSubject("parameter", B, "*", "ref"),
+    RuleSubject("parameter", B, "/list/", "page"),
+    RuleSubject("query", B, "/print/", ""),
+    RuleSubject("index", B, "*", "index.html"),
+    RuleSubject("slash", B, "*", "drop"),
 )
 SIGNS = ("/", "/", "/", "?", "&", "=", ".", "..", "%2F", "é", "\ud800", "#", "@", ":81")
 PIECES = st.lists(st.sampled_from([*SIGNS, "list", "print", "ref", "page", "index.html", "x"]), max_size=12)
@@ -23,12 +23,12 @@ URLS = st.builds(
     st.sampled_from([A, B, "other.example"]),
     PIECES,
 )
-SUBJECTS = st.lists(st.sampled_from([*EVERY, Subject("slash", B, "*", "add")]), unique=True)
+SUBJECTS = st.lists(st.sampled_from([*EVERY, RuleSubject("slash", B, "*", "add")]), unique=True)
 
 
-def learned(*subjects: Subject) -> Learned:
+def learned(*subjects: RuleSubject) -> CopyRules:
     """Rules about these subjects."""
-    return Learned(tuple(Rule(subject, 7, 7) for subject in subjects))
+    return CopyRules(tuple(CopyRule(subject, 7, 7) for subject in subjects))
 
 
 def test_each_kind_of_rule_rewrites_its_respect() -> None:
@@ -44,17 +44,17 @@ def test_each_kind_of_rule_rewrites_its_respect() -> None:
         f"http://{A}/list/index.html?page=7&size=9&ref=b": f"https://{B}/list?size=9",
         f"https://{B}/": f"https://{B}/",
     }.items():
-        assert rules.covering(url)[0] == target
+        assert rules.find_covering(url)[0] == target
 
 
 def test_the_reason_is_told() -> None:
     """A person reads what is rewritten, where, and on what evidence."""
-    rule = Rule(Subject("parameter", A, "/list/", "page"), 13, 14)
+    rule = CopyRule(RuleSubject("parameter", A, "/list/", "page"), 13, 14)
     assert str(rule) == "page= is dropped below /list/ on a.example: 13 of 14 pairs were copies"
 
 
 @given(SUBJECTS, URLS)
-def test_applying_twice_is_applying_once(subjects: list[Subject], url: str) -> None:
+def test_applying_twice_is_applying_once(subjects: list[RuleSubject], url: str) -> None:
     """Whatever rules come together."""
     rules = learned(*subjects)
     once = rules.apply(url)[0]
@@ -62,18 +62,18 @@ def test_applying_twice_is_applying_once(subjects: list[Subject], url: str) -> N
 
 
 @given(SUBJECTS, URLS)
-def test_only_covered_urls_change_and_stay_among_known_hosts(subjects: list[Subject], url: str) -> None:
+def test_only_covered_urls_change_and_stay_among_known_hosts(subjects: list[RuleSubject], url: str) -> None:
     """A URL without a rule comes back as it was, and no rule leads to a host that it does not name."""
     rules = learned(*subjects)
     target, rule = rules.apply(url)
     if rule is None:
         assert target == url
     else:
-        parts = parted(target)
+        parts = split_url(target)
         assert parts is not None
         assert parts.host in {A, B}
     assert learned().apply(url) == (url, None)
-    assert learned(Subject("parameter", "c.example", "*", "ref")).apply(url) == (url, None)
+    assert learned(RuleSubject("parameter", "c.example", "*", "ref")).apply(url) == (url, None)
 
 
 @given(st.text(st.characters(codec=None, categories=None)))
@@ -96,7 +96,7 @@ def test_a_very_long_url_is_left_alone() -> None:
 def test_some_covered_urls_are_fetched_as_a_check() -> None:
     """About one in so many comes back as it was, together with the rule that it checks, and always the same ones."""
     rules = learned(*EVERY)
-    urls = [f"https://{B}/x/{number}?ref=home" for number in range(100 * CHECKED)]
+    urls = [f"https://{B}/x/{number}?ref=home" for number in range(100 * CHECK_EVERY)]
     checks = [url for url in urls if rules.apply(url)[0] == url]
     assert 60 < len(checks) < 150
     assert all(rules.apply(url)[1] for url in urls)
@@ -104,7 +104,7 @@ def test_some_covered_urls_are_fetched_as_a_check() -> None:
 
 
 @given(SUBJECTS)
-def test_rules_survive_being_written(subjects: list[Subject]) -> None:
+def test_rules_survive_being_written(subjects: list[RuleSubject]) -> None:
     """What a worker reads is what the keeper wrote."""
     rules = learned(*subjects)
-    assert Learned.from_json(rules.to_json()) == rules
+    assert CopyRules.from_json(rules.to_json()) == rules

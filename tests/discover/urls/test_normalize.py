@@ -2,7 +2,7 @@
 
 import pytest
 
-from vedette.discover.urls.normalize import Step, explain, matches, normalize, resolve
+from vedette.discover.urls.normalize import RewriteStep, explain_normalize, matches_wildcard, normalize, resolve
 from vedette.model import Site
 
 RFC_BASE = "http://a/b/c/d;p?q"
@@ -170,7 +170,7 @@ def test_patterns_of_a_site_are_its_own() -> None:
 def test_each_rule_that_changed_something_is_told() -> None:
     """The steps form a chain from the URL to its normal form, and a URL in normal form has none."""
     url = "https://user@example.org/a;jsessionid=1?&b=1&gclid=2&a=3"
-    steps = explain(url, SITE)
+    steps = explain_normalize(url, SITE)
     assert [step.rule for step in steps] == [
         "credentials",
         "session in the path",
@@ -178,9 +178,11 @@ def test_each_rule_that_changed_something_is_told() -> None:
         "dropped parameters",
         "order of parameters",
     ]
-    assert steps[-1] == Step("order of parameters", "https://example.org/a?b=1&a=3", "https://example.org/a?a=3&b=1")
+    assert steps[-1] == RewriteStep(
+        "order of parameters", "https://example.org/a?b=1&a=3", "https://example.org/a?a=3&b=1"
+    )
     assert [step.before for step in steps] == [url, *(step.after for step in steps[:-1])]
-    assert explain(steps[-1].after, SITE) == ()
+    assert explain_normalize(steps[-1].after, SITE) == ()
 
 
 @pytest.mark.parametrize(
@@ -200,4 +202,4 @@ def test_each_rule_that_changed_something_is_told() -> None:
 )
 def test_a_star_stands_for_anything(pattern: str, text: str, *, expected: bool) -> None:
     """Parts are found one after the other and never overlap."""
-    assert matches(pattern, text) is expected
+    assert matches_wildcard(pattern, text) is expected

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from vedette.discover.urls.scope import MAX_URL_BYTES, SiteIndex, in_scope, read_site, refusal, site_of
+from vedette.discover.urls.scope import MAX_URL_BYTES, SiteIndex, check_scope, find_refusal, find_site, read_site
 from vedette.errors import SiteError
 from vedette.model import Refusal, ScopeKind, Site
 
@@ -25,7 +25,7 @@ from vedette.model import Refusal, ScopeKind, Site
 )
 def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str) -> None:
     """A prefix is an origin and a folder, a host any scheme and port, a domain all its hosts."""
-    assert in_scope(url, Site(start, scope)) is None
+    assert check_scope(url, Site(start, scope)) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str
 )
 def test_what_lies_outside_a_scope_does_not_belong(scope: ScopeKind, start: str, url: str) -> None:
     """Names that look alike, neighbours under a public suffix and other ports of a prefix are elsewhere."""
-    assert in_scope(url, Site(start, scope)) is Refusal.OUT_OF_SCOPE
+    assert check_scope(url, Site(start, scope)) is Refusal.OUT_OF_SCOPE
 
 
 @pytest.mark.parametrize(
@@ -70,52 +70,52 @@ def test_patterns_read_as_in_robots_txt(pattern: str, target: str, *, fits: bool
     url = f"https://example.org{target}"
     excluding = Site("https://example.org/", exclude=(pattern,))
     including = Site("https://example.org/", include=(pattern,))
-    assert (in_scope(url, excluding) is Refusal.EXCLUDED) is fits
-    assert (in_scope(url, including) is None) is fits
+    assert (check_scope(url, excluding) is Refusal.EXCLUDED) is fits
+    assert (check_scope(url, including) is None) is fits
 
 
 def test_an_exclude_wins_over_an_include() -> None:
     """Where both fit, the URL is excluded, the start too."""
     site = Site("https://example.org/docs/", include=("/docs/",), exclude=("/docs/",))
-    assert in_scope("https://example.org/docs/a", site) is Refusal.EXCLUDED
-    assert in_scope(site.start, site) is Refusal.EXCLUDED
+    assert check_scope("https://example.org/docs/a", site) is Refusal.EXCLUDED
+    assert check_scope(site.start, site) is Refusal.EXCLUDED
 
 
 def test_the_start_needs_no_include() -> None:
     """The start page leads to the included pages, so it is read even where no include fits it."""
     site = Site("https://example.org/", include=("/docs/",))
-    assert in_scope("https://example.org/", site) is None
-    assert in_scope("https://example.org/blog/", site) is Refusal.EXCLUDED
+    assert check_scope("https://example.org/", site) is None
+    assert check_scope("https://example.org/blog/", site) is Refusal.EXCLUDED
 
 
 def test_a_pattern_of_many_stars_comes_to_an_end() -> None:
     """A pattern on which a backtracking matcher would need ages is settled at once."""
     site = Site("https://example.org/", exclude=("/" + "*a" * 60 + "b$",))
-    assert in_scope("https://example.org/" + "a" * 1500, site) is None
+    assert check_scope("https://example.org/" + "a" * 1500, site) is None
 
 
 def test_a_long_url_is_refused_and_the_longest_is_not() -> None:
     """The limit counts the bytes of the whole URL."""
     site = Site("https://example.org/")
     longest = site.start + "a" * (MAX_URL_BYTES - len(site.start))
-    assert in_scope(longest, site) is None
-    assert in_scope(longest + "a", site) is Refusal.TOO_LONG
+    assert check_scope(longest, site) is None
+    assert check_scope(longest + "a", site) is Refusal.TOO_LONG
 
 
 def test_other_schemes_are_named_as_such() -> None:
     """A URL that is no web page is refused for that."""
-    assert in_scope("ftp://example.org/", Site("https://example.org/")) is Refusal.NOT_HTTP
-    assert refusal("ftp://example.org/", [Site("https://example.org/")]) is Refusal.NOT_HTTP
+    assert check_scope("ftp://example.org/", Site("https://example.org/")) is Refusal.NOT_HTTP
+    assert find_refusal("ftp://example.org/", [Site("https://example.org/")]) is Refusal.NOT_HTTP
 
 
 def test_the_first_site_that_takes_a_url_owns_it() -> None:
     """The order of the sites decides between two that would both take it."""
     docs = Site("https://example.org/docs/", scope="prefix")
     host = Site("https://example.org/")
-    assert site_of("https://example.org/docs/a", [docs, host]) is docs
-    assert site_of("https://example.org/docs/a", [host, docs]) is host
-    assert site_of("https://example.org/a", [docs, host]) is host
-    assert site_of("https://example.com/", [docs, host]) is None
+    assert find_site("https://example.org/docs/a", [docs, host]) is docs
+    assert find_site("https://example.org/docs/a", [host, docs]) is host
+    assert find_site("https://example.org/a", [docs, host]) is host
+    assert find_site("https://example.com/", [docs, host]) is None
 
 
 def test_the_refusal_of_the_nearest_site_is_told() -> None:
@@ -123,10 +123,10 @@ def test_the_refusal_of_the_nearest_site_is_told() -> None:
     near = Site("https://example.org/", exclude=("/a",))
     far = Site("https://example.com/")
     for sites in ([near, far], [far, near]):
-        assert refusal("https://example.org/a", sites) is Refusal.EXCLUDED
-        assert refusal("https://example.net/a", sites) is Refusal.OUT_OF_SCOPE
-        assert refusal("https://example.com/a", sites) is None
-    assert refusal("https://example.org/", []) is Refusal.OUT_OF_SCOPE
+        assert find_refusal("https://example.org/a", sites) is Refusal.EXCLUDED
+        assert find_refusal("https://example.net/a", sites) is Refusal.OUT_OF_SCOPE
+        assert find_refusal("https://example.com/a", sites) is None
+    assert find_refusal("https://example.org/", []) is Refusal.OUT_OF_SCOPE
 
 
 @pytest.mark.parametrize(
@@ -238,15 +238,15 @@ def test_an_index_of_sites_names_the_site_that_a_search_through_all_names() -> N
     )
     urls = [f"{scheme}://{host}{path}" for scheme in ("http", "https") for host in hosts for path in ("/", "/docs/a")]
     index = SiteIndex(sites)
-    assert [index.site_of(url) for url in urls] == [site_of(url, sites) for url in urls]
-    assert index.site_of("https://a.github.io/x") is sites[4]
-    assert SiteIndex().site_of("https://example.org/") is None
+    assert [index.find_site(url) for url in urls] == [find_site(url, sites) for url in urls]
+    assert index.find_site("https://a.github.io/x") is sites[4]
+    assert SiteIndex().find_site("https://example.org/") is None
 
 
 def test_an_index_says_which_sites_may_have_urls_on_a_host() -> None:
     """A site that spans a domain counts for every host below it, any other for its own host only."""
     domain, host = Site("https://example.org/", scope="domain"), Site("https://www.example.org/")
     index = SiteIndex([domain, host])
-    assert index.of_host("www.example.org") == (domain, host)
-    assert index.of_host("other.example.org") == (domain,)
-    assert index.of_host("example.com") == ()
+    assert index.find_by_host("www.example.org") == (domain, host)
+    assert index.find_by_host("other.example.org") == (domain,)
+    assert index.find_by_host("example.com") == ()

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
 
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.messages import Report
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.messages import FetchReport
 from vedette.engine.ports import HostRow
 from vedette.model import Failure, Refusal, Site
 
@@ -15,7 +15,7 @@ A, B = "https://a.test", "https://b.test"
 MANY = tuple(f"/{number}" for number in range(12))
 
 
-def begun(replies: dict[str, Served], rules: Rules, workers: int = 2) -> Drive:
+def begun(replies: dict[str, Served], rules: CrawlRules, workers: int = 2) -> Drive:
     """A crawl of these replies that has begun."""
     return Drive(MemoryWeb(dict(replies)), rules, workers=workers).begin()
 
@@ -36,7 +36,7 @@ def test_what_a_dead_worker_held_comes_back_once() -> None:
     drive.run(until=lambda: len(drive.pages()) == 4)
     kept = drive.pages()
     drive.kill_worker(0)
-    assert (drive.urls.counts().leased, drive.keeper.pages_out) == (0, 0)
+    assert (drive.urls.get_counts().leased, drive.keeper.pages_out) == (0, 0)
     drive.run()
     assert sorted(drive.pages()) == sorted([f"{A}/", *(A + path for path in MANY)])
     assert all(drive.asked_urls().count(url) == 1 for url in kept)
@@ -88,8 +88,8 @@ def test_late_words_of_a_dead_worker_do_not_count() -> None:
     drive.run(55.0)
     late = dead.report()
     assert late is not None
-    assert [result.errand.url for result in late.results] == [f"{A}/"]
-    drive.keeper.taken_in(0, late)
+    assert [result.task.url for result in late.results] == [f"{A}/"]
+    drive.keeper.apply_report(0, late)
     assert drive.pages() == {}
     drive.run()
     assert sorted(drive.pages()) == [f"{A}/", f"{A}/1"]
@@ -111,8 +111,8 @@ def test_a_worker_cannot_end_what_another_holds() -> None:
     drive = begun({f"{A}/": page(took_s=50.0)}, rules_for(f"{A}/"), workers=2)
     drive.run(until=lambda: drive.asked_urls() == [f"{A}/"])
     asker = drive.log[-1].worker
-    held = tuple(drive.keeper.hosts["a.test"].out.values())
-    drive.keeper.taken_in(1 - asker, Report(1, returned=held))
+    held = tuple(drive.keeper.hosts["a.test"].in_flight.values())
+    drive.keeper.apply_report(1 - asker, FetchReport(1, returned=held))
     assert drive.keeper.pages_out == 1
     assert drive.run().asked_urls() == [f"{A}/"]
 
@@ -129,7 +129,7 @@ def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
     paused_s, asked = drive.now_s, len(drive.asked_of("a.test"))
     drive.run(3 * 86_400.0)
     assert len(drive.asked_of("a.test")) - asked <= 1, "only what had left already"
-    assert drive.keeper.ending(drive.now_s, 0.0) == "done"
+    assert drive.keeper.get_ending(drive.now_s, 0.0) == "done"
     assert drive.waiting() > 0
     drive.rule(replace(drive.rules, sites=sites, paused=()))
     drive.run(60.0)
@@ -191,7 +191,7 @@ def test_a_page_that_somebody_waits_for_comes_next() -> None:
     drive = begun({f"{A}/": page(*links)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 8)
     for url in (f"{A}/499", f"{A}/unheard-of", f"{A}/"):
-        assert drive.keeper.wish([url], drive.now_s)
+        assert drive.keeper.request_urls([url], drive.now_s)
         before = len(drive.log)
         drive.run(until=lambda before=before: len(drive.log) > before + 1)  # type: ignore[misc]  # bound at once
         assert url in [asked.url for asked in drive.log[before:]], "next, or after what had left already"
@@ -203,7 +203,7 @@ def test_only_what_somebody_waits_for_is_fetched() -> None:
     web = MemoryWeb({f"{A}/": page(*MANY)})
     earlier = Drive(web, rules_for(f"{A}/", most_pages=1)).begin().run()
     later = earlier.after(clean=True, most_pages=None, only_wished=True)
-    later.keeper.wish([f"{A}/7"], later.now_s)
+    later.keeper.request_urls([f"{A}/7"], later.now_s)
     later.run()
     assert later.asked_urls() == [f"{A}/7"]
 
@@ -212,10 +212,10 @@ def test_a_wish_that_robots_txt_forbids_is_refused() -> None:
     """Nobody's wish is stronger than the site's word."""
     replies = {f"{A}/": page(), f"{A}/robots.txt": robots("Disallow: /no")}
     drive = begun(dict(replies), rules_for(f"{A}/")).run()
-    (id_,) = drive.keeper.wish([f"{A}/no"], drive.now_s)
+    (id_,) = drive.keeper.request_urls([f"{A}/no"], drive.now_s)
     drive.run()
     assert list(drive.refused()) == [f"{A}/no"]
-    assert drive.keeper.host_of_wish(id_) is None
+    assert drive.keeper.get_request_host(id_) is None
 
 
 # Orders
@@ -245,7 +245,7 @@ def test_a_name_that_came_to_life_is_asked_when_it_is_named_again() -> None:
     drive = Drive(web, rules_for(f"{B}/")).begin().run()
     assert drive.given_up() == {f"{B}/": str(Failure.NAME)}
     drive.now_s = 3000.0
-    drive.keeper.found([f"{B}/new"], 0, drive.now_s)
+    drive.keeper.add_urls([f"{B}/new"], 0, drive.now_s)
     assert drive.run().asked_urls() == [f"{B}/new"]
 
 
@@ -276,6 +276,6 @@ def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
 def test_a_time_that_lies_too_far_ahead_is_not_believed(clean: bool) -> None:  # noqa: FBT001 - both kinds
     """The clock was put back since it was written down: the host is asked within two days all the same."""
     drive = Drive(MemoryWeb({f"{A}/": page()}), rules_for(f"{A}/"))
-    drive.book.keep_hosts([HostRow("a.test", drive.now_s + 1e7, 3, "status 503")])
+    drive.book.save_hosts([HostRow("a.test", drive.now_s + 1e7, 3, "status 503")])
     drive.begin(clean=clean).run(2 * 86_400.0)
     assert drive.asked_urls() == [f"{A}/"]

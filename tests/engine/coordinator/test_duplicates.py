@@ -4,7 +4,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, rules_for
 from tests.engine.texts import text_of, text_page
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
-from vedette.engine.coordinator.duplicates import Copies
+from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.model import Site
 
 A = "https://a.test"
@@ -106,30 +106,30 @@ def test_a_mirror_is_learned() -> None:
     asked = [url for url in drive.asked_urls() if "/item/" in url]
     assert {url.rpartition("/")[2] for url in asked} >= {str(number) for number in range(ITEMS)}
     assert len(asked) < 1.5 * ITEMS
-    assert [rule.subject.kind for rule in drive.keeper.copies.learned.rules] == ["origin"]
+    assert [rule.subject.kind for rule in drive.keeper.copies.copy_rules.rules] == ["origin"]
 
 
 def test_a_check_that_disagrees_brings_a_rule_down() -> None:
     """When the parameter begins to matter, fetches of covered URLs say so, and the rule is no longer applied."""
     web = spelled_shop()
     drive = crawled(web)
-    assert drive.keeper.copies.learned.apply(f"{A}/item/7?from=x")[1] is not None
+    assert drive.keeper.copies.copy_rules.apply(f"{A}/item/7?from=x")[1] is not None
     later = [f"{A}/item/{number}?from=later" for number in range(0, ITEMS, 4)]
     web.replies |= {url: text_page(text_of(url, 200)) for url in later}
-    drive.keeper.wish(later, drive.now_s)
+    drive.keeper.request_urls(later, drive.now_s)
     drive.run()
     assert set(later) <= set(drive.asked_urls())
-    assert drive.keeper.copies.learned.apply(f"{A}/item/7?from=x") == (f"{A}/item/7?from=x", None)
-    assert drive.keeper.copies.has_news
+    assert drive.keeper.copies.copy_rules.apply(f"{A}/item/7?from=x") == (f"{A}/item/7?from=x", None)
+    assert drive.keeper.copies.has_new_rules
 
 
 def test_what_was_learned_goes_on_after_a_restart() -> None:
     """Lessons are kept as text: a keeper that takes them up applies the same rules."""
     before = crawled(spelled_shop())
-    after = Copies(
+    after = DuplicateDetector(
         BandTable(None, before.urls.secret), before.book, before.urls, before.keeper.copies.lessons.to_json()
     )
-    assert after.learned.apply(f"{A}/item/7?from=x")[0] == f"{A}/item/7"
+    assert after.copy_rules.apply(f"{A}/item/7?from=x")[0] == f"{A}/item/7"
 
 
 def test_a_group_goes_on_without_the_page_that_began_it() -> None:
@@ -139,11 +139,11 @@ def test_a_group_goes_on_without_the_page_that_began_it() -> None:
     web.replies[f"{A}/a"] = lambda now_s: story if now_s < 2000.0 else other
     drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin()
     drive.run(for_s=900.0)
-    ids = dict(zip("abc", drive.urls.find([f"{A}/{name}" for name in "abc"]).tolist(), strict=True))
-    first = {name: drive.book.contents([id_])[id_].group for name, id_ in ids.items()}
+    ids = dict(zip("abc", drive.urls.find_ids([f"{A}/{name}" for name in "abc"]).tolist(), strict=True))
+    first = {name: drive.book.get_contents([id_])[id_].group for name, id_ in ids.items()}
     assert len(set(first.values())) == 1
     drive.run(for_s=40 * 86_400.0, until=lambda: drive.asked_urls().count(f"{A}/a") > 1)
     drive.run(for_s=60.0)
-    later = {name: drive.book.contents([id_])[id_].group for name, id_ in ids.items()}
+    later = {name: drive.book.get_contents([id_])[id_].group for name, id_ in ids.items()}
     assert later["b"] == later["c"] != later["a"] == ids["a"]
-    assert drive.book.canonical_of(later["b"]) in {ids["b"], ids["c"]}
+    assert drive.book.get_canonical(later["b"]) in {ids["b"], ids["c"]}

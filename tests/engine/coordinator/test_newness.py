@@ -6,8 +6,8 @@ from email.utils import formatdate
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
 
-from vedette.engine.coordinator.state import Named
-from vedette.engine.ports import Way
+from vedette.engine.coordinator.state import FoundUrl
+from vedette.engine.ports import LinkOrigin
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.model import Site
 from vedette.refresh.policies.fixed import Fixed
@@ -65,9 +65,9 @@ def test_what_a_feed_says_of_the_birth_of_news_is_kept() -> None:
     served = since(feed(old=old), feed(old=old, new=born, odd=ahead))
     pages: dict[str, Served | Server] = {f"{A}/{name}": page(title=name) for name in ("old", "new", "odd")}
     drive = crawled({f"{A}/": page("/feed"), f"{A}/feed": served, **pages})
-    ids = drive.keeper.urls.find([f"{A}/new", f"{A}/old", f"{A}/odd"]).tolist()
+    ids = drive.keeper.urls.find_ids([f"{A}/new", f"{A}/old", f"{A}/odd"]).tolist()
     assert set(news(drive)) == {f"{A}/new", f"{A}/odd"}
-    assert drive.book.births(ids) == {ids[0]: LATER_S - 60.0}
+    assert drive.book.find_births(ids) == {ids[0]: LATER_S - 60.0}
 
 
 def test_a_feed_and_a_new_sitemap_tell_news() -> None:
@@ -114,7 +114,7 @@ def test_a_page_that_moved_is_no_news() -> None:
         },
         2 * HOUR_S,
     )
-    drive.keeper.wish([f"{A}/a"], drive.now_s)
+    drive.keeper.request_urls([f"{A}/a"], drive.now_s)
     drive.run(HOUR_S / 2)
     assert f"{A}/a2" in drive.pages()
     assert news(drive) == {f"{A}/short": ("page", f"{A}/"), f"{A}/long": ("page", f"{A}/")}
@@ -165,9 +165,9 @@ def test_news_goes_before_what_waits_for_the_budget() -> None:
     web = MemoryWeb({f"{A}/": page(*old), f"{A}/born": page(), **busy})
     drive = Drive(web, rules, schedule=SCHEDULE).begin().run(1800.0)
     drive.rule(replace(drive.rules, budget_per_s=1 / 300.0))
-    drive.urls.again([drive.pages()[f"{A}{path}"].id for path in old], priority=0)
+    drive.urls.requeue([drive.pages()[f"{A}{path}"].id for path in old], priority=0)
     drive.run(900.0)
-    way = Way(drive.pages()[f"{A}/"].id, "push", drive.now_s - 600.0)
-    drive.keeper.announced([f"{A}/born"], Named("", 9, found=way), drive.now_s)
+    way = LinkOrigin(drive.pages()[f"{A}/"].id, "push", drive.now_s - 600.0)
+    drive.keeper.add_announced([f"{A}/born"], FoundUrl("", 9, via=way), drive.now_s)
     before = len(drive.asked_urls())
     assert f"{A}/born" in drive.run(900.0).asked_urls()[before : before + 2]

@@ -70,7 +70,7 @@ def test_one_silent_port_does_not_stop_the_rest_of_its_host() -> None:
     replies |= {"http://a.test/robots.txt": Failure.CONNECT}
     drive = driven(replies, for_s=3 * 3600.0)
     assert drive.asked_urls() == [f"{A}/", f"{A}/1", f"{A}/2"]
-    assert drive.keeper.ending(drive.now_s, patience_s=1.0) == "stuck"
+    assert drive.keeper.get_ending(drive.now_s, patience_s=1.0) == "stuck"
     assert [(host.name, bool(host.trouble)) for host in drive.keeper.hosts.values()] == [("a.test", True)]
 
 

@@ -25,18 +25,23 @@ def crawled(web: MemoryWeb, site: Site | str = f"{A}/", **settings: object) -> D
 def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
     """The next run over the same database, with the accounts that a keeper leaves there."""
     after = Drive(before.web, rules_for(site), start_s=before.now_s, db=before.db)
-    old, new = before.keeper.thrift.traps, after.keeper.thrift.traps
+    old, new = before.keeper.trap_filter.traps, after.keeper.trap_filter.traps
     for name in old.hosts:
         new.from_json(name, old.to_json(name))
-    names, robots = after.urls.names_with_work(), after.book.robots()
-    after.keeper.begin(names, robots, after.now_s, held=after.book.held(), clean=True)
+    names, robots = after.urls.host_names_with_work(), after.book.load_robots()
+    after.keeper.start(names, robots, after.now_s, held=after.book.count_held(), clean=True)
     return after
 
 
 def stuck(drive: Drive) -> list[str]:
     """What is held back although it may go."""
     keeper = drive.keeper
-    return [place for host in keeper.hosts.values() for place in host.held if keeper.thrift.releasable(place)]
+    return [
+        place
+        for host in keeper.hosts.values()
+        for place in host.held_back
+        if keeper.trap_filter.count_releasable(place)
+    ]
 
 
 def trap_web() -> MemoryWeb:
@@ -56,7 +61,7 @@ def test_a_site_of_short_pages_is_fetched_whole() -> None:
     web.replies |= {f"{A}{path}": text_page(text_of(path, 15)) for path in paths}
     drive = crawled(web)
     assert set(drive.asked_urls()) == set(web.replies)
-    assert not drive.book.held()
+    assert not drive.book.count_held()
 
 
 def test_a_site_of_one_text_is_not() -> None:
@@ -86,7 +91,7 @@ def test_many_at_once_are_no_reason_to_give_up() -> None:
     web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in paths}
     drive = crawled(web, delay_s=0.01)
     assert set(drive.asked_urls()) == set(web.replies)
-    assert not drive.book.held()
+    assert not drive.book.count_held()
 
 
 def test_failures_set_free_what_waited_for_them() -> None:
@@ -103,11 +108,11 @@ def test_failures_set_free_what_waited_for_them() -> None:
 def test_what_is_held_survives_a_restart() -> None:
     """The next run asks for nothing that the last one held back, and still knows of it."""
     first = crawled(trap_web())
-    held = sorted(first.book.held())
+    held = sorted(first.book.count_held())
     assert held
     second = restarted(first).run()
     assert second.asked_urls() == []
-    assert sorted(second.book.held()) == held
+    assert sorted(second.book.count_held()) == held
 
 
 def test_what_is_held_is_released_when_the_operator_says_so_in_a_later_run() -> None:
@@ -117,7 +122,7 @@ def test_what_is_held_is_released_when_the_operator_says_so_in_a_later_run() -> 
     second = restarted(first, Site(f"{A}/", overrule=("trap",))).run()
     assert set(first.asked_urls()) | set(second.asked_urls()) == set(web.replies)
     assert not set(first.asked_urls()) & set(second.asked_urls())
-    assert not second.book.held()
+    assert not second.book.count_held()
 
 
 def test_what_is_held_is_released_when_the_operator_changes_his_mind() -> None:
@@ -127,7 +132,7 @@ def test_what_is_held_is_released_when_the_operator_changes_his_mind() -> None:
     drive.rule(replace(drive.rules, sites=(Site(f"{A}/", overrule=("trap",)),)))
     drive.run()
     assert set(drive.asked_urls()) == set(web.replies)
-    assert not drive.book.held()
+    assert not drive.book.count_held()
 
 
 def test_an_overruled_trap_was_never_held() -> None:
@@ -142,7 +147,7 @@ def test_a_page_that_somebody_waits_for_is_fetched_whatever_it_looks_like() -> N
     drive = crawled(trap_web())
     wanted = f"{A}/calendar/{TRAP - 1}/1"
     assert wanted not in drive.asked_urls()
-    drive.keeper.wish([wanted], drive.now_s)
+    drive.keeper.request_urls([wanted], drive.now_s)
     assert wanted in drive.run().asked_urls()
 
 

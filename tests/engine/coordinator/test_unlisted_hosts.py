@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
 
-from vedette.adapters.crawl_store.unlisted_host_store import StrangerRow
+from vedette.adapters.crawl_store.unlisted_host_store import UnlistedHostRow
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine import links as links_module
-from vedette.engine.fetcher.page_reader import read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Copy, Errand, Fetched
-from vedette.model import Answer, Site, origin_of
+from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import FetchSuccess, FetchTask, StoredCopy
+from vedette.model import FetchResponse, Site, origin_of
 
 A, B = "https://a.test", "https://b.test"
 SITES = SiteIndex(
@@ -28,13 +28,13 @@ HREFS = st.builds(
 )
 
 
-def read(body: str, *headers: tuple[str, str], copy: Copy | None = None) -> Fetched:
+def read(body: str, *headers: tuple[str, str], copy: StoredCopy | None = None) -> FetchSuccess:
     """What the worker tells of a page with this body."""
-    errand = Errand(1, "a.test", f"{A}/", "page", copy=copy)
+    errand = FetchTask(1, "a.test", f"{A}/", "page", copy=copy)
     kept = (("content-type", "text/html"), *headers)
-    answer = Answer(errand.url, "page", 200, kept, body.encode(), 0.0, 1.0, "93.184.216.34")
-    result = read_outcome(errand, answer, Links(SITES))
-    assert isinstance(result, Fetched)
+    answer = FetchResponse(errand.url, "page", 200, kept, body.encode(), 0.0, 1.0, "93.184.216.34")
+    result = parse_outcome(errand, answer, LinkResolver(SITES))
+    assert isinstance(result, FetchSuccess)
     return result
 
 
@@ -43,9 +43,9 @@ def crawled(web: MemoryWeb, *sites: str | Site, **settings: object) -> Drive:
     return Drive(web, rules_for(*sites, **settings)).begin().run()
 
 
-def offered(drive: Drive) -> dict[str, StrangerRow]:
+def offered(drive: Drive) -> dict[str, UnlistedHostRow]:
     """Who is offered, by name, in order."""
-    return {row.host: row for row in drive.book.strangers(1000)}
+    return {row.host: row for row in drive.book.list_unlisted_hosts(1000)}
 
 
 # What the worker tells
@@ -54,57 +54,62 @@ def offered(drive: Drive) -> dict[str, StrangerRow]:
 def test_hosts_are_told_that_no_site_has() -> None:
     """Of links elsewhere the host is told, in lower case and once; hosts of sites are not, whatever part is taken."""
     hrefs = ["https://X.test/1", "http://x.test/2", "//y.test", "https://c.test/blog", "https://www.d.test/", "/here"]
-    assert Links(SITES).strangers(hrefs) == ("x.test", "y.test")
+    assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == ("x.test", "y.test")
 
 
 def test_only_what_can_be_a_name_is_told() -> None:
     """Ports and credentials are left out, and hosts with signs that a shell would read are no hosts at all."""
     hrefs = ["https://me:secret@x.test:8443/", "https://y.test./", "https://$(reboot).test/", "https://a`b.test/"]
-    assert Links(SITES).strangers([*hrefs, "https://[::1]/", "https://" + "l" * 64 + ".test/"]) == ("x.test", "y.test")
+    assert LinkResolver(SITES).find_unlisted_hosts([*hrefs, "https://[::1]/", "https://" + "l" * 64 + ".test/"]) == (
+        "x.test",
+        "y.test",
+    )
 
 
 def test_names_of_other_scripts_are_told_as_the_network_knows_them() -> None:
     """What is written in the letters of a language is the same host as its form in plain letters."""
-    assert Links(SITES).strangers(["https://bücher.test/", "https://xn--bcher-kva.test/"]) == ("xn--bcher-kva.test",)
+    assert LinkResolver(SITES).find_unlisted_hosts(["https://bücher.test/", "https://xn--bcher-kva.test/"]) == (
+        "xn--bcher-kva.test",
+    )
 
 
 def test_a_page_names_a_few_strangers_at_most() -> None:
     """A page of links to everybody counts for the first twenty."""
     hrefs = [f"https://h{number}.test/" for number in range(1000)]
-    assert Links(SITES).strangers(hrefs) == tuple(f"h{number}.test" for number in range(20))
+    assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == tuple(f"h{number}.test" for number in range(20))
 
 
 @given(st.lists(HREFS, max_size=6))
 def test_a_stranger_is_a_host_that_the_link_leads_to(hrefs: list[str]) -> None:
     """Whatever pages write, each host told is one that a link resolves to and no site has; memory changes nothing."""
-    links = Links(SITES)
-    told = links.strangers(hrefs)
+    links = LinkResolver(SITES)
+    told = links.find_unlisted_hosts(hrefs)
     urls = [url for href in hrefs if (url := resolve(href, f"{A}/")) is not None]
     assert set(told) <= {origin_of(url).host.removesuffix(".") for url in urls}
-    assert not any(SITES.of_host(host) for host in told)
-    assert links.strangers(hrefs) == told
+    assert not any(SITES.find_by_host(host) for host in told)
+    assert links.find_unlisted_hosts(hrefs) == told
 
 
 def test_the_memory_of_hosts_is_bounded() -> None:
     """Pages that name ever more hosts do not fill the memory."""
-    links = Links(SITES)
-    for start in range(0, 3 * links_module.MOST_HOSTS, 20):
-        links.strangers(f"https://h{number}.test/" for number in range(start, start + 20))
-    assert len(links._hosts) <= links_module.MOST_HOSTS
+    links = LinkResolver(SITES)
+    for start in range(0, 3 * links_module.MAX_HOSTS, 20):
+        links.find_unlisted_hosts(f"https://h{number}.test/" for number in range(start, start + 20))
+    assert len(links._hosts) <= links_module.MAX_HOSTS
 
 
 def test_nofollow_does_not_recommend() -> None:
     """Neither a link that is marked nor any link of a page that is marked counts."""
     marked = '<a rel="nofollow" href="https://x.test/">x</a><a href="https://y.test/">y</a>'
-    assert read(marked).strangers == ("y.test",)
-    assert read(f'<meta name="robots" content="nofollow">{marked}').strangers == ()
-    assert read(marked, ("x-robots-tag", "nofollow")).strangers == ()
+    assert read(marked).unlisted_hosts == ("y.test",)
+    assert read(f'<meta name="robots" content="nofollow">{marked}').unlisted_hosts == ()
+    assert read(marked, ("x-robots-tag", "nofollow")).unlisted_hosts == ()
 
 
 def test_a_page_that_is_asked_for_again_tells_nothing() -> None:
     """Only a first fetch counts, so that is when the worker looks."""
-    again = Copy("", "", "d", "d", 0.0)
-    assert read('<a href="https://x.test/">x</a>', copy=again).strangers == ()
+    again = StoredCopy("", "", "d", "d", 0.0)
+    assert read('<a href="https://x.test/">x</a>', copy=again).unlisted_hosts == ()
 
 
 # What the keeper makes of it

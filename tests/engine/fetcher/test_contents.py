@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import document_of, read_document, read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Content, Copy, Errand, Fetched
-from vedette.model import Answer, Headers, JudgedBy, Site
+from vedette.engine.fetcher.page_reader import add_document, get_document, parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import Content, FetchSuccess, FetchTask, StoredCopy
+from vedette.model import ChangeRule, FetchResponse, Headers, Site
 
 URL = "https://a.test/docs/page"
 NOW_S = datetime(2026, 11, 1, tzinfo=UTC).timestamp()
@@ -21,25 +21,30 @@ PROSE = (
 
 
 def read(
-    body: str, headers: Headers = HTML, *, copy: Copy | None = None, change: JudgedBy = "main", status: int = 200
-) -> Fetched:
+    body: str,
+    headers: Headers = HTML,
+    *,
+    copy: StoredCopy | None = None,
+    change: ChangeRule = "main",
+    status: int = 200,
+) -> FetchSuccess:
     """What a worker tells of a page with this body."""
-    links = Links(SiteIndex([Site("https://a.test/", change=change)]))
-    answer = Answer(URL, "page", status, headers, body.encode(), NOW_S - 1, NOW_S, "192.0.2.1")
-    result = read_outcome(Errand(1, "a.test", URL, "page", copy=copy), answer, links)
-    assert isinstance(result, Fetched)
+    links = LinkResolver(SiteIndex([Site("https://a.test/", change=change)]))
+    answer = FetchResponse(URL, "page", status, headers, body.encode(), NOW_S - 1, NOW_S, "192.0.2.1")
+    result = parse_outcome(FetchTask(1, "a.test", URL, "page", copy=copy), answer, links)
+    assert isinstance(result, FetchSuccess)
     return result
 
 
-def content(result: Fetched) -> Content:
+def content(result: FetchSuccess) -> Content:
     """The content that it has."""
     assert result.content is not None
     return result.content
 
 
-def copy_of(result: Fetched) -> Copy:
+def copy_of(result: FetchSuccess) -> StoredCopy:
     """What is at hand when the page is asked for again."""
-    return Copy("", "", result.digest, "", result.ended_s, content(result).kept)
+    return StoredCopy("", "", result.digest, "", result.ended_s, content(result).baseline)
 
 
 def page(main: str, *, title: str = "Harbour", around: str = "") -> str:
@@ -57,7 +62,7 @@ def test_what_a_page_says() -> None:
     told = content(read(f"{head}{page(PROSE)}", (*HTML, ("x-robots-tag", "max-snippet: 60"))))
     assert (told.language, told.charset, told.description) == ("en", "utf-8", "Boats and nets")
     assert told.canonical == "https://a.test/docs/harbour"
-    assert told.marks == "noarchive, max-snippet:60"
+    assert told.directives == "noarchive, max-snippet:60"
     assert told.published_s == datetime(2026, 8, 1, 12, tzinfo=UTC).timestamp()
     assert told.words > 50
     assert told.objections == ()
@@ -107,7 +112,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("judged_by", ["bytes", "text", "main", "links"])
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_counts_as_a_change(what: str, judged_by: JudgedBy) -> None:
+def test_what_counts_as_a_change(what: str, judged_by: ChangeRule) -> None:
     """The operator's choice decides; digits are no change of words, and a menu is no part of the main text."""
     before = read(page(f"{PROSE}<p>Seen 317 times</p>") if what == "a counter" else page(PROSE), change=judged_by)
     body, counts_for = CHANGES[what]
@@ -144,15 +149,15 @@ def test_a_document_is_read_elsewhere() -> None:
     """A PDF is handed out to be read; what comes back is told like a page, with the reason where nothing does."""
     body = b"%PDF-1.4 something"
     headers: Headers = (("content-type", "application/pdf"), ("x-robots-tag", "noindex"))
-    links = Links(SiteIndex([Site("https://a.test/")]))
-    answer = Answer(URL, "page", 200, headers, body, NOW_S - 1, NOW_S, "192.0.2.1")
-    result = read_outcome(Errand(1, "a.test", URL, "page"), answer, links)
-    assert isinstance(result, Fetched)
-    assert document_of(result, answer) == body
-    good = read_document(result, answer, links, title="Tides", text="When the tide turns. " * 40, trouble="")
-    assert (good.title, content(good).marks) == ("Tides", "noindex")
+    links = LinkResolver(SiteIndex([Site("https://a.test/")]))
+    answer = FetchResponse(URL, "page", 200, headers, body, NOW_S - 1, NOW_S, "192.0.2.1")
+    result = parse_outcome(FetchTask(1, "a.test", URL, "page"), answer, links)
+    assert isinstance(result, FetchSuccess)
+    assert get_document(result, answer) == body
+    good = add_document(result, answer, links, title="Tides", text="When the tide turns. " * 40, trouble="")
+    assert (good.title, content(good).directives) == ("Tides", "noindex")
     assert content(good).words > 100
-    bad = read_document(result, answer, links, title="", text="", trouble="it is encrypted")
+    bad = add_document(result, answer, links, title="", text="", trouble="it is encrypted")
     assert ("empty", "it is encrypted") in content(bad).objections
 
 

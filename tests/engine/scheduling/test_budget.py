@@ -7,8 +7,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.engine.coordinator.state import KeptHost, Rules
-from vedette.engine.scheduling.budget import ALL, Allowance, Bucket, Budget
+from vedette.engine.coordinator.state import CrawlRules, HostState
+from vedette.engine.scheduling.budget import ALL_SITES, BudgetBuckets, FetchBudget, TokenBucket
 from vedette.model import Site
 
 PACES = st.floats(0.001, 10_000.0)
@@ -19,9 +19,9 @@ STEPS = st.lists(st.floats(0.0, 50.0), min_size=1, max_size=60)
 SITE, OTHER = "https://a.test/", "https://b.test/"
 
 
-def greedy(bucket: Bucket, now_s: float, most: int = 2000) -> int:
+def greedy(bucket: TokenBucket, now_s: float, most: int = 2000) -> int:
     """Take whatever there is at a moment; how many that was."""
-    room = min(bucket.room(now_s), most)
+    room = min(bucket.count_available(now_s), most)
     for _ in range(room):
         bucket.take(now_s)
     return room
@@ -40,7 +40,7 @@ def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
     per_s: float, burst: float, start_s: float, steps: list[float]
 ) -> None:
     """Between any two moments no more is taken than came in meanwhile and had been there at most."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     times = times_of(start_s, steps, 1.0 / per_s)
     taken = [greedy(bucket, now_s) for now_s in times]
     for first in range(len(times)):
@@ -53,10 +53,10 @@ def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
 @given(PACES, BURSTS, STARTS, st.integers(1, 300))
 def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, start_s: float, count: int) -> None:
     """The time that is told is one at which there is something, so nobody comes in vain, and the pace is kept."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     now_s = start_s
     for _ in range(count):
-        assert bucket.room(now_s) >= 1
+        assert bucket.count_available(now_s) >= 1
         bucket.take(now_s)
         now_s = max(now_s, bucket.ready_s)
     late_s = (max(count + 1 - burst, 0.0)) / per_s
@@ -66,33 +66,33 @@ def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, 
 @given(PACES, BURSTS, STARTS, STEPS)
 def test_it_fills_up_and_no_further(per_s: float, burst: float, start_s: float, steps: list[float]) -> None:
     """However it was emptied, and however long it is left alone, a whole burst is there after its time, and no more."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     times = times_of(start_s, steps, 1.0 / per_s)
     for now_s in times:
         greedy(bucket, now_s)
-    assert bucket.room(times[-1] + (burst + 1.0) / per_s + 1.0) == int(burst)
-    assert bucket.room(times[-1] + 1e9) == int(burst)
+    assert bucket.count_available(times[-1] + (burst + 1.0) / per_s + 1.0) == int(burst)
+    assert bucket.count_available(times[-1] + 1e9) == int(burst)
 
 
 @given(PACES, BURSTS, STARTS, st.floats(0.0, 1e9))
 def test_a_clock_that_was_put_back_changes_nothing(per_s: float, burst: float, start_s: float, back_s: float) -> None:
     """Nothing comes for nothing, and nobody waits until the old time has come again."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     greedy(bucket, start_s)
     wait_s = bucket.ready_s - start_s
     earlier_s = start_s - back_s
-    assert bucket.room(earlier_s) == 0
+    assert bucket.count_available(earlier_s) == 0
     assert abs(bucket.ready_s - earlier_s - wait_s) <= 1e-5
-    assert bucket.room(bucket.ready_s) >= 1
+    assert bucket.count_available(bucket.ready_s) >= 1
 
 
 @given(PACES, BURSTS, st.integers(0, 2000))
 def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: float, burst: float, count: int) -> None:
     """It is counted, but however much of it there is, the others have a turn after two bursts at the latest."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     for _ in range(count):
         bucket.overdraw(0.0)
-    assert bucket.room(0.0) == max(int(burst - count + 1e-9), 0)
+    assert bucket.count_available(0.0) == max(int(burst - count + 1e-9), 0)
     assert bucket.ready_s <= (burst + 2.0) / per_s
 
 
@@ -109,10 +109,10 @@ class Crowd:
     """Everybody has one host, that waits for the budget as the keeper lets it wait."""
 
     def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
-        self._budget, self._wanting = Budget(), wanting
+        self._budget, self._wanting = FetchBudget(), wanting
         sites = tuple(Site(one.site, share=shares.get(one.site)) for one in wanting)
-        self._budget.rule(Rules(sites, budget_per_s=per_s, ahead_s=2.0))
-        self._hosts = {one: KeptHost(one.site, number) for number, one in enumerate(wanting)}
+        self._budget.apply_rules(CrawlRules(sites, budget_per_s=per_s, ahead_s=2.0))
+        self._hosts = {one: HostState(one.site, number) for number, one in enumerate(wanting)}
         self._owed = dict.fromkeys(wanting, 0.0)
         self._given: list[tuple[float, str]] = []
 
@@ -123,20 +123,20 @@ class Crowd:
             for one in self._wanting:
                 more = one.per_s * step_s if one.begin_s <= now_s < one.end_s else 0.0
                 self._owed[one] = min(self._owed[one] + more, 3.0)
-            while (host := self._budget.released(now_s)) is not None:
+            while (host := self._budget.pop_ready(now_s)) is not None:
                 self._turn(next(one for one in self._wanting if self._hosts[one] is host), now_s)
             for one in self._wanting:
-                if self._owed[one] >= 1 and not self._hosts[one].short_of:
+                if self._owed[one] >= 1 and not self._hosts[one].budget_wait:
                     self._turn(one, now_s)
         return self._given
 
     def _turn(self, one: Wanting, now_s: float) -> None:
-        for _ in range(min(int(self._owed[one]), self._budget.offer([one.site], now_s))):
+        for _ in range(min(int(self._owed[one]), self._budget.get_quota([one.site], now_s))):
             if self._budget.take(one.site, now_s, at_once=False):
                 self._given.append((now_s, one.site))
                 self._owed[one] -= 1
         if self._owed[one] >= 1:
-            self._budget.wait(self._hosts[one], [one.site], now_s)
+            self._budget.enqueue(self._hosts[one], [one.site], now_s)
 
 
 def crowd(shares: dict[str, float], wanting: Sequence[Wanting], per_s: float, for_s: float) -> list[tuple[float, str]]:
@@ -202,30 +202,30 @@ def test_however_they_share_and_borrow_no_minute_has_more_than_a_fiftieth_above_
 
 def test_what_a_site_does_not_take_is_left_to_the_others() -> None:
     """A site without a share has the whole pace while the one with a share is silent."""
-    allowance = Allowance()
-    allowance.set_pace(2.0, 1.0, {SITE: 0.5})
+    allowance = BudgetBuckets()
+    allowance.set_rates(2.0, 1.0, {SITE: 0.5})
     assert sum(allowance.take(OTHER, now_s / 2, borrows=False) for now_s in range(100)) == 100
 
 
 def test_another_pace_brings_no_second_burst() -> None:
     """Whoever changes the rules again and again gets no page out of it."""
-    allowance = Allowance()
+    allowance = BudgetBuckets()
     taken = 0
     for share in (0.5, 0.4, 0.3, 0.2):
-        allowance.set_pace(10.0, 1.0, {SITE: share})
+        allowance.set_rates(10.0, 1.0, {SITE: share})
         while allowance.take(OTHER, 5.0, borrows=False):
             taken += 1
     assert taken == 10
-    assert allowance.lacking(OTHER, 5.0, borrows=False) == ALL
+    assert allowance.find_empty(OTHER, 5.0, borrows=False) == ALL_SITES
 
 
 def test_a_site_hears_of_its_own_share_first() -> None:
     """Where both are spent, it is the share that keeps it waiting; where only the share is, others go on."""
-    allowance = Allowance()
-    allowance.set_pace(1.0, 4.0, {SITE: 0.25})
+    allowance = BudgetBuckets()
+    allowance.set_rates(1.0, 4.0, {SITE: 0.25})
     assert all(allowance.take(SITE, 0.0, borrows=False) for _ in range(2))
-    assert allowance.lacking(SITE, 0.0, borrows=False) == SITE
-    assert allowance.lacking(OTHER, 0.0, borrows=False) is None
+    assert allowance.find_empty(SITE, 0.0, borrows=False) == SITE
+    assert allowance.find_empty(OTHER, 0.0, borrows=False) is None
     assert -inf < allowance.ready_s(SITE) <= 4.0
 
 
@@ -234,28 +234,28 @@ def test_what_comes_back_unasked_may_be_given_out_again_and_no_more(
     per_s: float, burst: float, start_s: float, times: int
 ) -> None:
     """Each page that comes back leaves room for one, and never for more than a burst."""
-    bucket = Bucket(per_s, burst)
+    bucket = TokenBucket(per_s, burst)
     taken = greedy(bucket, start_s)
     for _ in range(times):
-        bucket.give_back()
-    assert bucket.room(start_s) == min(taken, times)
+        bucket.refund()
+    assert bucket.count_available(start_s) == min(taken, times)
 
 
 def test_who_has_news_comes_before_those_that_have_waited() -> None:
     """In the line for the budget, hosts with news go before the others, and among themselves in their order."""
-    budget = Budget()
-    budget.rule(Rules((Site("https://a.test/"),), budget_per_s=1.0, ahead_s=2.0))
-    hosts = [KeptHost(name, number) for number, name in enumerate("abcd")]
+    budget = FetchBudget()
+    budget.apply_rules(CrawlRules((Site("https://a.test/"),), budget_per_s=1.0, ahead_s=2.0))
+    hosts = [HostState(name, number) for number, name in enumerate("abcd")]
     for host in hosts:
-        host.news = {7: None} if host.name == "c" else {}
+        host.new_urls = {7: None} if host.name == "c" else {}
         while budget.take("https://a.test/", 0.0, at_once=False):
             pass
-        budget.wait(host, ["https://a.test/"], 0.0)
-    hosts[3].news[8] = None
-    budget.hasten(hosts[3])
+        budget.enqueue(host, ["https://a.test/"], 0.0)
+    hosts[3].new_urls[8] = None
+    budget.prioritize(hosts[3])
     released = []
     for second in range(1, 9):
-        free = budget.released(float(second))
+        free = budget.pop_ready(float(second))
         released += [free.name] if free else []
         budget.take("https://a.test/", float(second), at_once=False)
     assert released == ["c", "d", "a", "b"]

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
 
-from vedette.engine.fetcher.fetcher import Asker
-from vedette.engine.messages import Errand, HostOrders, Orders
-from vedette.engine.scheduling.fetch_cost import MOST_HOSTS, FetchCost, HostSeconds
-from vedette.engine.scheduling.polling import Looked, Looking
+from vedette.engine.fetcher.fetcher import Fetcher
+from vedette.engine.messages import FetchTask, HostSettings, WorkBatch
+from vedette.engine.scheduling.fetch_cost import MAX_HOSTS, FetchCost, HostLatency
+from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.fetch.request import PRODUCT
-from vedette.model import Answer, Site
+from vedette.model import FetchResponse, Site
 
 QUICK, SLOW = "https://quick.test", "https://slow.test"
 HOUR_S, DAY_S = 3_600.0, 86_400.0
@@ -24,37 +24,37 @@ def test_costs_are_positive_bounded_and_grow_with_bytes_and_seconds(
     seen: list[tuple[int, float]], asked: list[tuple[int, float]]
 ) -> None:
     """Whatever was fetched before, more bytes or seconds cost no less, and nothing costs nothing or far too much."""
-    cost = FetchCost().after([size for size, _ in seen], [held_s for _, held_s in seen])
+    cost = FetchCost().observe([size for size, _ in seen], [held_s for _, held_s in seen])
     sizes, seconds = sorted(size for size, _ in asked), sorted(held_s for _, held_s in asked)
-    for costs in (cost.of(sizes, seconds[:1] * len(asked)), cost.of(sizes[:1] * len(asked), seconds)):
+    for costs in (cost.estimate(sizes, seconds[:1] * len(asked)), cost.estimate(sizes[:1] * len(asked), seconds)):
         assert ((costs > 0) & (costs <= 3)).all()
         assert (np.diff(costs) >= 0).all()
 
 
 def test_before_anything_was_fetched_every_page_costs_the_same() -> None:
     """A cost that nobody knows is that of an ordinary fetch; a host that nobody knows is an ordinary one."""
-    assert FetchCost().of([1, 10**9], [0.0, 99.0]).tolist() == [1.0, 1.0]
-    assert FetchCost().after([1_000], [2.0]).of([1_000], [None]).tolist() == [1.0]
+    assert FetchCost().estimate([1, 10**9], [0.0, 99.0]).tolist() == [1.0, 1.0]
+    assert FetchCost().observe([1_000], [2.0]).estimate([1_000], [None]).tolist() == [1.0]
 
 
 def test_seconds_of_hosts_are_bounded_in_number() -> None:
     """Who was not asked for longest is forgotten; who was asked again is not."""
-    seconds = HostSeconds()
-    for number in range(MOST_HOSTS):
-        seconds.after([f"https://h{number}.test/"], [1.0])
-    seconds.after(["https://h0.test/", "https://new.test/"], [1.0, 1.0])
-    assert seconds.of(["https://h0.test/", "https://h1.test/", "https://new.test/"]) == [1.0, None, 1.0]
+    seconds = HostLatency()
+    for number in range(MAX_HOSTS):
+        seconds.observe([f"https://h{number}.test/"], [1.0])
+    seconds.observe(["https://h0.test/", "https://new.test/"], [1.0, 1.0])
+    assert seconds.estimate(["https://h0.test/", "https://h1.test/", "https://new.test/"]) == [1.0, None, 1.0]
 
 
 @pytest.mark.parametrize("speed", [1.0, 1_000.0])
 def test_seconds_are_of_our_own_clock_however_fast_time_goes(speed: float) -> None:
     """An answer that took a second took one, also where a thousand seconds of the world passed meanwhile."""
-    asker = Asker(PRODUCT, 0.0, 20.0, speed=speed)
-    errand = Errand(1, "quick.test", f"{QUICK}/", "page")
-    asker.take_orders(Orders((HostOrders("quick.test", "93.184.1.1", 1.0, None, 0.0, 0),), (errand,)))
-    assert asker.take(0.0) is not None
-    result = asker.came("quick.test", Answer(errand.url, "page", 200, (), b"", 0.0, speed, "93.184.1.1"))
-    assert result.held_s == 1.0
+    asker = Fetcher(PRODUCT, 0.0, 20.0, speed=speed)
+    errand = FetchTask(1, "quick.test", f"{QUICK}/", "page")
+    asker.accept_batch(WorkBatch((HostSettings("quick.test", "93.184.1.1", 1.0, None, 0.0, 0),), (errand,)))
+    assert asker.take_request(0.0) is not None
+    result = asker.on_outcome("quick.test", FetchResponse(errand.url, "page", 200, (), b"", 0.0, speed, "93.184.1.1"))
+    assert result.connection_s == 1.0
 
 
 def crawled() -> Drive:
@@ -73,22 +73,22 @@ def test_pages_of_a_slow_host_are_worth_less_to_those_who_refresh_and_to_those_w
     drive = crawled()
     rows, worths = drive.pages(), {}
     for origin in (QUICK, SLOW):
-        (look,) = drive.book.looks([rows[f"{origin}/p/3"].id])
-        asked = drive.keeper.refreshing.asked_of(look, look.page.fetched_s + HOUR_S)
+        (look,) = drive.book.get_known_pages([rows[f"{origin}/p/3"].id])
+        asked = drive.keeper.refresher.explain_page(look, look.page.fetched_s + HOUR_S)
         assert asked is not None
         assert asked.worth is not None
         worths[origin] = asked.worth
     assert worths[QUICK] > 1.2 * worths[SLOW] > 0
-    firsts = drive.keeper.firsts
-    assert firsts.worth(f"{QUICK}/p/new", 1) > 1.2 * firsts.worth(f"{SLOW}/p/new", 1) > 0
+    firsts = drive.keeper.first_fetches
+    assert firsts.estimate_worth(f"{QUICK}/p/new", 1) > 1.2 * firsts.estimate_worth(f"{SLOW}/p/new", 1) > 0
 
 
 def test_a_source_that_costs_more_is_looked_at_later() -> None:
     """Two lists that bring the same are looked at by what a look at each costs."""
-    looking = Looking(memory_book())
+    looking = SourcePoller(memory_book())
     for hour in range(48):
-        cheap = Looked(1, 1, ok=True, is_list=True, again=hour > 0, links=[1_000 + hour], new=1, cost=0.5)
-        dear = Looked(2, 2, ok=True, is_list=True, again=hour > 0, links=[2_000 + hour], new=1, cost=3.0)
-        looking.came([cheap, dear], hour * HOUR_S)
-    times = looking.due_s([1, 2], 1.0, 47 * HOUR_S)
+        cheap = PollResult(1, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[1_000 + hour], new=1, cost=0.5)
+        dear = PollResult(2, 2, ok=True, is_list=True, is_refetch=hour > 0, links=[2_000 + hour], new=1, cost=3.0)
+        looking.on_polls([cheap, dear], hour * HOUR_S)
+    times = looking.get_due_times([1, 2], 1.0, 47 * HOUR_S)
     assert times[1] < times[2]

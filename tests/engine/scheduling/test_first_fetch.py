@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
 
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.ports import Gained
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.price_controller import Purse
+from vedette.engine.scheduling.price_controller import PriceController
 from vedette.model import Site
 
 A = "https://a.test"
@@ -18,12 +18,12 @@ DEAR, CHEAP = 1e9, 1e-9
 
 def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
     """Somebody who knows nothing yet, at a price."""
-    return FirstFetches(Rules(budget_per_s=budget_per_s), memory_book(), lambda: price)
+    return FirstFetches(CrawlRules(budget_per_s=budget_per_s), memory_book(), lambda: price)
 
 
 def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
     """How many URLs may be fetched of those that are asked about at these times."""
-    return sum(firsts.later_s(f"{A}/page", 1, at_s) is None for at_s in times_s)
+    return sum(firsts.check_price(f"{A}/page", 1, at_s) is None for at_s in times_s)
 
 
 @pytest.mark.parametrize(("price", "budget"), [(CHEAP, 1.0), (None, 1.0), (DEAR, 0.0)])
@@ -36,7 +36,7 @@ def test_a_part_of_the_budget_is_for_the_unseen_whatever_the_price() -> None:
     """Of an hour at a page a second a tenth at least, and hardly more; the others are told when to come back."""
     firsts = asker(DEAR)
     assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
-    told = [firsts.later_s(f"{A}/page", 1, 3_600.0) for _ in range(2)]
+    told = [firsts.check_price(f"{A}/page", 1, 3_600.0) for _ in range(2)]
     assert told[1] is not None
     assert told[1] >= 3_600.0 + MINUTE_S
 
@@ -47,7 +47,7 @@ def crawled(price: float) -> Drive:
     web.replies[f"{A}/start"] = page(*(f"/d/{n}" for n in range(100)))
     site = Site(f"{A}/start", scope="host", overrule=("trap",))
     drive = Drive(web, rules_for(site, recrawl=True, budget_per_s=0.5, delay_s=0.1), workers=1)
-    drive.book.set_life("refresh purse", Purse("expected-gain", price=price, is_settled=True).to_json())
+    drive.book.set_value("refresh purse", PriceController("expected-gain", price=price, is_settled=True).to_json())
     return Drive(web, drive.rules, workers=1, db=drive.db).begin().run(2 * MINUTE_S)
 
 
@@ -62,12 +62,12 @@ def test_sections_that_bring_more_are_worth_more_and_a_restart_remembers_it() ->
     web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
     web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), delay_s=0.1), workers=1).begin().run()
-    firsts = FirstFetches(Rules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, lambda: 1.0)
     rows = {url: row for url, row in drive.pages().items() if url != f"{A}/start"}
-    firsts.changed([Gained(row.id, row.fetched_s, 1.0, None) for row in rows.values()], drive.now_s)
-    gains = [Gained(row.id, row.fetched_s, 9.0 * ("news" in url), None) for url, row in rows.items()]
-    firsts.gained(gains, drive.now_s + 3_600.0)
-    again = FirstFetches(Rules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    firsts.on_change_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for row in rows.values()], drive.now_s)
+    gains = [FetchGain(row.id, row.fetched_s, 9.0 * ("news" in url), None) for url, row in rows.items()]
+    firsts.on_first_gains(gains, drive.now_s + 3_600.0)
+    again = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, lambda: 1.0)
     for known in (firsts, again):
-        news, tags = (known.worth(f"{A}/{part}/new", 1) for part in ("news", "tags"))
+        news, tags = (known.estimate_worth(f"{A}/{part}/new", 1) for part in ("news", "tags"))
         assert news > tags > 0

@@ -10,7 +10,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, pag
 from tests.engine.test_signals import site_map
 
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.refresh.gone_pages import GIVEN_UP_S, Returning
+from vedette.refresh.gone_pages import GIVEN_UP_S, ReturnModel
 from vedette.refresh.policies.fixed import Fixed
 
 A = "https://a.test"
@@ -95,15 +95,15 @@ def test_what_was_learned_of_returns_moves_the_next_wait(back: bool) -> None:  #
     answer: Server = lambda now_s: page(title="b") if back and now_s > 5 * DAY_S else Reply(404)  # noqa: E731 - as short as a table
     names = [f"/g/{n}" for n in range(8)]
     drive = drive_of({START: page(*names), **{f"{A}{name}": answer for name in names}}).run(20 * DAY_S)
-    learned = Returning.from_json(drive.book.life("refresh returning"))
-    assert (learned.rate > Returning().rate) is back
+    learned = ReturnModel.from_json(drive.book.get_value("refresh returning"))
+    assert (learned.rate > ReturnModel().rate) is back
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0, 1e3), st.floats(0, 1e3))
 def test_waits_grow_with_the_time_gone_and_with_the_price(one: float, other: float, price: float, more: float) -> None:
     """Nothing makes a page that is gone for longer wait less, nor one that costs more; all wait a day at least."""
-    rule, (short, long) = Returning(), sorted((one, other))
+    rule, (short, long) = ReturnModel(), sorted((one, other))
     assert rule.wait_s(short, price) <= rule.wait_s(long, price)
     assert rule.wait_s(long, price) <= rule.wait_s(long, price + more)
     assert rule.wait_s(short, price) >= DAY_S
-    assert rule.wait_anew_s(long) >= rule.wait_anew_s(short) >= DAY_S
+    assert rule.wait_after_link_s(long) >= rule.wait_after_link_s(short) >= DAY_S

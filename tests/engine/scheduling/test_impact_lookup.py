@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
 
-from vedette.engine.coordinator.state import Rules
+from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.decision_record import Decision
 from vedette.engine.ports import Ids
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_ports import BLIND, Foresight
+from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.lab.core.parity import differences
+from vedette.lab.core.parity import find_difference
 from vedette.model import Site
 from vedette.policy import Floats, Ints
 from vedette.refresh.policies.fixed import Fixed
@@ -25,18 +25,18 @@ class ByNumber:
     """Foresees that the later pages of a list bring more; of the first ones it knows nothing."""
 
     def __init__(self, turn: int = 1, unknown: int = 0) -> None:
-        self.turn, self._unknown = turn, unknown
+        self.version, self._unknown = turn, unknown
 
-    def known(self, ids: Ids) -> Floats:
+    def get_known(self, ids: Ids) -> Floats:
         """By id, which is in the order of finding."""
         return np.where(ids > self._unknown, ids.astype(np.float64), np.nan)
 
-    def gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
+    def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
         """By the number in the URL where it is found just now."""
         numbers = [float(url.rpartition("/")[2] or 0) if "/d/" in url else np.nan for url in urls]
-        return np.where(ids > 0, self.known(ids), np.array(numbers))
+        return np.where(ids > 0, self.get_known(ids), np.array(numbers))
 
-    def fronts(self, gains: Floats) -> Ints:
+    def get_front_queues(self, gains: Floats) -> Ints:
         """The best in the first queue."""
         return np.clip(7 - 7 * gains // PAGES, 1, 7).astype(np.int64)
 
@@ -54,7 +54,7 @@ def pages_of(drive: Drive) -> list[str]:
 
 
 def crawled(
-    order: str, foresight: Foresight, fetches: int = PAGES + 1, witness: list[Decision] | None = None
+    order: str, foresight: ImpactEstimates, fetches: int = PAGES + 1, witness: list[Decision] | None = None
 ) -> list[str]:
     """The URLs in the order in which they were asked for."""
     schedule = Schedule(sources=Fixed(), witness=witness.append if witness is not None else None)
@@ -64,19 +64,19 @@ def crawled(
 
 def test_without_foresight_the_order_is_exactly_breadth_first() -> None:
     """Whoever has not searched yet notices nothing of the new default."""
-    assert crawled("impact", BLIND) == crawled("breadth", BLIND)
+    assert crawled("impact", NO_IMPACT) == crawled("breadth", NO_IMPACT)
 
 
 def test_other_orders_do_not_ask_what_is_foreseen() -> None:
     """The operator who wants breadth first has it."""
-    assert crawled("breadth", ByNumber()) == crawled("breadth", BLIND)
+    assert crawled("breadth", ByNumber()) == crawled("breadth", NO_IMPACT)
 
 
 def test_what_is_expected_to_bring_most_leaves_first_and_nothing_starves() -> None:
     """Of a quarter of all fetches most are of the best quarter; in the end everything was fetched once."""
     some = crawled("impact", ByNumber(), fetches=PAGES // 4 + 1)[1:]
     assert sum(int(url.rpartition("/")[2]) >= 3 * PAGES // 4 for url in some) >= 0.5 * len(some)
-    assert sorted(crawled("impact", ByNumber())) == sorted(crawled("breadth", BLIND))
+    assert sorted(crawled("impact", ByNumber())) == sorted(crawled("breadth", NO_IMPACT))
 
 
 def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() -> None:
@@ -85,7 +85,7 @@ def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() 
     drive = Drive(site(), rules_for(SITE, order="impact"), workers=1, foresight=foresight).begin()
     drive.run(until=lambda: len(pages_of(drive)) > 10)
     early = len(pages_of(drive))
-    foresight.turn = 1
+    foresight.version = 1
     drive.run(until=lambda: len(pages_of(drive)) > early + 40)
     numbers = [int(url.rpartition("/")[2]) for url in pages_of(drive)[early + 10 : early + 40]]
     assert sum(number >= PAGES // 2 for number in numbers) > 0.7 * len(numbers)
@@ -93,7 +93,7 @@ def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() 
 
 def test_of_whom_nothing_is_foreseen_stays_in_line_and_is_fetched() -> None:
     """A making that knows half of them loses nobody."""
-    assert sorted(crawled("impact", ByNumber(unknown=PAGES // 2))) == sorted(crawled("breadth", BLIND))
+    assert sorted(crawled("impact", ByNumber(unknown=PAGES // 2))) == sorted(crawled("breadth", NO_IMPACT))
 
 
 def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
@@ -102,12 +102,12 @@ def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
     crawled("impact", ByNumber(), witness=told)
     orders = [decision for decision in told if decision.stage == "order"]
     assert any("gain" in decision.facts for decision in orders)
-    assert differences(orders) is None
+    assert find_difference(orders) is None
 
 
 def test_what_is_foreseen_is_held_against_the_price_and_what_was_believed_to_bring_nothing_has_hope() -> None:
     """More gain is more worth; and a gain of zero is not worth nothing."""
-    firsts = FirstFetches(Rules(budget_per_s=1.0), memory_book(), lambda: 1.0)
-    firsts._firsts = firsts._firsts.changed(np.full(9, 0.5)).came([["x"]] * 9, np.full(9, 0.5))
-    nothing, little, much = (firsts.worth(f"{A}/d/1", 1, gain) for gain in (0.0, 0.5, 50.0))
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), lambda: 1.0)
+    firsts._model = firsts._model.add_changes(np.full(9, 0.5)).add_first_fetches([["x"]] * 9, np.full(9, 0.5))
+    nothing, little, much = (firsts.estimate_worth(f"{A}/d/1", 1, gain) for gain in (0.0, 0.5, 50.0))
     assert much > 5 * little > 5 * nothing > 0

@@ -5,9 +5,9 @@ from math import inf
 import pytest
 from tests.engine.memory_web import memory_book
 
-from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.engine.ports import PageRow
-from vedette.engine.scheduling.polling import Looked, Looking
+from vedette.engine.scheduling.polling import PollResult, SourcePoller
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 FEED, NEWS, STILL, PLAIN = 1, 2, 3, 4
@@ -18,45 +18,45 @@ def kept_page(id_: int) -> PageRow:
     return PageRow(id_, 0, 200, "page", 0.0, 0.0, "", "text/html", "", "", "", "", "", 9, None, HOUR_S, HOUR_S)
 
 
-def looked(looking: Looking, hours: int, *, each: int = 3, begin: int = 0) -> float:
+def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) -> float:
     """Every hour one look at a feed that brings so much, and one at a list that brings nothing; when the last was."""
     for hour in range(begin, begin + hours):
         now_s = hour * HOUR_S
         shown = [1_000 + number for number in range(each * max(hour - 30, 0), each * (hour + 1))]
-        feed = Looked(FEED, 1, ok=True, is_list=True, again=hour > 0, links=shown, new=each)
-        still = Looked(STILL, 1, ok=True, is_list=True, again=hour > 0, links=[900, 901], new=0)
-        looking.came([feed, still], now_s)
+        feed = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=hour > 0, links=shown, new=each)
+        still = PollResult(STILL, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[900, 901], new=0)
+        looking.on_polls([feed, still], now_s)
     return (begin + hours - 1) * HOUR_S
 
 
 def test_lists_are_sources_at_once_and_other_pages_by_what_they_bring() -> None:
     """A page that is fetched again and names something unknown is worth looking at; one that does not, is not."""
-    looking = Looking(memory_book())
-    first = Looked(NEWS, 1, ok=True, is_list=False, again=False, links=[5, 6], new=2)
-    assert looking.came([Looked(FEED, 1, ok=True, is_list=True, again=False), first], 0.0) == [FEED]
-    plain = Looked(PLAIN, 1, ok=True, is_list=False, again=True, links=[5], new=0)
-    assert looking.came([first._replace(again=True, links=[7], new=1), plain], DAY_S) == [NEWS]
+    looking = SourcePoller(memory_book())
+    first = PollResult(NEWS, 1, ok=True, is_list=False, is_refetch=False, links=[5, 6], new=2)
+    assert looking.on_polls([PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False), first], 0.0) == [FEED]
+    plain = PollResult(PLAIN, 1, ok=True, is_list=False, is_refetch=True, links=[5], new=0)
+    assert looking.on_polls([first._replace(is_refetch=True, links=[7], new=1), plain], DAY_S) == [NEWS]
     assert [looking.is_source(id_) for id_ in (FEED, NEWS, PLAIN)] == [True, True, False]
 
 
 def test_what_brings_much_is_looked_at_sooner_and_a_higher_price_waits() -> None:
     """The busy feed comes before the one that stands still, and both later when fetches cost more."""
-    looking = Looking(memory_book())
+    looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
-    cheap, dear = (looking.due_s([FEED, STILL, PLAIN], price, now_s) for price in (1.0, 20.0))
+    cheap, dear = (looking.get_due_times([FEED, STILL, PLAIN], price, now_s) for price in (1.0, 20.0))
     assert set(cheap) == {FEED, STILL}
     assert now_s < cheap[FEED] < cheap[STILL]
     assert cheap[FEED] < dear[FEED]
-    assert looking.due_s([FEED], None, now_s) == {}
+    assert looking.get_due_times([FEED], None, now_s) == {}
 
 
 def test_a_look_whose_time_has_come_is_due_at_once() -> None:
     """Whoever asks again when the time is there is not put off for another while."""
-    looking = Looking(memory_book())
+    looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
-    due_s = looking.due_s([FEED], 1.0, now_s)[FEED]
+    due_s = looking.get_due_times([FEED], 1.0, now_s)[FEED]
     later_s = due_s + HOUR_S
-    assert looking.due_s([FEED], 1.0, later_s)[FEED] == later_s
+    assert looking.get_due_times([FEED], 1.0, later_s)[FEED] == later_s
 
 
 @pytest.mark.parametrize("place", ["*", "a.test", "a.test/news"])
@@ -64,83 +64,85 @@ def test_what_somebody_watches_is_looked_at_sooner(place: str) -> None:
     """What links to pages at a place cannot wait as long as it did, until the watch is gone."""
     book = memory_book("a.test")
     links = ["http://a.test/news/1", "http://a.test/news/2"]
-    book.keep_pages([(kept_page(FEED), (links, ["", ""])), (kept_page(STILL), (["http://b.test/"], [""]))])
-    looking = Looking(book)
+    book.save_pages([(kept_page(FEED), (links, ["", ""])), (kept_page(STILL), (["http://b.test/"], [""]))])
+    looking = SourcePoller(book)
     now_s = looked(looking, 48)
 
     def waits_s(id_: int) -> float:
-        return Looking(book).due_s([id_], 5.0, now_s)[id_] - now_s
+        return SourcePoller(book).get_due_times([id_], 5.0, now_s)[id_] - now_s
 
-    looking.keep(now_s)
+    looking.save(now_s)
     alone_s, other_s = waits_s(FEED), waits_s(STILL)
-    book.keep_watch(WatchRow("w", "m", place=place))
-    told = Looking(book).told(FEED, now_s)
+    book.add_alert(AlertRow("w", "m", place=place))
+    told = SourcePoller(book).summarize_source(FEED, now_s)
     assert told is not None
     assert told.watched == 1.0
     assert 0.35 * alone_s < waits_s(FEED) < 0.65 * alone_s
     assert waits_s(STILL) == other_s or place == "*"
-    book.drop_watch("w")
+    book.delete_alert("w")
     assert waits_s(FEED) == alone_s
 
 
 def test_a_watch_counts_from_the_next_question_on() -> None:
     """One that runs hears of it without being told; a query that names no place moves nothing."""
     book = memory_book("a.test")
-    book.keep_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
-    looking = Looking(book)
+    book.save_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
+    looking = SourcePoller(book)
     now_s = looked(looking, 3)
     shares = []
-    for watch in (WatchRow("q", "1", query="harbour"), WatchRow("s", "2", place="a.test", query="harbour")):
-        book.keep_watch(watch)
-        told = looking.told(FEED, now_s)
+    for watch in (AlertRow("q", "1", query="harbour"), AlertRow("s", "2", place="a.test", query="harbour")):
+        book.add_alert(watch)
+        told = looking.summarize_source(FEED, now_s)
         shares.append(told.watched if told else None)
     assert shares == [0.0, 0.5]
 
 
 def test_failures_put_a_source_off() -> None:
     """A source that does not answer is not worth as much as it would be."""
-    up, down = Looking(memory_book()), Looking(memory_book())
+    up, down = SourcePoller(memory_book()), SourcePoller(memory_book())
     now_s = max(looked(each, 48) for each in (up, down))
     for hour in (1, 2, 3):
-        down.came([Looked(FEED, 1, ok=False, is_list=True, again=True)], now_s + hour * HOUR_S)
+        down.on_polls([PollResult(FEED, 1, ok=False, is_list=True, is_refetch=True)], now_s + hour * HOUR_S)
     at_s = now_s + 3 * HOUR_S
-    assert up.due_s([FEED], 5.0, at_s)[FEED] < down.due_s([FEED], 5.0, at_s)[FEED] < inf
+    assert up.get_due_times([FEED], 5.0, at_s)[FEED] < down.get_due_times([FEED], 5.0, at_s)[FEED] < inf
 
 
 def test_what_is_believed_survives() -> None:
     """Another run goes on with the same beliefs, to the bit; what makes no sense is begun anew."""
     book = memory_book()
-    looking = Looking(book)
+    looking = SourcePoller(book)
     now_s = looked(looking, 30)
-    looking.keep(now_s)
-    again = Looking(book)
-    assert again.due_s([FEED, STILL], 2.0, now_s + 1) == looking.due_s([FEED, STILL], 2.0, now_s + 1)
-    assert again.told(FEED, now_s + 1) == looking.told(FEED, now_s + 1)
-    book.set_life("sources", "{damaged")
-    assert len(Looking(book)) == 0
+    looking.save(now_s)
+    again = SourcePoller(book)
+    assert again.get_due_times([FEED, STILL], 2.0, now_s + 1) == looking.get_due_times([FEED, STILL], 2.0, now_s + 1)
+    assert again.summarize_source(FEED, now_s + 1) == looking.summarize_source(FEED, now_s + 1)
+    book.set_value("sources", "{damaged")
+    assert len(SourcePoller(book)) == 0
 
 
 def test_people_are_told_what_is_believed() -> None:
     """Where each hourly look finds three, somewhat more come: some are gone again before the look."""
-    looking = Looking(memory_book())
+    looking = SourcePoller(memory_book())
     now_s = looked(looking, 72)
-    told = looking.told(FEED, now_s + HOUR_S)
+    told = looking.summarize_source(FEED, now_s + HOUR_S)
     assert told is not None
     assert 2.0 < told.low < told.an_hour < told.high < 6.0
     assert (told.looks, told.found, told.wasted) == (71, 213, 0)
     assert told.expected > 1.0
-    assert looking.told(PLAIN, now_s) is None
+    assert looking.summarize_source(PLAIN, now_s) is None
 
 
 def test_links_that_are_gone_by_the_next_look_make_it_come_sooner() -> None:
     """Of two lists that bring as much, the one whose links do not stay cannot wait as long."""
     waits_s = []
     for stays in (False, True):
-        looking, shown = Looking(memory_book()), list[int]()
+        looking, shown = SourcePoller(memory_book()), list[int]()
         for hour in range(0, 24 * 8, 2):
             new = [1_000 + hour * 4 + number for number in range(4)]
             shown = ([*shown, *new] if stays else new)[-60:]
-            looking.came([Looked(FEED, 1, ok=True, is_list=True, again=hour > 0, links=shown, new=4)], hour * HOUR_S)
+            looking.on_polls(
+                [PollResult(FEED, 1, ok=True, is_list=True, is_refetch=hour > 0, links=shown, new=4)], hour * HOUR_S
+            )
         now_s = 24 * 8 * HOUR_S - 2 * HOUR_S
-        waits_s.append(looking.due_s([FEED], 10.0, now_s)[FEED] - now_s)
+        waits_s.append(looking.get_due_times([FEED], 10.0, now_s)[FEED] - now_s)
     assert waits_s[0] < waits_s[1]

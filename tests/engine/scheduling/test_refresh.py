@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
 
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.ports import Gained
-from vedette.engine.scheduling.refresh import Refreshing
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.ports import FetchGain
+from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.refresh_policies import POLICIES
-from vedette.lab.core.registry import policies
+from vedette.lab.core.registry import load_policies
 
 A = "https://a.test"
 START = f"{A}/start"
@@ -40,8 +40,8 @@ def begun(web: MemoryWeb, **settings: object) -> Drive:
 
 def kept_of(drive: Drive, url: str) -> tuple[float | None, bytes]:
     """When the fetch before the latest was made, and what the policy remembers."""
-    (look,) = drive.book.looks([drive.pages()[url].id])
-    return look.kept.before_s, look.kept.memory
+    (look,) = drive.book.get_known_pages([drive.pages()[url].id])
+    return look.state.before_s, look.state.memory
 
 
 def fetches(drive: Drive, since_s: float) -> int:
@@ -51,7 +51,7 @@ def fetches(drive: Drive, since_s: float) -> int:
 
 def test_any_policy_of_the_folder_can_run_but_that_of_sources() -> None:
     """What may be written into the configuration is what the lab compares."""
-    assert {*POLICIES} == {*policies("refresh")} - {"fixed"}
+    assert {*POLICIES} == {*load_policies("refresh")} - {"fixed"}
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -77,10 +77,10 @@ def test_price_and_memory_survive_a_restart() -> None:
     earlier = begun(web_of(6)).run(10 * DAY_S)
     memory = kept_of(earlier, f"{A}/d/1")
     later = Drive(earlier.web, earlier.rules, db=earlier.db, start_s=earlier.now_s)
-    assert later.keeper.refreshing.price == earlier.keeper.refreshing.price
-    assert later.keeper.refreshing.forecast == earlier.keeper.refreshing.forecast
+    assert later.keeper.refresher.price == earlier.keeper.refresher.price
+    assert later.keeper.refresher.forecast == earlier.keeper.refresher.forecast
     assert kept_of(later, f"{A}/d/1") == memory
-    assert ("", *[f"{A}/", f"{A}/d/"]) == tuple(name for name, _ in later.book.groups())
+    assert ("", *[f"{A}/", f"{A}/d/"]) == tuple(name for name, _ in later.book.get_groups())
 
 
 def test_another_policy_takes_over_without_a_restart() -> None:
@@ -88,7 +88,7 @@ def test_another_policy_takes_over_without_a_restart() -> None:
     drive = begun(web_of(6)).run(10 * DAY_S)
     before = kept_of(drive, f"{A}/d/1")[1]
     drive.rule(replace(drive.rules, refresh="freshness"))
-    assert drive.keeper.refreshing.policy == "freshness"
+    assert drive.keeper.refresher.policy == "freshness"
     drive.run(10 * DAY_S)
     memories = {kept_of(drive, f"{A}/d/{n}")[1][:4] for n in range(6)}
     assert memories != {before[:4]}
@@ -103,8 +103,8 @@ def test_pages_that_nobody_remembers_are_adopted() -> None:
     drive.db.execute("UPDATE page SET due_s = ?", (inf,))
     for _ in range(3):
         drive.now_s += 60.0
-        drive.keeper.renewed(drive.now_s)
-    assert drive.book.remembered_count() == len(drive.pages())
+        drive.keeper.wake_due_pages(drive.now_s)
+    assert drive.book.count_refresh_states() == len(drive.pages())
     assert all(row.due_s < inf for row in drive.pages().values())
 
 
@@ -116,14 +116,14 @@ def test_a_page_that_goes_and_comes_back_begins_anew(away: Reply) -> None:
         return away if 5 * DAY_S < now_s < 15 * DAY_S else page(title="here")
 
     drive = begun(web_of(2, here=served)).run(12 * DAY_S)
-    (look,) = drive.book.looks([drive.pages()[f"{A}/here"].id])
+    (look,) = drive.book.get_known_pages([drive.pages()[f"{A}/here"].id])
     assert look.page.status == away.status
-    assert not look.kept.memory
-    assert drive.keeper.refreshing.forecast.found_share == 0.0
+    assert not look.state.memory
+    assert drive.keeper.refresher.forecast.found_share == 0.0
     drive.run(12 * DAY_S)
     assert drive.pages()[f"{A}/here"].status == 200
     assert kept_of(drive, f"{A}/here")[1]
-    assert drive.keeper.refreshing.forecast.found_share == pytest.approx(0.0, abs=1e-9)
+    assert drive.keeper.refresher.forecast.found_share == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_page_that_is_due_at_an_old_price_is_asked_about_again() -> None:
@@ -134,9 +134,9 @@ def test_a_page_that_is_due_at_an_old_price_is_asked_about_again() -> None:
     drive.db.execute(
         "UPDATE life SET value = replace(value, '\"price\": ', '\"price\": 9') WHERE what = 'refresh purse'"
     )
-    dear = Refreshing(Rules(recrawl=True), drive.book)
-    assert (dear.price or 0.0) > 2 * (drive.keeper.refreshing.price or 0.0)
-    due, _ = dear.due(due_s, 100)
+    dear = RefreshScheduler(CrawlRules(recrawl=True), drive.book)
+    assert (dear.price or 0.0) > 2 * (drive.keeper.refresher.price or 0.0)
+    due, _ = dear.get_due(due_s, 100)
     assert drive.pages()[url].id not in [one.id for one in due]
     assert due_s < drive.pages()[url].due_s < inf
 
@@ -146,12 +146,12 @@ def test_what_fetches_brought_is_learned_once_per_fetch() -> None:
     drive = begun(web_of(3, busy=lambda now_s: page(title=letters(now_s)))).run(20 * DAY_S)
     row = drive.pages()[f"{A}/busy"]
     before = kept_of(drive, f"{A}/busy")
-    drive.keeper.gained([Gained(row.id, row.fetched_s - DAY_S, 3.0, 1.0)], drive.now_s)
+    drive.keeper.on_gains([FetchGain(row.id, row.fetched_s - DAY_S, 3.0, 1.0)], drive.now_s)
     assert kept_of(drive, f"{A}/busy") == before
-    drive.keeper.gained([Gained(row.id, row.fetched_s, 3.0, None), Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
-    (look,) = drive.book.looks([row.id])
-    assert (look.kept.gain, look.kept.views) == (3.0, None)
-    assert look.kept.memory != before[1]
+    drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 3.0, None), FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    (look,) = drive.book.get_known_pages([row.id])
+    assert (look.state.gain, look.state.views) == (3.0, None)
+    assert look.state.memory != before[1]
 
 
 def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None:
@@ -159,7 +159,7 @@ def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None
     for _ in range(days * 24):
         drive.run(HOUR_S)
         rows = [(drive.pages()[url], gain) for url, gain in gain_of.items()]
-        drive.keeper.gained([Gained(row.id, row.fetched_s, gain, 1.0) for row, gain in rows], drive.now_s)
+        drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, gain, 1.0) for row, gain in rows], drive.now_s)
 
 
 def test_what_searches_do_not_notice_is_no_change() -> None:
@@ -172,8 +172,8 @@ def test_what_searches_do_not_notice_is_no_change() -> None:
     measured_days(drive, 12, {loud: 1.0, mute: 0.0})
     rates = []
     for url in (loud, mute):
-        (look,) = drive.book.looks([drive.pages()[url].id])
-        asked = drive.keeper.refreshing.asked_of(look, drive.now_s)
+        (look,) = drive.book.get_known_pages([drive.pages()[url].id])
+        asked = drive.keeper.refresher.explain_page(look, drive.now_s)
         assert asked is not None
         assert asked.rate_d is not None
         rates.append(asked.rate_d)
@@ -183,25 +183,25 @@ def test_what_searches_do_not_notice_is_no_change() -> None:
 def test_a_change_that_nobody_weighs_counts_as_it_was_found() -> None:
     """Where gains stop coming, what was put off is learned from at the next fetch: nothing is lost."""
     drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
-    drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
-    before = drive.keeper.refreshing.forecast.refreshes
+    drive.keeper.on_gains([FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    before = drive.keeper.refresher.forecast.refreshes
     fetches = drive.asked_urls().count(f"{A}/busy")
     while drive.asked_urls().count(f"{A}/busy") < fetches + 2:
         drive.run(6 * HOUR_S)
-        drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
-    assert (drive.keeper.refreshing.forecast.found_share or 0.0) > 0.0
-    assert drive.keeper.refreshing.forecast.refreshes > before
+        drive.keeper.on_gains([FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    assert (drive.keeper.refresher.forecast.found_share or 0.0) > 0.0
+    assert drive.keeper.refresher.forecast.refreshes > before
 
 
 def test_what_changes_is_expected_to_change() -> None:
     """After some weeks, of pages that change each day most are expected to have changed, and are found so."""
     busy = {f"b{n}": lambda now_s: page(title=letters(now_s)) for n in range(3)}
     drive = begun(web_of(1, **busy)).run(40 * DAY_S)
-    forecast = drive.keeper.refreshing.forecast
+    forecast = drive.keeper.refresher.forecast
     assert forecast.expected_share == pytest.approx(forecast.found_share, abs=0.25)
     assert sum(forecast.count) == pytest.approx(forecast.refreshes)
-    (look,) = drive.book.looks([drive.pages()[f"{A}/b1"].id])
-    asked = drive.keeper.refreshing.asked_of(look, drive.now_s)
+    (look,) = drive.book.get_known_pages([drive.pages()[f"{A}/b1"].id])
+    asked = drive.keeper.refresher.explain_page(look, drive.now_s)
     assert asked is not None
     assert asked.rate_low_d is not None
     assert asked.rate_low_d <= (asked.rate_d or 0.0) <= (asked.rate_high_d or 0.0)

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
 
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.ports import Gained
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.polling import LONGEST_S, Looked, Looking
+from vedette.engine.scheduling.polling import MAX_INTERVAL_S, PollResult, SourcePoller
 from vedette.model import Site
-from vedette.pricing import Firsts
+from vedette.pricing import FirstFetchModel
 
 A = "https://a.test"
 HOUR_S, DAY_S = 3_600.0, 86_400.0
@@ -27,36 +27,40 @@ def test_a_page_that_never_changed_and_never_gained_is_fetched_again(price: floa
     for day in range(1, 100):
         drive.run(DAY_S)
         row = drive.pages()[f"{A}/still"]
-        drive.keeper.gained([Gained(row.id, row.fetched_s, 0.0, 0.0)], drive.now_s)
+        drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 0.0, 0.0)], drive.now_s)
         assert drive.pages()[f"{A}/still"].due_s < np.inf, f"on day {day} nobody wants it any more"
-    (look,) = drive.book.looks([drive.pages()[f"{A}/still"].id])
-    refreshing = drive.keeper.refreshing
-    refreshing._purse = refreshing._purse.priced(price, settled=True)
-    (due_s,) = refreshing._ask([look], drive.now_s).tolist()
+    (look,) = drive.book.get_known_pages([drive.pages()[f"{A}/still"].id])
+    refreshing = drive.keeper.refresher
+    refreshing._price = refreshing._price.with_price(price, settled=True)
+    (due_s,) = refreshing._compute_due_times([look], drive.now_s).tolist()
     assert due_s <= look.page.fetched_s + (LATEST_D + 1) * DAY_S
 
 
 @pytest.mark.parametrize("price", [1.0, DEAR])
 def test_a_source_that_brings_nothing_is_looked_at_again(price: float) -> None:
     """A list that stood still for a month has a time at which it is looked at, and a feed has one within a day."""
-    looking = Looking(memory_book())
+    looking = SourcePoller(memory_book())
     for hour in range(24 * 30):
-        looking.came([Looked(1, 1, ok=True, is_list=True, again=hour > 0, links=[7], new=0)], hour * HOUR_S)
+        looking.on_polls(
+            [PollResult(1, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[7], new=0)], hour * HOUR_S
+        )
     now_s = 24 * 30 * HOUR_S
-    assert looking.due_s([1], price, now_s)[1] <= now_s + 30 * DAY_S
-    assert looking.pace(now_s, price) >= 1.0 / LONGEST_S
+    assert looking.get_due_times([1], price, now_s)[1] <= now_s + 30 * DAY_S
+    assert looking.estimate_poll_rate(now_s, price) >= 1.0 / MAX_INTERVAL_S
 
 
 @settings(max_examples=50)
 @given(st.integers(1, 10_000), st.floats(1e-6, 1e3))
 def test_a_section_that_brought_nothing_is_worth_something(fetches: int, change: float) -> None:
     """However many first fetches of it brought nothing while changes brought much."""
-    firsts = Firsts().changed(np.full(100, change)).came([["tags"]] * fetches, np.zeros(fetches))
+    firsts = (
+        FirstFetchModel().add_changes(np.full(100, change)).add_first_fetches([["tags"]] * fetches, np.zeros(fetches))
+    )
     assert firsts.worth([["tags"]])[0] > 0
 
 
 def test_unseen_pages_that_are_worth_less_than_any_price_are_tried_again() -> None:
     """A tenth of the budget is for them, so what was once believed to bring nothing can prove otherwise."""
-    firsts = FirstFetches(Rules(budget_per_s=1.0), memory_book(), lambda: DEAR)
-    tried = sum(firsts.later_s(f"{A}/tags/{n}", 1, 10_000.0 + n) is None for n in range(1_000))
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), lambda: DEAR)
+    tried = sum(firsts.check_price(f"{A}/tags/{n}", 1, 10_000.0 + n) is None for n in range(1_000))
     assert tried >= 100

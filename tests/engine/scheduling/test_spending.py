@@ -6,10 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, memory_book, page, robots, rules_for
 
-from vedette.engine.messages import Errand, Fetched
-from vedette.engine.ports import Gained
-from vedette.engine.scheduling.first_fetch import BelowPrice, waiting_kept
-from vedette.engine.scheduling.spending import DAYS, MOST_SITES, OTHERS, Day, Spent, days_kept, ever_kept, kind_of
+from vedette.engine.messages import FetchSuccess, FetchTask
+from vedette.engine.ports import FetchGain
+from vedette.engine.scheduling.first_fetch import BelowPrice, load_held_summary
+from vedette.engine.scheduling.spending import (
+    DAYS,
+    MAX_SITES,
+    OTHER_SITES,
+    DaySpending,
+    FetchStats,
+    classify_fetch,
+    load_all_time,
+    load_days,
+)
 from vedette.model import Failure, Site
 
 A, B = "https://a.test", "https://b.test"
@@ -35,21 +44,21 @@ def crawled() -> Drive:
     return Drive(web, rules, workers=1).begin()
 
 
-def sums(drive: Drive) -> dict[str, dict[str, Spent]]:
+def sums(drive: Drive) -> dict[str, dict[str, FetchStats]]:
     """All days together, by site and kind."""
-    drive.keeper.spending.keep(drive.now_s)
-    found: dict[str, dict[str, Spent]] = {}
-    for day in days_kept(drive.book, drive.now_s, DAYS):
+    drive.keeper.spending.save(drive.now_s)
+    found: dict[str, dict[str, FetchStats]] = {}
+    for day in load_days(drive.book, drive.now_s, DAYS):
         for site, kinds in day.sites.items():
             for kind, spent in kinds.items():
-                found.setdefault(site, {})[kind] = found.get(site, {}).get(kind, Spent()) + spent
+                found.setdefault(site, {})[kind] = found.get(site, {}).get(kind, FetchStats()) + spent
     return found
 
 
 def test_every_request_is_counted_once_and_under_what_it_was_for() -> None:
     """As many as servers saw, by site; and each kind of fetch occurs where it must."""
     drive = crawled().run(14 * HOUR_S)
-    drive.keeper.wish([f"{A}/two"], drive.now_s)
+    drive.keeper.request_urls([f"{A}/two"], drive.now_s)
     drive.run(HOUR_S)
     drive._report()
     found, seen = sums(drive), Counter(asked.host for asked in drive.log)
@@ -71,58 +80,60 @@ def test_gains_are_put_down_to_the_kind_and_site_of_their_fetch() -> None:
     """Whatever was measured first: what nobody remembers is not counted, and nothing is counted as a fetch."""
     drive = crawled().run(HOUR_S)
     row = drive.pages()[f"{A}/two"]
-    drive.keeper.gained((), drive.now_s, [Gained(row.id, row.fetched_s, 0.5, None), Gained(999, 0.0, 7.0, None)])
+    drive.keeper.on_gains(
+        (), drive.now_s, [FetchGain(row.id, row.fetched_s, 0.5, None), FetchGain(999, 0.0, 7.0, None)]
+    )
     before, after = sums(drive), sums(drive)
     first = after[f"{A}/"]["first"]
     assert (first.gain, first.measured) == (0.5, 1)
     assert before == after
     ever = first + after[f"{B}/"]["first"]
-    assert ever_kept(drive.book)["first"] == ever
-    assert Drive(drive.web, drive.rules, db=drive.db, start_s=drive.now_s).keeper.spending.ever["first"] == ever
+    assert load_all_time(drive.book)["first"] == ever
+    assert Drive(drive.web, drive.rules, db=drive.db, start_s=drive.now_s).keeper.spending.all_time["first"] == ever
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 9)), max_size=600))
 def test_sites_of_a_day_are_bounded_and_nothing_is_lost(asked: list[tuple[int, int]]) -> None:
     """Sites beyond the bound count together under no name."""
-    day = Day(3, {})
+    day = DaySpending(3, {})
     for site, fetches in asked:
-        day.add(f"https://s{site}.test/", "first", Spent(fetches=float(fetches)))
+        day.add(f"https://s{site}.test/", "first", FetchStats(fetches=float(fetches)))
     total = sum(spent.fetches for kinds in day.sites.values() for spent in kinds.values())
     assert total == sum(fetches for _, fetches in asked)
-    assert len(day.sites) <= MOST_SITES + 1
-    assert OTHERS not in day.sites or len(day.sites) == MOST_SITES + 1
-    assert Day.from_json(day.to_json()) == day
+    assert len(day.sites) <= MAX_SITES + 1
+    assert OTHER_SITES not in day.sites or len(day.sites) == MAX_SITES + 1
+    assert DaySpending.from_json(day.to_json()) == day
 
 
 def test_days_go_by_themselves() -> None:
     """A day that is a month old is not told, though its place may still hold it."""
     book = memory_book()
     for number in (1, 5, 40):
-        book.set_life(f"spending {number % DAYS}", Day(number, {"a": {"first": Spent(1.0)}}).to_json())
-    assert [day.number for day in days_kept(book, 40.5 * DAY_S, DAYS)] == [40]
-    assert [day.number for day in days_kept(book, 5.5 * DAY_S, DAYS)] == [1, 5]
-    assert [day.number for day in days_kept(book, 5.5 * DAY_S, 1)] == [5]
+        book.set_value(f"spending {number % DAYS}", DaySpending(number, {"a": {"first": FetchStats(1.0)}}).to_json())
+    assert [day.number for day in load_days(book, 40.5 * DAY_S, DAYS)] == [40]
+    assert [day.number for day in load_days(book, 5.5 * DAY_S, DAYS)] == [1, 5]
+    assert [day.number for day in load_days(book, 5.5 * DAY_S, 1)] == [5]
 
 
 def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
     """The best of them first; after an hour nobody speaks of it any more."""
     book, held = memory_book(), BelowPrice()
     for number in range(50):
-        held.put(f"{A}/{number}", float(number), 99.0, 0.0)
-    held.let_go(f"{A}/49")
-    held.keep_now_and_then(book, 1.0)
-    assert waiting_kept(book, 2.0).urls == 49
-    assert [one.url for one in waiting_kept(book, 2.0).best[:2]] == [f"{A}/48", f"{A}/47"]
-    assert waiting_kept(book, 2 * HOUR_S).urls == 0
-    book.set_life("held back", '{"best": [["x", 1]], "urls": 1, "at_s": 0}')
-    assert waiting_kept(book, 0.0).urls == 0
+        held.add(f"{A}/{number}", float(number), 99.0, 0.0)
+    held.remove(f"{A}/49")
+    held.save_periodically(book, 1.0)
+    assert load_held_summary(book, 2.0).urls == 49
+    assert [one.url for one in load_held_summary(book, 2.0).best[:2]] == [f"{A}/48", f"{A}/47"]
+    assert load_held_summary(book, 2 * HOUR_S).urls == 0
+    book.set_value("held back", '{"best": [["x", 1]], "urls": 1, "at_s": 0}')
+    assert load_held_summary(book, 0.0).urls == 0
 
 
 def test_what_was_gone_and_what_was_asked_for_have_names_of_their_own() -> None:
     """Whatever else a page is: what the operator asked for is that, and what was gone is tried once more."""
     row = crawled().run(HOUR_S).pages()[f"{A}/two"]
-    result = Fetched(Errand(row.id, "a.test", f"{A}/two", "page"), 200, 0.0, 1.0, ())
+    result = FetchSuccess(FetchTask(row.id, "a.test", f"{A}/two", "page"), 200, 0.0, 1.0, ())
     gone = row._replace(status=404)
-    assert kind_of(result, gone, wished=False, is_looked_at=True) == "gone"
-    assert kind_of(result, gone, wished=True, is_looked_at=False) == "asked"
-    assert kind_of(result, row, wished=False, is_looked_at=True) == "look"
+    assert classify_fetch(result, gone, wished=False, is_looked_at=True) == "gone"
+    assert classify_fetch(result, gone, wished=True, is_looked_at=False) == "asked"
+    assert classify_fetch(result, row, wished=False, is_looked_at=True) == "look"

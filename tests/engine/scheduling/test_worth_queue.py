@@ -7,9 +7,9 @@ import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
 from tests.engine.shocks import BusyDrive
 
-from vedette.engine.ports import Gained
+from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling import worth_queue as by_worth
-from vedette.engine.scheduling.price_controller import PURSE, Purse
+from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceController
 from vedette.model import Site
 
 A = "https://a.test"
@@ -34,10 +34,10 @@ def taught(gains: dict[str, float], order: str = "impact") -> Drive:
     drive.run(until=lambda: len(drive.pages()) > 2 * TRIED)
     drive._report()
     rows = [(url.split("/")[3], row) for url, row in drive.pages().items() if not url.endswith("/start")]
-    firsts = [Gained(row.id, row.fetched_s, gains[part], None) for part, row in rows if gains]
-    drive.keeper.gained([Gained(row.id, row.fetched_s, 1.0, None) for _, row in rows if gains], drive.now_s)
-    drive.keeper.gained((), drive.now_s + 3_600.0, firsts)
-    drive.book.set_life(PURSE, Purse("expected-gain", price=PRICE, is_settled=True).to_json())
+    firsts = [FetchGain(row.id, row.fetched_s, gains[part], None) for part, row in rows if gains]
+    drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for _, row in rows if gains], drive.now_s)
+    drive.keeper.on_gains((), drive.now_s + 3_600.0, firsts)
+    drive.book.set_value(PRICE_KEY, PriceController("expected-gain", price=PRICE, is_settled=True).to_json())
     return BusyDrive(drive.web, rules, workers=1, db=drive.db, start_s=drive.now_s).begin()
 
 
@@ -49,16 +49,16 @@ def sections(urls: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize("step", [7, 5_000])
 def test_good_ones_come_first_though_found_last_and_nobody_is_lost(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """However many are weighed in a turn: all that waited waits still, and most of what leaves is good."""
-    monkeypatch.setattr(by_worth, "STEP", step)
+    monkeypatch.setattr(by_worth, "URLS_PER_STEP", step)
     drive = taught({"good": 9.0, "poor": 0.0})
     known = set(drive.depths())
     drive.run(300.0)
     late = sections(drive.asked_urls())[-60:]
     assert late.count("good") >= 45
     assert late.count("poor") >= 1
-    ids, _ = drive.urls.lined_up(drive.keeper.hosts["a.test"].id)
-    waiting = set(drive.book.urls_by_id(ids.tolist()).values())
-    assert len(waiting) == len(ids) == drive.urls.waiting(drive.keeper.hosts["a.test"].id)
+    ids, _ = drive.urls.get_queue(drive.keeper.hosts["a.test"].id)
+    waiting = set(drive.book.get_urls(ids.tolist()).values())
+    assert len(waiting) == len(ids) == drive.urls.count_waiting(drive.keeper.hosts["a.test"].id)
     assert known <= waiting | set(drive.pages()) | {f"{A}/start"}
 
 
@@ -67,9 +67,9 @@ def test_what_is_found_later_joins_the_queue_of_its_worth() -> None:
     drive = taught({"good": 9.0, "poor": 0.0})
     drive.run(120.0)
     host = drive.keeper.hosts["a.test"].id
-    drive.keeper.found([f"{A}/good/new", f"{A}/poor/new"], 4, drive.now_s)
-    ids, fronts = drive.urls.lined_up(host)
-    new = dict(zip(drive.urls.find([f"{A}/good/new", f"{A}/poor/new"]).tolist(), ("good", "poor"), strict=True))
+    drive.keeper.add_urls([f"{A}/good/new", f"{A}/poor/new"], 4, drive.now_s)
+    ids, fronts = drive.urls.get_queue(host)
+    new = dict(zip(drive.urls.find_ids([f"{A}/good/new", f"{A}/poor/new"]).tolist(), ("good", "poor"), strict=True))
     found = {new[id_]: front for id_, front in zip(ids.tolist(), fronts.tolist(), strict=True) if id_ in new}
     assert found["good"] < 6 < found["poor"]
 
@@ -82,8 +82,8 @@ def test_where_nothing_was_learned_or_the_operator_wants_it_all_stays_breadth_fi
     drive = taught(gains, order)
     drive.run(150.0)
     host = drive.keeper.hosts["a.test"]
-    assert host.sifted is None
-    _, fronts = drive.urls.lined_up(host.id)
+    assert host.sort_state is None
+    _, fronts = drive.urls.get_queue(host.id)
     assert set(fronts.tolist()) == {2}
 
 
@@ -93,17 +93,17 @@ def test_known_pages_that_wait_again_keep_their_place() -> None:
     host = drive.keeper.hosts["a.test"].id
     seen = [row.id for url, row in drive.pages().items() if "/poor/" in url]
     drive.run(5.0)
-    drive.urls.again(seen, priority=6)
-    drive.run(until=lambda: drive.keeper.hosts["a.test"].sifted is not None)
-    ids, fronts = drive.urls.lined_up(host)
+    drive.urls.requeue(seen, priority=6)
+    drive.run(until=lambda: drive.keeper.hosts["a.test"].sort_state is not None)
+    ids, fronts = drive.urls.get_queue(host)
     still = {id_: front for id_, front in zip(ids.tolist(), fronts.tolist(), strict=True) if id_ in seen}
     assert set(still.values()) == {6}
 
 
 def test_many_worths_are_those_of_each() -> None:
     """Whoever weighs a thousand at once comes to what one at a time comes to."""
-    firsts = taught({"good": 9.0, "poor": 0.0}).keeper.firsts
+    firsts = taught({"good": 9.0, "poor": 0.0}).keeper.first_fetches
     urls = [f"{A}/{path}" for path in ("good/1", "poor/2", "good/x/y?a=/b/", "", "other/3", "good/4")]
     links = [1, 1, 5, 0, 200, 3]
-    each = [firsts.worth(url, number) for url, number in zip(urls, links, strict=True)]
-    assert np.allclose(firsts.worths(urls, links), each)
+    each = [firsts.estimate_worth(url, number) for url, number in zip(urls, links, strict=True)]
+    assert np.allclose(firsts.estimate_worths(urls, links), each)

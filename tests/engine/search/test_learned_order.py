@@ -5,12 +5,12 @@ import pytest
 from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
 from tests.serve.rank.test_reranking import reputation
 
-from vedette.engine.search.learned_order import group_number
+from vedette.engine.search.learned_order import hash_query
 from vedette.engine.search.search import Searcher
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.reranking import UNPROVEN
-from vedette.serve.rank.rules import NO_RULES, PINNED, Rules, read_rules
-from vedette.serve.slate import ANYBODY, Audience, Slate, Wish
+from vedette.serve.rank.rules import NO_RULES, PINNED, SearchRules, parse_rules
+from vedette.serve.slate import DEFAULT_AUDIENCE, Audience, SearchRequest, Slate
 
 LEAVES = [Leaf(f"http://h{n % 7}.org/{n}", f"Kites {n}", f"kites and other birds {n}") for n in range(1, 15)]
 TRYING = Audience(unproven=2, seed=5)
@@ -25,18 +25,18 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
 
 def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation:
     """The same where this query is asked often."""
-    return known._replace(query=np.array([group_number(query)]), query_views=np.array([views]))
+    return known._replace(query=np.array([hash_query(query)]), query_views=np.array([views]))
 
 
 def slate(
     shelf: TestShelf,
     known: Reputation | None,
-    audience: Audience = ANYBODY,
+    audience: Audience = DEFAULT_AUDIENCE,
     query: str = "birds",
-    rules: Rules = NO_RULES,
+    rules: SearchRules = NO_RULES,
 ) -> Slate:
     """What is shown."""
-    return Searcher(shelf, rules, known).search(Wish(query, audience=audience), NOW_S)
+    return Searcher(shelf, rules, known).search(SearchRequest(query, audience=audience), NOW_S)
 
 
 def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_tried_where_the_query_names_a_site(shelf: TestShelf) -> None
 
 def test_pins_stay_first(shelf: TestShelf) -> None:
     """What the operator pinned goes before whatever readers like."""
-    rules = read_rules([], [("birds", LEAVES[4].url)], [])
+    rules = parse_rules([], [("birds", LEAVES[4].url)], [])
     shown = slate(shelf, reputation({14: (90.0, 100.0)}), query="birds", rules=rules)
     assert [result.note for result in shown.results[:1]] == [PINNED]
     assert shown.results[1].id == 14

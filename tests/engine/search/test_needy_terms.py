@@ -2,39 +2,39 @@
 
 import numpy as np
 
-from vedette.engine.search.needy_terms import ENOUGH, LEAST, Needs, needy_words
-from vedette.index.quality.curves import Curve
+from vedette.engine.search.needy_terms import MIN_CHANGES, MIN_WORDS, WordNeeds, select_needy_words
+from vedette.index.quality.curves import ScoreCurve
 from vedette.index.quality.term_curves import TermCurves
-from vedette.index.quality.watched_terms import Watched
+from vedette.index.quality.watched_terms import TrackedTerms
 
-WORDS = 5 * LEAST
+WORDS = 5 * MIN_WORDS
 NUMBERS = np.arange(WORDS, dtype=np.uint32)
-MANY = int(4000 * ENOUGH)
+MANY = int(4000 * MIN_CHANGES)
 
 
 def curves() -> TermCurves:
     """Words that are asked equally often; the first half has good results, the second half poor ones."""
     scores = np.where(np.arange(WORDS) < WORDS // 2, 0.8, 0.2)
-    table = Curve(np.repeat([[1.0], [20.0]], WORDS, axis=1), np.stack([scores, np.zeros(WORDS)]))
-    return TermCurves(Watched(NUMBERS, np.full(WORDS, 1.0 / WORDS)), np.ones(WORDS), table, table)
+    table = ScoreCurve(np.repeat([[1.0], [20.0]], WORDS, axis=1), np.stack([scores, np.zeros(WORDS)]))
+    return TermCurves(TrackedTerms(NUMBERS, np.full(WORDS, 1.0 / WORDS)), np.ones(WORDS), table, table)
 
 
-def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: float = 4 * ENOUGH) -> Needs:
+def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: float = 4 * MIN_CHANGES) -> WordNeeds:
     """So many changes, and what they brought to each word."""
-    return Needs.none().after(NUMBERS, gained, int(changes))
+    return WordNeeds.empty().add_gains(NUMBERS, gained, int(changes))
 
 
 def test_before_enough_is_measured_all_words_are_watched() -> None:
     """And also where nothing ever improved, since then nobody knows better."""
-    assert len(needy_words(curves(), Needs.none())) == WORDS
-    assert len(needy_words(curves(), needs_of(np.ones(WORDS), ENOUGH / 2))) == WORDS
-    assert len(needy_words(curves(), needs_of(np.zeros(WORDS)))) == WORDS
+    assert len(select_needy_words(curves(), WordNeeds.empty())) == WORDS
+    assert len(select_needy_words(curves(), needs_of(np.ones(WORDS), MIN_CHANGES / 2))) == WORDS
+    assert len(select_needy_words(curves(), needs_of(np.zeros(WORDS)))) == WORDS
 
 
 def test_words_that_improve_are_kept_and_the_others_are_left_out() -> None:
     """Where a tenth of the words has all gains, they are kept, and not many others."""
     gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
-    chosen = needy_words(curves(), needs_of(gained, MANY))
+    chosen = select_needy_words(curves(), needs_of(gained, MANY))
     assert set(NUMBERS[gained > 0].tolist()) <= set(chosen.tolist())
     assert len(chosen) < WORDS / 2
 
@@ -43,9 +43,9 @@ def test_a_word_that_was_never_measured_is_judged_by_its_like() -> None:
     """Of unmeasured words those with poor results are needier, where words with poor results gained more."""
     poor = np.arange(WORDS) >= WORDS // 2
     known = NUMBERS % 2 == 0
-    needs = Needs.none().after(NUMBERS[known], np.where(poor, 5.0, 0.001)[known], MANY)
-    unmeasured = [word for word in needy_words(curves(), needs).tolist() if not known[word]]
-    assert len(unmeasured) > LEAST / 4
+    needs = WordNeeds.empty().add_gains(NUMBERS[known], np.where(poor, 5.0, 0.001)[known], MANY)
+    unmeasured = [word for word in select_needy_words(curves(), needs).tolist() if not known[word]]
+    assert len(unmeasured) > MIN_WORDS / 4
     assert np.mean(poor[unmeasured]) > 0.9
 
 
@@ -53,9 +53,9 @@ def test_nothing_is_left_out_for_ever() -> None:
     """What is measured no more fades, until a word is worth what its like are."""
     gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
     needs = needs_of(gained, MANY)
-    chosen = needy_words(curves(), needs)
+    chosen = select_needy_words(curves(), needs)
     left_out = np.setdiff1d(NUMBERS, chosen)
     for _ in range(40):
         # Those that are watched go on as before; of the others nothing is heard.
-        needs = needs.faded().after(NUMBERS[chosen], gained[chosen], MANY)
-    assert np.isin(left_out, needy_words(curves(), needs)).any()
+        needs = needs.decay().add_gains(NUMBERS[chosen], gained[chosen], MANY)
+    assert np.isin(left_out, select_needy_words(curves(), needs)).any()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
 
 from vedette.engine.search.search import Searcher
-from vedette.index.fields import MOST_WORDS
-from vedette.serve.rank.rules import NO_RULES, Rules, read_rules
-from vedette.serve.slate import Slate, Wish
+from vedette.index.fields import MAX_WORDS
+from vedette.serve.rank.rules import NO_RULES, SearchRules, parse_rules
+from vedette.serve.slate import SearchRequest, Slate
 
 FILLER = "plain words about nothing in particular that stand on every page of this small web"
 _NUMBERS = count()
@@ -24,10 +24,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def searched(folder: Path, leaves: Sequence[Leaf], wish: Wish | str, rules: Rules = NO_RULES, **more: object) -> Slate:
+def searched(
+    folder: Path, leaves: Sequence[Leaf], wish: SearchRequest | str, rules: SearchRules = NO_RULES, **more: object
+) -> Slate:
     """What a search over these pages shows."""
     shelf = TestShelf(leaves, folder / str(next(_NUMBERS)), **more)  # type: ignore[arg-type]  # its own fields
-    return Searcher(shelf, rules).search(Wish(wish) if isinstance(wish, str) else wish, NOW_S)
+    return Searcher(shelf, rules).search(SearchRequest(wish) if isinstance(wish, str) else wish, NOW_S)
 
 
 def urls(slate: Slate) -> list[str]:
@@ -80,14 +82,14 @@ def test_private_pages_are_for_those_who_may(folder: Path) -> None:
     """A private page is found by readers of its site alone, and nobody else learns that it exists."""
     leaves = [page(1), page(2, private="http://example.org/")]
     assert searched(folder, leaves, "kites").total == 1
-    assert searched(folder, leaves, Wish("kites", allowed=("http://example.org/",))).total == 2
-    assert searched(folder, leaves, Wish("kites", allowed=("http://else.org/",))).total == 1
+    assert searched(folder, leaves, SearchRequest("kites", allowed=("http://example.org/",))).total == 2
+    assert searched(folder, leaves, SearchRequest("kites", allowed=("http://else.org/",))).total == 1
 
 
 def test_access_is_checked_again(folder: Path) -> None:
     """An index that lies about who may see a page shows it to nobody all the same, not even when it is pinned."""
     leaves = [page(1), page(2, private="http://example.org/")]
-    rules = read_rules([], [("kites", "http://example.org/2")], [])
+    rules = parse_rules([], [("kites", "http://example.org/2")], [])
     assert urls(searched(folder, leaves, "kites", rules, lying=True)) == ["http://example.org/1"]
 
 
@@ -96,18 +98,18 @@ def test_copies_are_folded(folder: Path) -> None:
     leaves = [page(1, group=7), page(2, group=7), page(3)]
     slate = searched(folder, leaves, "kites")
     assert sorted(result.similar for result in slate.results) == [0, 1]
-    assert len(searched(folder, leaves, Wish("kites", folded=False)).results) == 3
+    assert len(searched(folder, leaves, SearchRequest("kites", folded=False)).results) == 3
 
 
 def test_sites_share_the_first_page(folder: Path) -> None:
     """A site with many good pages leaves room for others, and says so where it does; not when it was asked for."""
     leaves = [page(number, "big.org", title="Kites") for number in range(9)]
     leaves += [page(number, f"small{number}.org") for number in range(8)]
-    slate = searched(folder, leaves, Wish("kites", n=20))
+    slate = searched(folder, leaves, SearchRequest("kites", n=20))
     assert sum(result.site == "big.org" for result in slate.results[:10]) == 3
     assert sum("moved down" in result.note for result in slate.results) == 6
     assert len(slate.results) == len(leaves)
-    only = searched(folder, leaves, Wish("kites", n=20, site="big.org"))
+    only = searched(folder, leaves, SearchRequest("kites", n=20, site="big.org"))
     assert not any(result.note for result in only.results)
 
 
@@ -118,7 +120,7 @@ def test_pages_of_results_go_through_all(folder: Path) -> None:
     seen = [
         result.url
         for number in range(1, 26)
-        for result in Searcher(shelf).search(Wish("kites", page=number), NOW_S).results
+        for result in Searcher(shelf).search(SearchRequest("kites", page=number), NOW_S).results
     ]
     assert len(seen) == len(set(seen)) == len(leaves)
 
@@ -171,7 +173,7 @@ def test_forms_find_pages(folder: Path) -> None:
 def test_rules_of_the_operator(folder: Path) -> None:
     """Synonyms find, pinned pages stand first and say so, hidden ones are not shown."""
     leaves = [page(1, title="Kites"), page(2), page(3), page(4, body="paper dragons")]
-    rules = read_rules(
+    rules = parse_rules(
         [("kites", "paper dragons")], [("Kites", "http://example.org/3")], [("kites", "http://example.org/2")]
     )
     slate = searched(folder, leaves, "kites", rules)
@@ -188,16 +190,16 @@ def test_filters_beside_the_query(folder: Path) -> None:
         page(2, date_s=NOW_S - 1e6),
         page(3, "other.org", date_s=NOW_S - 1e6),
     ]
-    assert urls(searched(folder, leaves, Wish("kites", kind="pdf"))) == ["http://example.org/1"]
-    assert urls(searched(folder, leaves, Wish("kites", language="de"))) == ["http://example.org/1"]
-    assert urls(searched(folder, leaves, Wish("kites", site="https://Other.org/"))) == ["http://other.org/3"]
-    assert urls(searched(folder, leaves, Wish("kites", before_s=NOW_S - 5e6))) == ["http://example.org/1"]
-    assert len(urls(searched(folder, leaves, Wish("kites", after_s=NOW_S - 5e6)))) == 2
+    assert urls(searched(folder, leaves, SearchRequest("kites", kind="pdf"))) == ["http://example.org/1"]
+    assert urls(searched(folder, leaves, SearchRequest("kites", language="de"))) == ["http://example.org/1"]
+    assert urls(searched(folder, leaves, SearchRequest("kites", site="https://Other.org/"))) == ["http://other.org/3"]
+    assert urls(searched(folder, leaves, SearchRequest("kites", before_s=NOW_S - 5e6))) == ["http://example.org/1"]
+    assert len(urls(searched(folder, leaves, SearchRequest("kites", after_s=NOW_S - 5e6)))) == 2
 
 
 def test_words_far_into_a_long_text(folder: Path) -> None:
     """What stands behind the words at hand of a long text counts as what stands in front of them."""
-    far = f"{'nothing new ' * MOST_WORDS} red kites fly"
+    far = f"{'nothing new ' * MAX_WORDS} red kites fly"
     leaves = [page(1, body=far), page(2, body="kites fly red over here"), page(3, body=FILLER)]
     assert urls(searched(folder, leaves, "red kites fly"))[0] == "http://example.org/1"
 
@@ -237,7 +239,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
 )
 def test_never_an_error(shelf: TestShelf, query: str, n: int, number: int) -> None:
     """Whatever is typed, and however deep one goes, there is a slate of at most so many results."""
-    slate = Searcher(shelf).search(Wish(query, n=n, page=number), NOW_S)
+    slate = Searcher(shelf).search(SearchRequest(query, n=n, page=number), NOW_S)
     assert len(slate.results) <= n
     assert len({result.id for result in slate.results}) == len(slate.results)
     assert slate.total >= len(slate.results)

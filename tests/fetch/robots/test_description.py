@@ -7,20 +7,20 @@ import pytest
 from vedette.errors import StoreCorrupt
 from vedette.fetch.robots.state import (
     UNKNOWN,
-    RobotsAnswered,
-    RobotsSilent,
+    RobotsFailure,
+    RobotsResponse,
     RobotsState,
-    explain,
-    from_json,
-    observe,
-    to_json,
+    apply_event,
+    describe_state,
+    state_from_json,
+    state_to_json,
 )
 
 HOUR_S = 3600.0
-GOOD = observe(UNKNOWN, RobotsAnswered(0.0, 200, b"User-agent: *\nDisallow: /a\n", 0, ()), "vedette")
-GONE = observe(UNKNOWN, RobotsAnswered(0.0, 404, b"", 0, ()), "vedette")
-FAILED = observe(UNKNOWN, RobotsSilent(0.0, "too slow"), "vedette")
-FAILED_LATER = observe(GOOD, RobotsAnswered(HOUR_S, 503, b"", 0, ()), "vedette")
+GOOD = apply_event(UNKNOWN, RobotsResponse(0.0, 200, b"User-agent: *\nDisallow: /a\n", 0, ()), "vedette")
+GONE = apply_event(UNKNOWN, RobotsResponse(0.0, 404, b"", 0, ()), "vedette")
+FAILED = apply_event(UNKNOWN, RobotsFailure(0.0, "too slow"), "vedette")
+FAILED_LATER = apply_event(GOOD, RobotsResponse(HOUR_S, 503, b"", 0, ()), "vedette")
 KEPT_COPY = (
     "No page is asked for during 1 minute: robots.txt failed once (status 503); "
     "the last good copy was read 1 hour ago, has 1 rule for us."
@@ -49,21 +49,21 @@ KEPT_COPY = (
 )
 def test_a_state_is_told_in_one_sentence(state: RobotsState, now_s: float, sentence: str) -> None:
     """Each standing says what holds, why, and for how long."""
-    assert explain(state, now_s) == sentence
+    assert describe_state(state, now_s) == sentence
 
 
 @pytest.mark.parametrize("state", [UNKNOWN, GOOD, GONE, FAILED, FAILED_LATER])
 def test_a_state_survives_a_store(state: RobotsState) -> None:
     """What JSON wrote is read back as the same state, rules included."""
-    assert from_json(json.loads(json.dumps(to_json(state))), "vedette") == state
+    assert state_from_json(json.loads(json.dumps(state_to_json(state))), "vedette") == state
 
 
 def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
     """The bytes are kept, so a crawler under another name gets its own rules from the same store."""
     body = b"User-agent: other\nDisallow: /\n"
-    state = observe(UNKNOWN, RobotsAnswered(0.0, 200, body, 0, ()), "vedette")
-    assert state.rules.allows("https://example.org/")
-    assert not from_json(to_json(state), "other").rules.allows("https://example.org/")
+    state = apply_event(UNKNOWN, RobotsResponse(0.0, 200, body, 0, ()), "vedette")
+    assert state.rules.is_allowed("https://example.org/")
+    assert not state_from_json(state_to_json(state), "other").rules.is_allowed("https://example.org/")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
         {"last_good": None},
         {"last_good": 1},
         {"last_good": {}},
-        {"last_good": dict(to_json(GOOD)["last_good"] or {}, body="\u20ac")},
+        {"last_good": dict(state_to_json(GOOD)["last_good"] or {}, body="\u20ac")},
     ],
 )
 def test_a_damaged_state_is_reported(change: dict[str, object]) -> None:
     """A stored state that contradicts itself is an error of the store; above all it never allows everything."""
     with pytest.raises(StoreCorrupt):
-        from_json({**to_json(GOOD), **change}, "vedette")
+        state_from_json({**state_to_json(GOOD), **change}, "vedette")

@@ -1,6 +1,6 @@
 """Files that were made to hurt; each test has to come back at all, which pytest-timeout guards."""
 
-from vedette.fetch.robots.rules import allowed, read
+from vedette.fetch.robots.rules import is_allowed, parse_robots
 
 HOST = "https://example.org"
 
@@ -8,34 +8,34 @@ HOST = "https://example.org"
 def test_ten_thousand_stars() -> None:
     """A pattern of nothing but stars and letters meets a path that matches until its last byte."""
     body = b"user-agent: *\ndisallow: /" + b"*a" * 8_000
-    assert not allowed(body, "vedette", f"{HOST}/" + "a" * 10_000)
-    assert allowed(body, "vedette", f"{HOST}/" + "a" * 7_999)
-    assert allowed(body + b"b", "vedette", f"{HOST}/" + "a" * 10_000)
-    assert not allowed(b"user-agent: *\ndisallow: " + b"*" * 10_000, "vedette", f"{HOST}/" + "a" * 10_000)
+    assert not is_allowed(body, "vedette", f"{HOST}/" + "a" * 10_000)
+    assert is_allowed(body, "vedette", f"{HOST}/" + "a" * 7_999)
+    assert is_allowed(body + b"b", "vedette", f"{HOST}/" + "a" * 10_000)
+    assert not is_allowed(b"user-agent: *\ndisallow: " + b"*" * 10_000, "vedette", f"{HOST}/" + "a" * 10_000)
 
 
 def test_many_rules_with_stars_on_a_long_path() -> None:
     """A file full of different wildcard rules is asked about a long path; the last, longer rule still decides."""
     rules = b"".join(b"disallow: /*%d*z\n" % number for number in range(20_000))
     body = b"user-agent: *\n" + rules + b"disallow: /*long-enough-to-win\n"
-    assert read(body, "vedette").verdict(f"{HOST}/{'a' * 8_000}").allowed
-    assert not allowed(body, "vedette", f"{HOST}/{'a' * 8_000}/long-enough-to-win")
+    assert parse_robots(body, "vedette").check(f"{HOST}/{'a' * 8_000}").allowed
+    assert not is_allowed(body, "vedette", f"{HOST}/{'a' * 8_000}/long-enough-to-win")
 
 
 def test_many_groups() -> None:
     """Groups of forty thousand strangers do not hide our own."""
     strangers = b"".join(b"user-agent: bot%s\ndisallow: /\n" % (b"x" * (n % 50)) for n in range(20_000))
     body = strangers + b"user-agent: vedette\ndisallow: /a\n" + strangers
-    assert not allowed(body, "vedette", f"{HOST}/a")
-    assert allowed(body, "vedette", f"{HOST}/b")
+    assert not is_allowed(body, "vedette", f"{HOST}/a")
+    assert is_allowed(body, "vedette", f"{HOST}/b")
 
 
 def test_an_endless_line_is_cut_and_the_next_one_read() -> None:
     """A line of megabytes counts by its beginning, and what follows it is read as usual."""
     body = b"user-agent: *\ndisallow: /a" + b"b" * 3_000_000 + b"\ndisallow: /c\n"
-    assert allowed(body, "vedette", f"{HOST}/a")
-    assert not allowed(body, "vedette", f"{HOST}/c")
-    assert not allowed(body, "vedette", f"{HOST}/a" + "b" * 20_000)
+    assert is_allowed(body, "vedette", f"{HOST}/a")
+    assert not is_allowed(body, "vedette", f"{HOST}/c")
+    assert not is_allowed(body, "vedette", f"{HOST}/a" + "b" * 20_000)
 
 
 def test_a_line_counts_up_to_the_length_of_the_reference() -> None:
@@ -44,23 +44,23 @@ def test_a_line_counts_up_to_the_length_of_the_reference() -> None:
     fitting = b"a" * (8 * 2083 - 1 - len(start))
     body = b"user-agent: *\n" + start + fitting
     for path, expected in ((fitting, False), (fitting[1:], True)):
-        assert allowed(body + b"beyond", "vedette", f"{HOST}/{path.decode()}") is expected
+        assert is_allowed(body + b"beyond", "vedette", f"{HOST}/{path.decode()}") is expected
 
 
 def test_megabytes_of_line_endings() -> None:
     """Empty lines, however many and of whatever kind, neither end a group nor cost memory."""
     body = b"user-agent: *\n" + b"\r\n\n\r" * 500_000 + b"disallow: /a"
-    assert not allowed(body, "vedette", f"{HOST}/a")
+    assert not is_allowed(body, "vedette", f"{HOST}/a")
 
 
 def test_what_follows_a_nul_is_not_seen() -> None:
     """A NUL ends its line for the reader, not the file."""
     body = b"user-agent: *\0x\ndisallow: /a\0bc\n\0disallow: /d\ndisallow: /e\n"
-    assert [allowed(body, "vedette", f"{HOST}/{path}") for path in ("a", "d", "e")] == [False, True, False]
+    assert [is_allowed(body, "vedette", f"{HOST}/{path}") for path in ("a", "d", "e")] == [False, True, False]
 
 
 def test_bytes_that_are_no_text() -> None:
     """Every byte value, in every place of a line, is taken in silence."""
     noise = bytes(range(256)) * 200
     body = noise + b"\nuser-agent: *\ndisallow: /a\n" + noise + b"\ndisallow: /" + noise
-    assert not allowed(body, "vedette", f"{HOST}/a")
+    assert not is_allowed(body, "vedette", f"{HOST}/a")

@@ -4,14 +4,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vedette.fetch.robots.meta_tags import FREE, Directives, from_headers, from_meta, merge
+from vedette.fetch.robots.meta_tags import (
+    UNRESTRICTED,
+    Directives,
+    merge_directives,
+    parse_header_directives,
+    parse_meta_directives,
+)
 
 JUNE_S = datetime(2010, 6, 25, 23, 0, 0, tzinfo=UTC).timestamp()
 
 
 def of_header(*values: str) -> Directives:
     """What these X-Robots-Tag values say to us."""
-    return from_headers(tuple(("x-robots-tag", value) for value in values), "vedette")
+    return parse_header_directives(tuple(("x-robots-tag", value) for value in values), "vedette")
 
 
 @pytest.mark.parametrize(
@@ -26,28 +32,28 @@ def of_header(*values: str) -> Directives:
         ("noindex,nofollow", Directives(index=False, follow=False)),
         (" noindex ; nofollow ", Directives(index=False, follow=False)),
         ("noindex nofollow", Directives(index=False, follow=False)),
-        ("index, follow, all", FREE),
+        ("index, follow, all", UNRESTRICTED),
         ("max-snippet:80", Directives(max_snippet=80)),
         ("max-snippet: 80, max-snippet:20", Directives(max_snippet=20)),
         ("max-snippet:0", Directives(snippet=False, max_snippet=0)),
-        ("max-snippet:-1", FREE),
-        ("max-snippet:" + "9" * 5000, FREE),
+        ("max-snippet:-1", UNRESTRICTED),
+        ("max-snippet:" + "9" * 5000, UNRESTRICTED),
         ("max-image-preview:large, noindex", Directives(index=False)),
         ("unavailable_after: 25 Jun 2010 15:00:00 PST", Directives(unavailable_after_s=JUNE_S)),
         ("unavailable_after: Friday, 25-Jun-10 23:00:00 GMT", Directives(unavailable_after_s=JUNE_S)),
         ("unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT, noindex", Directives(False, unavailable_after_s=JUNE_S)),
         ("nofollow, unavailable_after:2010-06-25T23:00:00Z", Directives(follow=False, unavailable_after_s=JUNE_S)),
         ("unavailable_after: tomorrow, noindex", Directives(index=False)),
-        ("unavailable_after:", FREE),
-        ("noindexing, xnoindex, please", FREE),
-        ("", FREE),
-        (":,:,,::", FREE),
+        ("unavailable_after:", UNRESTRICTED),
+        ("noindexing, xnoindex, please", UNRESTRICTED),
+        ("", UNRESTRICTED),
+        (":,:,,::", UNRESTRICTED),
     ],
 )
 def test_the_words(words: str, expected: Directives) -> None:
     """Header and meta tag understand the same words, in any case and order, and leave unknown ones aside."""
     assert of_header(words) == expected
-    assert from_meta([("robots", words)], "vedette") == expected
+    assert parse_meta_directives([("robots", words)], "vedette") == expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +80,7 @@ def test_a_header_may_address_one_agent(value: str, *, is_indexed: bool) -> None
 
 def test_a_date_is_no_address() -> None:
     """The colons within a date do not turn it into the name of an agent."""
-    assert of_header("otherbot: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT") == FREE
+    assert of_header("otherbot: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT") == UNRESTRICTED
     assert of_header("vedette: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT").unavailable_after_s == JUNE_S
 
 
@@ -85,20 +91,20 @@ def test_several_headers_add_up() -> None:
 
 def test_other_headers_say_nothing() -> None:
     """Only X-Robots-Tag is read."""
-    assert from_headers((("x-robots", "noindex"), ("robots", "none")), "vedette") == FREE
+    assert parse_header_directives((("x-robots", "noindex"), ("robots", "none")), "vedette") == UNRESTRICTED
 
 
 def test_meta_tags_of_our_name_add_to_those_for_everyone() -> None:
     """The name is compared in any case; tags for other agents and of other kinds do not count."""
     metas = [("ROBOTS", "nofollow"), (" Vedette ", "noarchive"), ("otherbot", "noindex"), ("description", "none")]
-    assert from_meta(metas, "vedette") == Directives(follow=False, archive=False)
+    assert parse_meta_directives(metas, "vedette") == Directives(follow=False, archive=False)
 
 
 def test_merging_takes_the_stricter_part_of_each() -> None:
     """Neither a smaller number nor an earlier date nor a prohibition is lost."""
     a = Directives(index=False, max_snippet=10, unavailable_after_s=5.0)
     b = Directives(snippet=False, max_snippet=20, unavailable_after_s=3.0)
-    assert merge(a, b) == Directives(False, snippet=False, max_snippet=10, unavailable_after_s=3.0)
+    assert merge_directives(a, b) == Directives(False, snippet=False, max_snippet=10, unavailable_after_s=3.0)
 
 
 def test_endless_headers_come_back() -> None:

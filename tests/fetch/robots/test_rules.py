@@ -2,7 +2,7 @@
 
 import pytest
 
-from vedette.fetch.robots.rules import allowed, clip, path_of, read
+from vedette.fetch.robots.rules import clip_lines, extract_path, is_allowed, parse_robots
 
 RFC_9309_SIMPLE = b"""\
 User-Agent: *
@@ -47,63 +47,63 @@ Disallow: /example/page/disallowed.gif
 )
 def test_the_simple_example_of_rfc_9309(agent: str, path: str, *, expected: bool) -> None:
     """Each crawler of RFC 9309, section 5.1 gets what the text of that section says."""
-    assert allowed(RFC_9309_SIMPLE, agent, f"https://example.com{path}") is expected
+    assert is_allowed(RFC_9309_SIMPLE, agent, f"https://example.com{path}") is expected
 
 
 def test_the_longest_match_example_of_rfc_9309() -> None:
     """In RFC 9309, section 5.2 the more specific Disallow wins over the folder's Allow."""
-    rules = read(RFC_9309_LONGEST, "foobot")
-    assert not rules.allows("https://example.com/example/page/disallowed.gif")
-    assert rules.allows("https://example.com/example/page/other.gif")
+    rules = parse_robots(RFC_9309_LONGEST, "foobot")
+    assert not rules.is_allowed("https://example.com/example/page/disallowed.gif")
+    assert rules.is_allowed("https://example.com/example/page/other.gif")
 
 
 def test_a_tie_is_allowed() -> None:
     """Of two patterns that are equally long the Allow wins, wherever it stands."""
     for body in (b"user-agent: *\nallow: /a\ndisallow: /a", b"user-agent: *\ndisallow: /a\nallow: /a"):
-        assert allowed(body, "vedette", "https://example.org/a")
+        assert is_allowed(body, "vedette", "https://example.org/a")
 
 
 def test_a_group_of_our_own_silences_the_one_for_everyone() -> None:
     """A group that names the agent replaces the group for everyone, even when it has no rule."""
     body = b"User-agent: vedette\n\nUser-agent: other\nDisallow: /b\n\nUser-agent: *\nDisallow: /\n"
     own = b"User-agent: vedette\nAllow: /x\n\nUser-agent: *\nDisallow: /\n"
-    assert allowed(own, "vedette", "https://example.org/a")
-    assert not allowed(own, "someone", "https://example.org/a")
-    assert not allowed(body, "vedette", "https://example.org/b"), (
+    assert is_allowed(own, "vedette", "https://example.org/a")
+    assert not is_allowed(own, "someone", "https://example.org/a")
+    assert not is_allowed(body, "vedette", "https://example.org/b"), (
         "agent lines without a rule between them are one group"
     )
-    assert allowed(body, "vedette", "https://example.org/c")
+    assert is_allowed(body, "vedette", "https://example.org/c")
 
 
 def test_groups_of_one_agent_are_merged() -> None:
     """Rules of all groups that name the agent count together, and other groups between them do not."""
     body = b"user-agent: vedette\ndisallow: /a\nuser-agent: b\ndisallow: /b\nuser-agent: Vedette/2\ndisallow: /c"
-    rules = read(body, "vedette")
-    assert [rules.allows(f"https://example.org/{letter}") for letter in "abc"] == [False, True, False]
+    rules = parse_robots(body, "vedette")
+    assert [rules.is_allowed(f"https://example.org/{letter}") for letter in "abc"] == [False, True, False]
 
 
 @pytest.mark.parametrize("between", [b"Sitemap: https://example.org/s.xml", b"Crawl-delay: 3", b"Host: a", b""])
 def test_only_rules_end_a_run_of_agents(between: bytes) -> None:
     """Lines other than Allow and Disallow leave the agents above and below them in one group."""
     body = b"User-agent: vedette\n" + between + b"\nUser-agent: other\nDisallow: /\n"
-    assert not allowed(body, "vedette", "https://example.org/a")
+    assert not is_allowed(body, "vedette", "https://example.org/a")
 
 
 def test_rules_before_any_agent_belong_to_nobody() -> None:
     """A rule above the first user-agent line is void."""
-    assert allowed(b"Disallow: /\nUser-agent: *\nDisallow: /a", "vedette", "https://example.org/b")
+    assert is_allowed(b"Disallow: /\nUser-agent: *\nDisallow: /a", "vedette", "https://example.org/b")
 
 
 @pytest.mark.parametrize("agent", ["*", "* ", "*\tand more", "vedette", "VEDETTE/1.0", "vedette bot"])
 def test_agents_that_mean_us(agent: str) -> None:
     """A star with a remark behind it is everyone; a name counts up to its first foreign character."""
-    assert not allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
+    assert not is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
 @pytest.mark.parametrize("agent", ["*bot", "vedettes", "vedette-images", "ved", "the vedette", ""])
 def test_agents_that_mean_somebody_else(agent: str) -> None:
     """A name is ours only as a whole."""
-    assert allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
+    assert is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_agents_that_mean_somebody_else(agent: str) -> None:
 def test_a_rule_that_was_meant_is_obeyed(line: str) -> None:
     """Missing colons and the misspellings that the reference forgives are rules."""
     for agent_key in ("user-agent", "useragent", "user agent"):
-        assert not allowed(f"{agent_key}: *\n{line}".encode(), "vedette", "https://example.org/a")
+        assert not is_allowed(f"{agent_key}: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 
 @pytest.mark.parametrize("line", ["disallow", "disallow:", ": /a", "disallow /a /b", "dis-allow: /a", "#disallow: /a"])
 def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
     """Lines without a key, without a value, or of three words are no rules."""
-    assert allowed(f"user-agent: *\n{line}".encode(), "vedette", "https://example.org/a")
+    assert is_allowed(f"user-agent: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,9 @@ def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
 )
 def test_patterns(pattern: str, path: str, *, is_matched: bool) -> None:
     """Escapes get upper-case digits in the rule alone, parts never overlap, and a dollar inside is a dollar."""
-    assert allowed(f"user-agent: *\ndisallow: {pattern}".encode(), "x", f"https://example.org{path}") is not is_matched
+    assert (
+        is_allowed(f"user-agent: *\ndisallow: {pattern}".encode(), "x", f"https://example.org{path}") is not is_matched
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,21 +160,21 @@ def test_patterns(pattern: str, path: str, *, is_matched: bool) -> None:
 )
 def test_what_of_a_url_is_matched(url: str, path: bytes) -> None:
     """Patterns see path, parameters and query; scheme, authority and fragment do not reach them."""
-    assert path_of(url) == path
+    assert extract_path(url) == path
 
 
 def test_a_verdict_quotes_the_line() -> None:
     """The deciding rule is told as the file has it, in the usual spelling of its key."""
-    rules = read("user-agent: *\ndisalow: /caf\u00e9/*  # not yet\n".encode(), "vedette")
-    assert rules.verdict("https://example.org/caf%C3%A9/a").line == "Disallow: /caf\u00e9/*"
-    assert rules.verdict("https://example.org/a").line is None
+    rules = parse_robots("user-agent: *\ndisalow: /caf\u00e9/*  # not yet\n".encode(), "vedette")
+    assert rules.check("https://example.org/caf%C3%A9/a").line == "Disallow: /caf\u00e9/*"
+    assert rules.check("https://example.org/a").line is None
 
 
 def test_an_index_page_quotes_its_own_line() -> None:
     """A folder that is allowed through its index page is explained by the line that the file has."""
-    rules = read(b"user-agent: *\nallow: /a/index.html\ndisallow: /", "vedette")
-    assert rules.verdict("https://example.org/a/").line == "Allow: /a/index.html"
-    assert not rules.allows("https://example.org/a/b")
+    rules = parse_robots(b"user-agent: *\nallow: /a/index.html\ndisallow: /", "vedette")
+    assert rules.check("https://example.org/a/").line == "Allow: /a/index.html"
+    assert not rules.is_allowed("https://example.org/a/b")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_an_index_page_quotes_its_own_line() -> None:
 )
 def test_crawl_delay_is_a_plain_number(value: str, delay_s: float | None) -> None:
     """Only a number that is not negative, finite and plainly written delays; all else is left aside."""
-    assert read(f"User-agent: *\nCrawl-delay: {value}\n".encode(), "vedette").crawl_delay_s == delay_s
+    assert parse_robots(f"User-agent: *\nCrawl-delay: {value}\n".encode(), "vedette").crawl_delay_s == delay_s
 
 
 def test_crawl_delay_comes_from_the_group_that_applies() -> None:
@@ -194,21 +196,21 @@ def test_crawl_delay_comes_from_the_group_that_applies() -> None:
         user-agent: vedette\nCRAWL-DELAY: 3\nallow: /
         user-agent: silent\nallow: /
     """
-    asked = {agent: read(body, agent).crawl_delay_s for agent in ("vedette", "silent", "unnamed")}
+    asked = {agent: parse_robots(body, agent).crawl_delay_s for agent in ("vedette", "silent", "unnamed")}
     assert asked == {"vedette": 4.0, "silent": None, "unnamed": 60.0}
 
 
 def test_sitemaps_are_for_everyone() -> None:
     """Sitemap lines count wherever they stand, once each, in order."""
     body = b"Sitemap: https://a.example/1\nUser-agent: x\nDisallow: /\nsite-map: /2\nSITEMAP:https://a.example/1\nSitemap:\n"
-    assert read(body, "vedette").sitemaps == ("https://a.example/1", "/2")
+    assert parse_robots(body, "vedette").sitemaps == ("https://a.example/1", "/2")
 
 
 def test_sitemaps_are_bounded() -> None:
     """A file made of sitemap lines, or of one that never ends, does not fill the memory."""
     many = b"".join(b"Sitemap: /%d\n" % number for number in range(20_000))
-    assert 0 < len(read(many, "vedette").sitemaps) < 10_000
-    assert read(b"Sitemap: /" + b"a" * 10_000, "vedette").sitemaps == ()
+    assert 0 < len(parse_robots(many, "vedette").sitemaps) < 10_000
+    assert parse_robots(b"Sitemap: /" + b"a" * 10_000, "vedette").sitemaps == ()
 
 
 def test_a_large_file_is_read_up_to_a_whole_line() -> None:
@@ -217,16 +219,16 @@ def test_a_large_file_is_read_up_to_a_whole_line() -> None:
     cut = b"\nAllow: /b"
     padding = b"#" * (500 * 1024 - len(start) - len(cut))
     body = start + padding + cut + b"/c\nDisallow: /last\nDisallow: /b\n"
-    rules = read(body, "vedette")
+    rules = parse_robots(body, "vedette")
     assert [rule.value for rule in rules.rules] == [b"/first"]
-    assert rules.allows("https://example.org/last")
-    assert not allowed(body, "vedette", "https://example.org/last")
-    assert allowed(body, "vedette", "https://example.org/last", limit_bytes=500 * 1024)
+    assert rules.is_allowed("https://example.org/last")
+    assert not is_allowed(body, "vedette", "https://example.org/last")
+    assert is_allowed(body, "vedette", "https://example.org/last", limit_bytes=500 * 1024)
 
 
 def test_clip_keeps_a_line_that_just_fits() -> None:
     """A line whose end is the limit is whole, with any of the line endings."""
     for ending in (b"\n", b"\r", b"\r\n"):
-        assert clip(b"Allow: /a" + ending + b"x", 9) == b"Allow: /a"
-    assert clip(b"Allow: /a", 9) == b"Allow: /a"
-    assert clip(b"Allow: /a", 8) == b""
+        assert clip_lines(b"Allow: /a" + ending + b"x", 9) == b"Allow: /a"
+    assert clip_lines(b"Allow: /a", 9) == b"Allow: /a"
+    assert clip_lines(b"Allow: /a", 8) == b""

@@ -4,16 +4,16 @@ import pytest
 
 from vedette.fetch.robots.state import (
     UNKNOWN,
-    Allowed,
-    Ask,
-    Disallowed,
-    RobotsAnswered,
-    RobotsSilent,
+    RobotsFailure,
+    RobotsNeeded,
+    RobotsResponse,
     RobotsState,
-    Wait,
-    conditional_headers,
-    observe,
-    verdict,
+    RobotsWait,
+    UrlAllowed,
+    UrlDisallowed,
+    apply_event,
+    build_conditional_headers,
+    check_url,
 )
 from vedette.model import Headers
 
@@ -29,31 +29,35 @@ def after(
     state: RobotsState, status: int, now_s: float = NOW_S, *, redirects: int = 0, headers: Headers = ()
 ) -> RobotsState:
     """The state after an answer; every answer has a body, so that a status alone decides whether it counts."""
-    return observe(state, RobotsAnswered(now_s, status, FILE, redirects, headers), "vedette")
+    return apply_event(state, RobotsResponse(now_s, status, FILE, redirects, headers), "vedette")
 
 
 def after_silence(state: RobotsState, now_s: float = NOW_S) -> RobotsState:
     """The state after no answer."""
-    return observe(state, RobotsSilent(now_s, "too slow"), "vedette")
+    return apply_event(state, RobotsFailure(now_s, "too slow"), "vedette")
 
 
 def wait_of(state: RobotsState, now_s: float = NOW_S) -> float:
     """How long the origin has to wait."""
-    found = verdict(state, PAGE, now_s)
-    assert isinstance(found, Wait)
+    found = check_url(state, PAGE, now_s)
+    assert isinstance(found, RobotsWait)
     return found.until_s - now_s
 
 
 def test_nothing_is_known_at_first() -> None:
     """An origin that was never asked is asked for robots.txt first, whatever the time is."""
-    assert [verdict(UNKNOWN, PAGE, now_s) for now_s in (-DAY_S, 0.0, NOW_S)] == [Ask(), Ask(), Ask()]
+    assert [check_url(UNKNOWN, PAGE, now_s) for now_s in (-DAY_S, 0.0, NOW_S)] == [
+        RobotsNeeded(),
+        RobotsNeeded(),
+        RobotsNeeded(),
+    ]
 
 
 def test_a_file_decides() -> None:
     """With a file at hand its rules decide and are named."""
     state = after(UNKNOWN, 200)
-    assert verdict(state, PAGE, NOW_S) == Disallowed("Disallow: /private/")
-    assert verdict(state, "https://example.org/a", NOW_S) == Allowed()
+    assert check_url(state, PAGE, NOW_S) == UrlDisallowed("Disallow: /private/")
+    assert check_url(state, "https://example.org/a", NOW_S) == UrlAllowed()
     assert state.crawl_delay_s == 7.0
     assert state.sitemaps == ("https://example.org/s.xml",)
 
@@ -62,15 +66,15 @@ def test_a_file_decides() -> None:
 def test_no_file_allows_everything(status: int) -> None:
     """A 4xx, or a redirect that leads nowhere, means that there are no rules; a body with it is no file."""
     state = after(UNKNOWN, status)
-    assert verdict(state, PAGE, NOW_S) == Allowed()
+    assert check_url(state, PAGE, NOW_S) == UrlAllowed()
     assert state.crawl_delay_s is None
     assert state.sitemaps == ()
 
 
 def test_five_redirects_are_followed_and_six_are_not() -> None:
     """A file after five hops is obeyed; after more it counts as not there."""
-    assert isinstance(verdict(after(UNKNOWN, 200, redirects=5), PAGE, NOW_S), Disallowed)
-    assert verdict(after(UNKNOWN, 200, redirects=6), PAGE, NOW_S) == Allowed()
+    assert isinstance(check_url(after(UNKNOWN, 200, redirects=5), PAGE, NOW_S), UrlDisallowed)
+    assert check_url(after(UNKNOWN, 200, redirects=6), PAGE, NOW_S) == UrlAllowed()
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 599, 429, 100, 199, 600, 999, 0, -1])
@@ -78,7 +82,7 @@ def test_a_failing_host_waits(status: int) -> None:
     """5xx, 429 and what is no HTTP status allow nothing, although a good copy and a body are there."""
     for before in (UNKNOWN, after(UNKNOWN, 200), after(UNKNOWN, 404)):
         state = after(before, status)
-        assert isinstance(verdict(state, "https://example.org/a", NOW_S), Wait)
+        assert isinstance(check_url(state, "https://example.org/a", NOW_S), RobotsWait)
         assert state.crawl_delay_s is None
 
 
@@ -87,7 +91,7 @@ def test_the_last_good_copy_survives_a_failure() -> None:
     state = after_silence(after(after(UNKNOWN, 200, headers=(("etag", '"1"'),)), 503))
     assert state.last_good is not None
     assert state.last_good.body == FILE
-    assert conditional_headers(state) == (("if-none-match", '"1"'),)
+    assert build_conditional_headers(state) == (("if-none-match", '"1"'),)
 
 
 def test_waits_double_from_a_minute_to_an_hour() -> None:
@@ -111,7 +115,7 @@ def test_a_host_can_fail_for_years() -> None:
 def test_after_a_wait_robots_txt_is_asked_for_again() -> None:
     """The end of a wait allows no page; it allows to ask."""
     state = after_silence(UNKNOWN)
-    assert verdict(state, PAGE, NOW_S + MINUTE_S) == Ask(NOW_S + MINUTE_S)
+    assert check_url(state, PAGE, NOW_S + MINUTE_S) == RobotsNeeded(NOW_S + MINUTE_S)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +159,8 @@ def test_retry_after_is_honoured_where_it_is_longer(retry_after: str, wait_s: fl
 def test_an_answer_holds_for_its_max_age_within_bounds(cache_control: str, lifetime_s: float, status: int) -> None:
     """What was learned holds for max-age, at least ten minutes, at most and by default a day; then one asks again."""
     state = after(UNKNOWN, status, headers=(("cache-control", cache_control),))
-    assert isinstance(verdict(state, PAGE, NOW_S + lifetime_s - 1), Allowed | Disallowed)
-    assert verdict(state, PAGE, NOW_S + lifetime_s) == Ask(NOW_S + lifetime_s)
+    assert isinstance(check_url(state, PAGE, NOW_S + lifetime_s - 1), UrlAllowed | UrlDisallowed)
+    assert check_url(state, PAGE, NOW_S + lifetime_s) == RobotsNeeded(NOW_S + lifetime_s)
 
 
 def test_a_304_makes_the_copy_valid_again() -> None:
@@ -165,63 +169,63 @@ def test_a_304_makes_the_copy_valid_again() -> None:
     later_s = NOW_S + DAY_S
     for before in (state, after_silence(state, NOW_S + HOUR_S)):
         again = after(before, 304, later_s)
-        assert isinstance(verdict(again, PAGE, later_s + HOUR_S - 1), Disallowed)
-        assert isinstance(verdict(again, PAGE, later_s + HOUR_S), Ask)
+        assert isinstance(check_url(again, PAGE, later_s + HOUR_S - 1), UrlDisallowed)
+        assert isinstance(check_url(again, PAGE, later_s + HOUR_S), RobotsNeeded)
         assert wait_of(after(again, 500, later_s), later_s) == MINUTE_S
 
 
 def test_a_304_without_a_copy_is_asked_again_once() -> None:
     """A 304 that refers to nothing is asked again without conditions; a server that insists has to wait."""
     state = after(UNKNOWN, 304)
-    assert verdict(state, PAGE, NOW_S) == Ask()
-    assert conditional_headers(state) == ()
-    assert isinstance(verdict(after(state, 304), PAGE, NOW_S), Wait)
+    assert check_url(state, PAGE, NOW_S) == RobotsNeeded()
+    assert build_conditional_headers(state) == ()
+    assert isinstance(check_url(after(state, 304), PAGE, NOW_S), RobotsWait)
 
 
 def test_a_file_that_is_gone_is_forgotten() -> None:
     """After a 404 no 304 can bring the old rules back."""
     state = after(after(UNKNOWN, 200, headers=(("etag", '"1"'),)), 404)
-    assert conditional_headers(state) == ()
-    assert verdict(after(state, 304), PAGE, NOW_S) == Ask()
+    assert build_conditional_headers(state) == ()
+    assert check_url(after(state, 304), PAGE, NOW_S) == RobotsNeeded()
 
 
 def test_conditional_headers_repeat_both_validators() -> None:
     """ETag and Last-Modified are sent back as they came."""
     date = "Fri, 15 Jan 2027 08:00:00 GMT"
     state = after(UNKNOWN, 200, headers=(("etag", 'W/"a"'), ("last-modified", date)))
-    assert conditional_headers(state) == (("if-none-match", 'W/"a"'), ("if-modified-since", date))
+    assert build_conditional_headers(state) == (("if-none-match", 'W/"a"'), ("if-modified-since", date))
 
 
 @pytest.mark.parametrize("etag", ['"a\r\nx-evil: 1"', '"a\0"', '"\u00e9"', '"\ud800"', '"' + "a" * 100_000 + '"'])
 def test_a_validator_that_cannot_be_sent_back_is_dropped(etag: str) -> None:
     """What would break or bloat the next request is never put into it."""
-    assert conditional_headers(after(UNKNOWN, 200, headers=(("etag", etag),))) == ()
+    assert build_conditional_headers(after(UNKNOWN, 200, headers=(("etag", etag),))) == ()
 
 
 def test_a_clock_that_was_put_back_makes_it_ask() -> None:
     """A state from the far future decides nothing, and holds nobody up."""
     for state in (after(UNKNOWN, 200), after(UNKNOWN, 404), after_silence(UNKNOWN)):
-        assert isinstance(verdict(state, PAGE, NOW_S - 365 * DAY_S), Ask)
+        assert isinstance(check_url(state, PAGE, NOW_S - 365 * DAY_S), RobotsNeeded)
 
 
 def test_a_long_reason_is_cut() -> None:
     """An error message of any length leaves a state of bounded size."""
-    state = observe(UNKNOWN, RobotsSilent(NOW_S, "x" * 1_000_000), "vedette")
+    state = apply_event(UNKNOWN, RobotsFailure(NOW_S, "x" * 1_000_000), "vedette")
     assert 0 < len(state.why) < 1000
 
 
 def test_only_the_first_500_kib_are_kept() -> None:
     """However large an answer is, the state holds no more of it than is read."""
-    big = RobotsAnswered(NOW_S, 200, FILE + b"Disallow: /x\n" * 100_000, 0, ())
-    state = observe(UNKNOWN, big, "vedette")
+    big = RobotsResponse(NOW_S, 200, FILE + b"Disallow: /x\n" * 100_000, 0, ())
+    state = apply_event(UNKNOWN, big, "vedette")
     assert state.last_good is not None
     assert 0 < len(state.last_good.body) <= 500 * 1024
-    assert isinstance(verdict(state, PAGE, NOW_S), Disallowed)
+    assert isinstance(check_url(state, PAGE, NOW_S), UrlDisallowed)
 
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_the_operator_may_trust_a_copy_for_less_than_a_day(status: int) -> None:
     """Whatever the server says, robots.txt is asked for again when the operator's own limit has passed."""
-    state = observe(UNKNOWN, RobotsAnswered(NOW_S, status, FILE, 0, ()), "vedette", most_s=HOUR_S)
-    assert not isinstance(verdict(state, PAGE, NOW_S + HOUR_S - 1), Ask)
-    assert isinstance(verdict(state, PAGE, NOW_S + HOUR_S), Ask)
+    state = apply_event(UNKNOWN, RobotsResponse(NOW_S, status, FILE, 0, ()), "vedette", most_s=HOUR_S)
+    assert not isinstance(check_url(state, PAGE, NOW_S + HOUR_S - 1), RobotsNeeded)
+    assert isinstance(check_url(state, PAGE, NOW_S + HOUR_S), RobotsNeeded)

@@ -4,35 +4,35 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.impact.matching import LONGEST, Matcher, Wanted
-from vedette.frontier.impact.url_features import folders_of, strings_of
-from vedette.text import numbers_of, words_of
+from vedette.frontier.impact.matching import MAX_NGRAM, Matcher, QuerySet
+from vedette.frontier.impact.url_features import hash_folders, tokenize_texts
+from vedette.text import hash_words, split_words
 
 WORDS = st.lists(st.sampled_from(["tide", "moon", "ferry", "rope", "gull"]), max_size=6).map(" ".join)
 
 
-def wanted_of(queries: list[str]) -> Wanted:
+def wanted_of(queries: list[str]) -> QuerySet:
     """Queries that are all asked once; rarer letters at their begin make words more telling."""
-    words = [words_of(query) for query in queries]
+    words = [split_words(query) for query in queries]
     start = np.append(0, np.cumsum([len(each) for each in words], dtype=np.int64))
     flat = [word for each in words for word in each]
     telling = np.array([1.0 + "tmfrg".index(word[0]) for word in flat])
-    return Wanted(numbers_of(" ".join(flat).encode()), start, np.ones(len(queries)), telling)
+    return QuerySet(hash_words(" ".join(flat).encode()), start, np.ones(len(queries)), telling)
 
 
 def grams(text: str) -> set[tuple[str, ...]]:
     """All runs of one to three words."""
-    words = words_of(text)
-    return {tuple(words[at : at + n]) for n in range(1, LONGEST + 1) for at in range(len(words) - n + 1)}
+    words = split_words(text)
+    return {tuple(words[at : at + n]) for n in range(1, MAX_NGRAM + 1) for at in range(len(words) - n + 1)}
 
 
 @given(st.lists(WORDS, max_size=5), st.lists(st.tuples(WORDS, st.lists(WORDS, max_size=3)), max_size=4))
 def test_shares_are_those_of_the_definition(queries: list[str], pages: list[tuple[str, list[str]]]) -> None:
     """A candidate has the share of the query's n-grams that its URL and links have together; others lack the word."""
     urls = ["x://" + url.replace(" ", "-") for url, _ in pages]
-    strings = strings_of(urls, [(row, text) for row, (_, texts) in enumerate(pages) for text in texts])
+    strings = tokenize_texts(urls, [(row, text) for row, (_, texts) in enumerate(pages) for text in texts])
     wanted = wanted_of(queries)
-    pairs = Matcher(wanted).pairs(strings)
+    pairs = Matcher(wanted).match_pairs(strings)
     found = dict(zip(zip(pairs.row.tolist(), pairs.query.tolist(), strict=True), pairs.share.tolist(), strict=True))
     assert len(found) == len(pairs.row)
     for row, (url, texts) in enumerate(pages):
@@ -48,15 +48,17 @@ def test_shares_are_those_of_the_definition(queries: list[str], pages: list[tupl
 
 def test_a_run_across_two_strings_is_none() -> None:
     """Words that stand at the end of one link and at the begin of the next were never said together."""
-    pairs = Matcher(wanted_of(["low tide"[4:] + " moon"])).pairs(strings_of(["x://a"], [(0, "tide"), (0, "moon")]))
-    assert pairs.run.tolist() == [1]
+    pairs = Matcher(wanted_of(["low tide"[4:] + " moon"])).match_pairs(
+        tokenize_texts(["x://a"], [(0, "tide"), (0, "moon")])
+    )
+    assert pairs.longest_ngram.tolist() == [1]
     assert pairs.share.tolist() == [2 / 3]
 
 
 def test_where_words_stand_is_told_apart() -> None:
     """The URL has the first word, two links have the second."""
-    strings = strings_of(["x://tide"], [(0, "the moon"), (0, "moon rises")])
-    pairs = Matcher(wanted_of(["tide moon"])).pairs(strings)
+    strings = tokenize_texts(["x://tide"], [(0, "the moon"), (0, "moon rises")])
+    pairs = Matcher(wanted_of(["tide moon"])).match_pairs(strings)
     assert pairs.in_url.tolist() == [1 / 3]
     assert pairs.in_anchors.tolist() == [2 / 3]
     assert pairs.links.tolist() == [2]
@@ -65,8 +67,8 @@ def test_where_words_stand_is_told_apart() -> None:
 def test_what_nobody_can_read_does_no_harm() -> None:
     """Broken URLs, endless words, and nothing at all: each has a row, and no error."""
     urls = ["", "://", "x://" + "a-" * 10_000, "x://%ff%00", "x://\ud800"]
-    strings = strings_of(urls, [(0, "y " * 10_000), (1, "")])
+    strings = tokenize_texts(urls, [(0, "y " * 10_000), (1, "")])
     assert len(strings.words) < 100
-    assert len(folders_of(urls)[0]) == len(urls)
-    assert len(Matcher(wanted_of([])).pairs(strings).row) == 0
-    assert len(Matcher(wanted_of(["", "tide"])).pairs(strings_of([], [])).row) == 0
+    assert len(hash_folders(urls)[0]) == len(urls)
+    assert len(Matcher(wanted_of([])).match_pairs(strings).row) == 0
+    assert len(Matcher(wanted_of(["", "tide"])).match_pairs(tokenize_texts([], [])).row) == 0

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.frontier.policies.breadth import Breadth
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, rng_for
 
 depths = st.integers(0, 2**20 - 1)
@@ -16,7 +16,7 @@ def worth_of(rows: list[tuple[int, int]], seed: int = 1, now_s: float = 0.0) -> 
     """The worth of rows of depth and running number."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     policy = Breadth()
-    batch = Unseen(columns[:, 0], columns[:, 1], inlinks=np.arange(len(rows)))
+    batch = UnseenUrls(columns[:, 0], columns[:, 1], inlinks=np.arange(len(rows)))
     return policy.worth(policy.start(None), batch, now_s, rng_for(seed, "test"))
 
 
@@ -49,5 +49,5 @@ def test_neither_time_nor_chance_matters() -> None:
 def test_the_reason_names_the_distance() -> None:
     """A person reads how far a URL lies from a start URL."""
     policy = Breadth()
-    batch = Unseen(np.array([5, 8]), np.array([0, 1]), np.array([1, 1]))
+    batch = UnseenUrls(np.array([5, 8]), np.array([0, 1]), np.array([1, 1]))
     assert "8 links" in policy.reason(policy.start(None), batch, 1, 0.0)

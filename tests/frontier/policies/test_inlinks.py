@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.frontier.policies.inlinks import Inlinks
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, rng_for
 
 # The known-URL table counts up to 255.
@@ -20,7 +20,7 @@ def worth_of(rows: list[Row]) -> Floats:
     """The worth of rows of in-links, depth and running number."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     policy = Inlinks()
-    batch = Unseen(depth=columns[:, 1], found=columns[:, 2], inlinks=columns[:, 0])
+    batch = UnseenUrls(depth=columns[:, 1], found=columns[:, 2], inlinks=columns[:, 0])
     return policy.worth(policy.start(None), batch, 0.0, rng_for(1, "test"))
 
 
@@ -40,5 +40,5 @@ def test_nobody_linked_is_worth_no_less_than_linked_once() -> None:
 def test_the_reason_names_the_count() -> None:
     """A person reads how many pages link to a URL."""
     policy = Inlinks()
-    batch = Unseen(np.array([5]), np.array([0]), np.array([17]))
+    batch = UnseenUrls(np.array([5]), np.array([0]), np.array([17]))
     assert "17" in policy.reason(policy.start(None), batch, 0, 0.0)

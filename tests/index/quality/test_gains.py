@@ -8,57 +8,60 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.attention import visibility
-from vedette.index.features import idf_of
-from vedette.index.quality.curves import Curve, exact_curve, histogram_curve, query_gain, query_gains, ranks_of
-from vedette.index.quality.gains import Change, forward_of, is_same, measure
-from vedette.index.quality.term_curves import Gathered, TermCurves, idf_of_terms
+from vedette.index.features import compute_idf
+from vedette.index.quality.curves import ScoreCurve, exact_curve, find_ranks, histogram_curve, query_gain, query_gains
+from vedette.index.quality.gains import PageChange, concatenate_words, is_unchanged, measure_gains
+from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
 from vedette.index.quality.watched_terms import (
-    MOST_WATCHED,
+    MAX_TRACKED,
     NO_WORDS,
-    Watched,
-    Words,
-    answers_of,
-    named_terms,
-    watched_terms,
+    PageWords,
+    TrackedTerms,
+    count_naming_terms,
+    score_pages,
+    select_tracked_terms,
 )
 from vedette.lab.quality.change import delta_q_a
 from vedette.lab.quality.workload import Workload
 from vedette.policy import Floats, rng_for
-from vedette.text import number_of, numbers_of
+from vedette.text import hash_word, hash_words
 
 THREE = ("tide", "moon", "sand")
 SCORES = st.lists(st.integers(1, 999), min_size=1, max_size=40, unique=True)
 
 
-def words(body: str, title: str = "", anchors: str = "") -> Words:
+def words(body: str, title: str = "", anchors: str = "") -> PageWords:
     """The words of a page."""
-    fields = [numbers_of(text.encode()) for text in (title, "", anchors, "", body)]
+    fields = [hash_words(text.encode()) for text in (title, "", anchors, "", body)]
     return np.concatenate(fields), tuple(map(len, fields))
 
 
-def watching(*terms: str) -> Watched:
+def watching(*terms: str) -> TrackedTerms:
     """These terms, each asked in every search."""
-    numbers = np.sort(numbers_of(" ".join(terms).encode()))
-    return Watched(numbers, np.ones(len(numbers)))
+    numbers = np.sort(hash_words(" ".join(terms).encode()))
+    return TrackedTerms(numbers, np.ones(len(numbers)))
 
 
-def curves_of(watched: Watched, pages: list[Words]) -> TermCurves:
+def curves_of(watched: TrackedTerms, pages: list[PageWords]) -> TermCurves:
     """The curves of some pages."""
-    gathered = Gathered(watched)
-    gathered.add(answers_of(watched, forward_of([NO_WORDS] * len(pages)), forward_of(pages)), np.full(len(pages), 0.5))
-    return gathered.curves(len(pages))
+    gathered = TermCurveBuilder(watched)
+    gathered.add(
+        score_pages(watched, concatenate_words([NO_WORDS] * len(pages)), concatenate_words(pages)),
+        np.full(len(pages), 0.5),
+    )
+    return gathered.build(len(pages))
 
 
-def score(watched: Watched, page: Words) -> float:
+def score(watched: TrackedTerms, page: PageWords) -> float:
     """How well a page answers the only watched word."""
-    after = answers_of(watched, forward_of([NO_WORDS]), forward_of([page])).after
+    after = score_pages(watched, concatenate_words([NO_WORDS]), concatenate_words([page])).after
     return float(after[0]) if len(after) else 0.0
 
 
-def alone(curve: Curve, scores: Floats, *, within: bool = False) -> tuple[Floats, Floats]:
+def alone(curve: ScoreCurve, scores: Floats, *, within: bool = False) -> tuple[Floats, Floats]:
     """A column of the curve for each pair of neighbouring scores: the ranks of both among others, and the gains."""
-    rows = Curve(*(np.repeat(part[:, None], len(scores) - 1, axis=1) for part in curve))
-    r1, r2 = ranks_of(rows, scores[:-1]), ranks_of(rows, scores[1:])
+    rows = ScoreCurve(*(np.repeat(part[:, None], len(scores) - 1, axis=1) for part in curve))
+    r1, r2 = find_ranks(rows, scores[:-1]), find_ranks(rows, scores[1:])
     inside = np.full(len(r1), within) & (scores[:-1] > 0)
     r1, r2 = r1 - inside, r2 - (inside & (scores[1:] <= scores[:-1]))
     return r1, query_gains(rows, r1, r2, scores[1:], inside)
@@ -102,8 +105,8 @@ def test_many_queries_at_once_are_as_one_at_a_time(others: list[int], scores: li
     """Each column of a table of curves has the rank and the gain that its curve has alone."""
     curve, asked = histogram_curve(np.array(others, np.float64)), np.array(scores)
     r1, gains = alone(curve, asked)
-    assert r1.tolist() == [curve.rank(value) for value in scores[:-1]]
-    after = [curve.rank(value) for value in scores[1:]]
+    assert r1.tolist() == [curve.find_rank(value) for value in scores[:-1]]
+    after = [curve.find_rank(value) for value in scores[1:]]
     each = [query_gain(curve, *three) for three in zip(r1.tolist(), after, scores[1:], strict=True)]
     assert gains.tolist() == pytest.approx(each)
 
@@ -128,32 +131,32 @@ def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
     pages = [words("tide " * times + "sand " * 300) for times in (9, 4, 1)]
     curves = curves_of(watched, pages)
     changes = [
-        Change(pages[1], words("tide " * 30 + "sand " * 300)),
-        Change(NO_WORDS, words("tide", "tide")),
-        Change(pages[0], NO_WORDS),
-        Change(pages[2], words("moon")),
-        Change(NO_WORDS, words("moon")),
+        PageChange(pages[1], words("tide " * 30 + "sand " * 300)),
+        PageChange(NO_WORDS, words("tide", "tide")),
+        PageChange(pages[0], NO_WORDS),
+        PageChange(pages[2], words("moon")),
+        PageChange(NO_WORDS, words("moon")),
     ]
-    together = measure(curves, changes)
-    each = [measure(curves, [change]) for change in changes]
+    together = measure_gains(curves, changes)
+    each = [measure_gains(curves, [change]) for change in changes]
     assert [column.tolist() for column in together[:3]] == [
         [float(one[column][0]) for one in each] for column in range(3)
     ]
     known = [row for row, change in enumerate(changes) if len(change.before[0])]
     assert together.by_word.tolist() == pytest.approx([sum(float(each[row].by_word[0]) for row in known)])
-    assert together.by_word.tolist() == pytest.approx([float(together.gain[known].sum()) / idf_of(3, 3)])
+    assert together.by_word.tolist() == pytest.approx([float(together.gain[known].sum()) / compute_idf(3, 3)])
     for change, gain in zip(changes, together.gain.tolist(), strict=True):
         s1, s2 = score(watched, change.before), score(watched, change.after)
         listed = [score(watched, page) for page in pages]
         others = exact_curve(np.array([value for value in listed if value != s1]))
-        expected = query_gain(others, others.rank(s1), others.rank(s2), s2)
-        assert gain == pytest.approx(expected * idf_of(3, 3))
+        expected = query_gain(others, others.find_rank(s1), others.find_rank(s2), s2)
+        assert gain == pytest.approx(expected * compute_idf(3, 3))
     assert together.views.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, 0.0])
 
 
-def asked_of(watched: Watched, versions: list[Words]) -> Workload:
+def asked_of(watched: TrackedTerms, versions: list[PageWords]) -> Workload:
     """The lab's own workload: version v is of page v, but the last one is of page 0, too. All answer all words."""
-    found = [answers_of(watched, forward_of([NO_WORDS]), forward_of([version])) for version in versions]
+    found = [score_pages(watched, concatenate_words([NO_WORDS]), concatenate_words([version])) for version in versions]
     pages, terms = len(versions) - 1, len(watched)
     assert all(len(each.term) == terms for each in found)
     return Workload(
@@ -168,7 +171,7 @@ def asked_of(watched: Watched, versions: list[Words]) -> Workload:
 
 
 @pytest.mark.parametrize(("pages", "curves"), [(3, None), (3, histogram_curve), (25, histogram_curve)])
-def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Curve] | None) -> None:
+def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], ScoreCurve] | None) -> None:
     """One page of some is replaced or comes first: the sum over words is ``delta_q_a`` of the lab, by the same curves.
 
     Few results are exact. Of many, curves differ a little: here they are binned, and have the page itself in them.
@@ -184,7 +187,7 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Curve
         local = np.array([before, *range(1, pages)])
         known = [versions[version] for version in local.tolist() if version >= 0]
         made = curves_of(watched, known)._replace(idf=weightless)
-        found = measure(made, [Change(versions[before] if before >= 0 else NO_WORDS, versions[-1])])
+        found = measure_gains(made, [PageChange(versions[before] if before >= 0 else NO_WORDS, versions[-1])])
         expected = delta_q_a(0, pages, local, workload, curves=curves)
         assert found.gain[0] == pytest.approx(expected, rel=0.15 if pages > 3 else 1e-9)
 
@@ -194,7 +197,7 @@ def test_importance_moves_nothing_unless_a_word_comes_or_goes() -> None:
     watched = watching("tide")
     page = words("tide sand")
     curves = curves_of(watched, [page, words("tide")])
-    found = measure(curves, [Change(page, words("tide tide tide")), Change(page, words("sand"), 0.9)])
+    found = measure_gains(curves, [PageChange(page, words("tide tide tide")), PageChange(page, words("sand"), 0.9)])
     assert found.by_links[0] == 0.0
     assert found.by_links[1] > 0.0
 
@@ -204,8 +207,8 @@ def test_what_stays_the_same_brings_nothing(body: list[str], title: list[str]) -
     """The same words have a gain of exactly 0, and are known to be the same."""
     page, again = (words(" ".join(body), " ".join(title)) for _ in range(2))
     curves = curves_of(watching("tide", "moon"), [page, words("tide")])
-    found = measure(curves, [Change(page, again)])
-    assert is_same(page, again)
+    found = measure_gains(curves, [PageChange(page, again)])
+    assert is_unchanged(page, again)
     assert (found.gain.tolist(), found.by_links.tolist()) == ([0.0], [0.0])
 
 
@@ -214,32 +217,32 @@ def test_a_name_given_by_others_raises_a_page() -> None:
     watched = watching("tide")
     page = words("sand " * 300)
     curves = curves_of(watched, [page, words("tide " + "sand " * 300)])
-    found = measure(curves, [Change(page, words("sand " * 300, anchors="tide"))])
+    found = measure_gains(curves, [PageChange(page, words("sand " * 300, anchors="tide"))])
     assert found.gain[0] > 0
     assert found.views[0] == 1.0
 
 
 def test_nothing_asked_and_nothing_there_are_fine() -> None:
     """No watched word, no page, no words: nothing is found, and nothing fails."""
-    empty = watched_terms([], 0.0, named_terms(forward_of([])))
+    empty = select_tracked_terms([], 0.0, count_naming_terms(concatenate_words([])))
     assert len(empty) == 0
-    found = measure(curves_of(empty, [words("tide")]), [Change(NO_WORDS, words("tide"))])
+    found = measure_gains(curves_of(empty, [words("tide")]), [PageChange(NO_WORDS, words("tide"))])
     assert [column.tolist() for column in found] == [[0.0], [0.0], [0.0], []]
-    assert [len(column) for column in measure(curves_of(watching("tide"), []), [])] == [0, 0, 0, 1]
+    assert [len(column) for column in measure_gains(curves_of(watching("tide"), []), [])] == [0, 0, 0, 1]
 
 
 def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> None:
     """Titles and texts of links stand for searches until there are real ones; of too many terms the rarest go."""
-    named = named_terms(forward_of([words("sand", "tide table"), words("sand", "tide", "moon")]))
-    first = watched_terms([], 0.0, named)
+    named = count_naming_terms(concatenate_words([words("sand", "tide table"), words("sand", "tide", "moon")]))
+    first = select_tracked_terms([], 0.0, named)
     share = dict(zip(first.numbers.tolist(), first.frequency.tolist(), strict=True))
-    assert share[number_of("tide")] == 2 * share[number_of("moon")] > 0
-    assert number_of("sand") not in share
-    later = watched_terms([("sand", 10_000.0)], 10_000.0, named)
-    assert later.frequency[later.numbers == number_of("sand")] > 50 * later.frequency.sum() / 51
-    many = watched_terms([(f"w{number}", float(number)) for number in range(1, MOST_WATCHED + 100)], 1.0, named)
-    assert len(many) == MOST_WATCHED
-    assert number_of("w1") not in many.numbers
+    assert share[hash_word("tide")] == 2 * share[hash_word("moon")] > 0
+    assert hash_word("sand") not in share
+    later = select_tracked_terms([("sand", 10_000.0)], 10_000.0, named)
+    assert later.frequency[later.numbers == hash_word("sand")] > 50 * later.frequency.sum() / 51
+    many = select_tracked_terms([(f"w{number}", float(number)) for number in range(1, MAX_TRACKED + 100)], 1.0, named)
+    assert len(many) == MAX_TRACKED
+    assert hash_word("w1") not in many.numbers
 
 
 BODIES = st.lists(st.sampled_from((*THREE, "rock", "salt")), max_size=8).map(" ".join)
@@ -250,20 +253,20 @@ def test_a_change_is_answered_as_each_version_is_alone(pages: list[tuple[str, st
     """Words that stand where they stood are looked at once, and count for both versions as if looked at twice."""
     watched = watching(*THREE)
     before, after = ([words(page[at], page[at + 1]) for page in pages] for at in (0, 2))
-    nothing = forward_of([NO_WORDS] * len(pages))
-    found = answers_of(watched, forward_of(before), forward_of(after))
+    nothing = concatenate_words([NO_WORDS] * len(pages))
+    found = score_pages(watched, concatenate_words(before), concatenate_words(after))
     rows = list(zip(found.page.tolist(), found.term.tolist(), strict=True))
     for version, scores in ((before, found.before), (after, found.after)):
-        alone = answers_of(watched, nothing, forward_of(version))
+        alone = score_pages(watched, nothing, concatenate_words(version))
         expected = dict(zip(zip(alone.page.tolist(), alone.term.tolist(), strict=True), alone.after, strict=True))
         assert {row: value for row, value in zip(rows, scores.tolist(), strict=True) if value > 0} == expected
 
 
 def test_very_many_pages_and_words_are_told_apart() -> None:
     """Also where a page and a word together are a number of more than 32 bits."""
-    watched = Watched(np.arange(MOST_WATCHED, dtype=np.uint32), np.ones(MOST_WATCHED))
-    pages: list[Words] = [(np.array([number], np.uint32), (0, 0, 0, 0, 1)) for number in range(3000)]
-    found = answers_of(watched, forward_of([NO_WORDS] * len(pages)), forward_of(pages))
+    watched = TrackedTerms(np.arange(MAX_TRACKED, dtype=np.uint32), np.ones(MAX_TRACKED))
+    pages: list[PageWords] = [(np.array([number], np.uint32), (0, 0, 0, 0, 1)) for number in range(3000)]
+    found = score_pages(watched, concatenate_words([NO_WORDS] * len(pages)), concatenate_words(pages))
     assert found.page.tolist() == found.term.tolist() == list(range(len(pages)))
 
 
@@ -271,7 +274,7 @@ def test_very_many_pages_and_words_are_told_apart() -> None:
 def test_watched_words_are_found_whatever_their_numbers(some: list[int], others: list[int]) -> None:
     """Words that share low bits are told apart."""
     alike = [*some, *((number ^ (1 << 31)) for number in some[::2])]
-    watched = Watched(np.unique(np.array(alike, np.uint32)), np.zeros(len(set(alike))))
+    watched = TrackedTerms(np.unique(np.array(alike, np.uint32)), np.zeros(len(set(alike))))
     text = np.array([*others, *alike, *((number ^ (1 << 30)) for number in some)], np.uint32)
     places, which = watched.find(text)
     assert places.tolist() == np.flatnonzero(np.isin(text, watched.numbers)).tolist()
@@ -280,4 +283,6 @@ def test_watched_words_are_found_whatever_their_numbers(some: list[int], others:
 
 def test_idf_is_that_of_ranking() -> None:
     """One rule for all words at once, and for each."""
-    assert idf_of_terms(np.array([0, 3, 10]), 10).tolist() == pytest.approx([idf_of(df, 10) for df in (0, 3, 10)])
+    assert compute_term_idf(np.array([0, 3, 10]), 10).tolist() == pytest.approx(
+        [compute_idf(df, 10) for df in (0, 3, 10)]
+    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.index.query.parser import Asked, Part, read_query, spoken
+from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query
 
 NOW = datetime(2024, 5, 17, 12, 30, tzinfo=UTC).timestamp()
 PIECES = [
@@ -44,12 +44,12 @@ def day_s(year: int, month: int = 1, day: int = 1) -> float:
     return datetime(year, month, day, tzinfo=UTC).timestamp()
 
 
-def words(asked: Asked) -> list[list[str]]:
+def words(asked: ParsedQuery) -> list[list[str]]:
     """The groups of a query, each part as its words with a plus between."""
     return [["+".join(part.words) for part in group] for group in asked.every]
 
 
-def unsaid(asked: Asked) -> Asked:
+def unsaid(asked: ParsedQuery) -> ParsedQuery:
     """A query without what is said about it."""
     return asked._replace(text="", notes=())
 
@@ -93,26 +93,26 @@ def unsaid(asked: Asked) -> Asked:
 )
 def test_words(text: str, groups: list[list[str]]) -> None:
     """Words, phrases and alternatives; what looks like an operator and is none is words."""
-    assert words(read_query(text)) == groups
+    assert words(parse_query(text)) == groups
 
 
 def test_quotes_are_remembered() -> None:
     """A word in quotes is one that was meant as it stands; a word that falls apart was not quoted."""
-    quoted, plain = read_query('"gulls" 3.9').every
-    assert quoted == (Part(("gulls",), quoted=True),)
-    assert plain == (Part(("3", "9")),)
+    quoted, plain = parse_query('"gulls" 3.9').every
+    assert quoted == (QueryPart(("gulls",), quoted=True),)
+    assert plain == (QueryPart(("3", "9")),)
     assert plain[0].is_phrase
 
 
 def test_exclusion() -> None:
     """A minus excludes a word, a phrase, and a word in a place."""
-    asked = read_query('gulls -plastic -"north sea" -intitle:news -INURL:"a b"')
+    asked = parse_query('gulls -plastic -"north sea" -intitle:news -INURL:"a b"')
     assert words(asked) == [["gulls"]]
     assert asked.none == (
-        Part(("plastic",)),
-        Part(("north", "sea"), quoted=True),
-        Part(("news",), "title"),
-        Part(("a", "b"), "url", quoted=True),
+        QueryPart(("plastic",)),
+        QueryPart(("north", "sea"), quoted=True),
+        QueryPart(("news",), "title"),
+        QueryPart(("a", "b"), "url", quoted=True),
     )
     assert asked.notes == ()
 
@@ -120,16 +120,16 @@ def test_exclusion() -> None:
 def test_only_exclusion() -> None:
     """Without anything to find, the query says that something is missing."""
     for text in ("-plastic", "-site:example.org", '-"a b" -lang:de'):
-        assert "Name something to find as well." in read_query(text).notes
-    assert read_query("-plastic lang:de").notes == ()
+        assert "Name something to find as well." in parse_query(text).notes
+    assert parse_query("-plastic lang:de").notes == ()
 
 
 def test_places() -> None:
     """Words may be asked for in titles and URLs, also as alternatives."""
-    asked = read_query('intitle:Gulls OR inurl:gulls intitle:"sea birds"')
+    asked = parse_query('intitle:Gulls OR inurl:gulls intitle:"sea birds"')
     assert asked.every == (
-        (Part(("gulls",), "title"), Part(("gulls",), "url")),
-        (Part(("sea", "birds"), "title", quoted=True),),
+        (QueryPart(("gulls",), "title"), QueryPart(("gulls",), "url")),
+        (QueryPart(("sea", "birds"), "title", quoted=True),),
     )
 
 
@@ -151,18 +151,18 @@ def test_places() -> None:
 )
 def test_sites(value: str, site: str) -> None:
     """A site may be written as a host, a domain, with a path, or as a URL out of the address bar."""
-    assert read_query(f"gulls site:{value}").sites == (site,)
-    assert read_query(f"gulls -site:{value}").not_sites == (site,)
+    assert parse_query(f"gulls site:{value}").sites == (site,)
+    assert parse_query(f"gulls -site:{value}").not_sites == (site,)
 
 
 def test_several_values() -> None:
     """Filters of one kind add up, with or without OR, each value once."""
-    asked = read_query("gulls site:a.org OR site:b.org site:a.org filetype:PDF ext:.txt type:htm lang:de lang:en-US")
+    asked = parse_query("gulls site:a.org OR site:b.org site:a.org filetype:PDF ext:.txt type:htm lang:de lang:en-US")
     assert asked.sites == ("a.org", "b.org")
     assert asked.kinds == ("pdf", "txt", "html")
     assert asked.languages == ("de", "en")
     assert asked.notes == ()
-    asked = read_query("gulls -filetype:pdf -lang:de")
+    asked = parse_query("gulls -filetype:pdf -lang:de")
     assert (asked.not_kinds, asked.not_languages) == (("pdf",), ("de",))
 
 
@@ -186,17 +186,17 @@ def test_several_values() -> None:
 )
 def test_times(value: str, moment_s: float) -> None:
     """Years, months, days, and so long before now; a minus makes after before."""
-    assert read_query(f"gulls after:{value}", NOW).after_s == moment_s
-    assert read_query(f"gulls before:{value}", NOW).before_s == moment_s
-    assert read_query(f"gulls -after:{value}", NOW).before_s == moment_s
-    assert read_query(f"gulls -before:{value}", NOW).after_s == moment_s
+    assert parse_query(f"gulls after:{value}", NOW).after_s == moment_s
+    assert parse_query(f"gulls before:{value}", NOW).before_s == moment_s
+    assert parse_query(f"gulls -after:{value}", NOW).before_s == moment_s
+    assert parse_query(f"gulls -before:{value}", NOW).after_s == moment_s
 
 
 def test_several_times() -> None:
     """The narrowest span counts; an empty one is pointed out."""
-    asked = read_query("gulls after:2020 after:2021 before:2024 before:2023")
+    asked = parse_query("gulls after:2020 after:2021 before:2024 before:2023")
     assert (asked.after_s, asked.before_s, asked.notes) == (day_s(2021), day_s(2023), ())
-    assert len(read_query("gulls after:2022 before:2021").notes) == 1
+    assert len(parse_query("gulls after:2022 before:2021").notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -220,16 +220,16 @@ def test_several_times() -> None:
 )
 def test_values_without_sense(text: str, group: str) -> None:
     """An operator without a value that makes sense is searched as words, and a note names it."""
-    asked = read_query(f"gulls {text}", NOW)
+    asked = parse_query(f"gulls {text}", NOW)
     assert words(asked) == [["gulls"], [group]]
     assert len(asked.notes) == 1
     assert text.partition(":")[0] in asked.notes[0]
-    assert unsaid(asked) == unsaid(Asked("", asked.every))
+    assert unsaid(asked) == unsaid(ParsedQuery("", asked.every))
 
 
 def test_or_between_other_things() -> None:
     """OR beside something that is not to be found changes nothing, and is pointed out."""
-    asked = read_query("gulls OR site:example.org -a OR terns")
+    asked = parse_query("gulls OR site:example.org -a OR terns")
     assert words(asked) == [["gulls"], ["terns"]]
     assert asked.sites == ("example.org",)
     assert any("OR" in note for note in asked.notes)
@@ -237,29 +237,29 @@ def test_or_between_other_things() -> None:
 
 def test_no_words() -> None:
     """A query of signs only says so; an empty one says nothing."""
-    assert len(read_query("?! ...").notes) == 1
-    assert read_query("  ").notes == ()
-    assert read_query("?!").is_empty
+    assert len(parse_query("?! ...").notes) == 1
+    assert parse_query("  ").notes == ()
+    assert parse_query("?!").is_empty
 
 
 def test_many_groups() -> None:
     """Of too many words, alternatives, exclusions and sites the first are used, with a note."""
     numbers = [f"w{at}" for at in range(60)]
-    asked = read_query(" ".join(numbers))
+    asked = parse_query(" ".join(numbers))
     assert words(asked) == [[word] for word in numbers[:32]]
     assert len(asked.notes) == 1
-    asked = read_query("|".join(numbers))
+    asked = parse_query("|".join(numbers))
     assert words(asked) == [numbers[:8]]
     assert len(asked.notes) == 1
-    asked = read_query("gulls " + " ".join(f"-{word}" for word in numbers))
+    asked = parse_query("gulls " + " ".join(f"-{word}" for word in numbers))
     assert len(asked.none) == 32
-    asked = read_query(" ".join(f"site:{word}" for word in numbers[:50]))
+    asked = parse_query(" ".join(f"site:{word}" for word in numbers[:50]))
     assert len(asked.sites) == 32
 
 
 def test_alternatives_of_what_was_left_out() -> None:
     """Alternatives to a word beyond the bound do not end up with another word."""
-    asked = read_query(" ".join("a" * 40) + " OR b OR c")
+    asked = parse_query(" ".join("a" * 40) + " OR b OR c")
     assert words(asked) == [["a"]] * 32
 
 
@@ -267,12 +267,12 @@ def test_long_queries() -> None:
     """A query is read up to its bound; a full one of plain words is read whole."""
     text = " ".join("x" * 31 for _ in range(16)) + "y"
     assert len(text) == 512
-    assert len(read_query(text).every) == 16
-    assert read_query(text).notes == ()
-    asked = read_query(text + " more")
+    assert len(parse_query(text).every) == 16
+    assert parse_query(text).notes == ()
+    asked = parse_query(text + " more")
     assert len(asked.every) == 16
     assert len(asked.notes) == 1
-    assert len(read_query("a" * 1_000_000).every) == 1
+    assert len(parse_query("a" * 1_000_000).every) == 1
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_long_queries() -> None:
 def test_repetition(piece: str) -> None:
     """Whatever is repeated, reading it ends, and so does reading it again."""
     for text in (piece * 512, f"site:{piece * 512}", f"a {piece * 300}"):
-        asked = read_query(text)
-        assert unsaid(read_query(spoken(asked))) == unsaid(asked)
+        asked = parse_query(text)
+        assert unsaid(parse_query(format_query(asked))) == unsaid(asked)
 
 
 @pytest.mark.parametrize(
@@ -297,19 +297,19 @@ def test_repetition(piece: str) -> None:
 )
 def test_spoken(text: str, canonical: str) -> None:
     """A query can be written in one way: words, exclusions, filters, times."""
-    assert spoken(read_query(text, NOW)) == canonical
+    assert format_query(parse_query(text, NOW)) == canonical
 
 
 @settings(max_examples=MANY)
 @given(QUERIES | ANYTHING)
 def test_any_text_can_be_asked(text: str) -> None:
     """No text fails, the bounds hold, and what was read, written out and read again, is the same."""
-    asked = read_query(text, NOW)
+    asked = parse_query(text, NOW)
     assert len(asked.every) <= 32
     assert all(0 < len(group) <= 8 for group in asked.every)
     assert all(part.words for group in (*asked.every, asked.none) for part in group)
-    written = spoken(asked)
+    written = format_query(asked)
     assert len(written) <= 512
-    again = read_query(written)
+    again = parse_query(written)
     assert unsaid(again) == unsaid(asked)
-    assert spoken(again) == written
+    assert format_query(again) == written

@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.query.parser import Asked, read_query
-from vedette.index.query.planner import Plan, plan_of
-from vedette.index.query.retrieval import TEXT_FIELDS, All, Any, Between, But, Node, OneOf, Phrase, Term
+from vedette.index.query.parser import ParsedQuery, parse_query
+from vedette.index.query.planner import RetrievalPlan, build_plan
+from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 
 NOW_S = 1_750_000_000.0
 FORMS = {"cars": (("car", 0.8),), "car": (("cars", 0.8),)}
 
 
-def planned(query: str, access: Sequence[str] = ("public",)) -> Plan:
+def planned(query: str, access: Sequence[str] = ("public",)) -> RetrievalPlan:
     """The plan of a query as typed."""
-    return plan_of(read_query(query, NOW_S), lambda word: FORMS.get(word, ()), access)
+    return build_plan(parse_query(query, NOW_S), lambda word: FORMS.get(word, ()), access)
 
 
 def nodes(node: Node) -> Iterator[Node]:
     """A tree, node by node."""
     yield node
     match node:
-        case Any(parts):
+        case Or(parts):
             inner: tuple[Node, ...] = parts
-        case All(parts, wishes):
+        case And(parts, wishes):
             inner = (*parts, *wishes)
-        case But(wanted, unwanted):
+        case AndNot(wanted, unwanted):
             inner = (wanted, *unwanted)
         case _:
             inner = ()
@@ -37,9 +37,9 @@ def nodes(node: Node) -> Iterator[Node]:
 
 def required(node: Node) -> tuple[Node, ...]:
     """What a page must have."""
-    if isinstance(node, But):
+    if isinstance(node, AndNot):
         return required(node.wanted)
-    assert isinstance(node, All)
+    assert isinstance(node, And)
     return node.parts
 
 
@@ -56,14 +56,14 @@ def words_in(node: Node) -> set[str]:
 
 def test_every_word_must_be_in_some_text_field() -> None:
     """Each word is a part of its own that any text field can satisfy."""
-    groups = [part for part in required(planned("red kites").node) if isinstance(part, Any)]
+    groups = [part for part in required(planned("red kites").node) if isinstance(part, Or)]
     assert [words_in(group) for group in groups] == [{"red"}, {"kites"}]
     assert {term.field for term in nodes(groups[0]) if isinstance(term, Term)} == set(TEXT_FIELDS)
 
 
 def test_other_forms_count_less() -> None:
     """A form of a word may stand for it, for less than the word itself."""
-    (group,) = (part for part in required(planned("cars").node) if isinstance(part, Any))
+    (group,) = (part for part in required(planned("cars").node) if isinstance(part, Or))
     boosts = {(term.field, term.word): term.boost for term in nodes(group) if isinstance(term, Term)}
     assert boosts["body", "car"] < boosts["body", "cars"]
 
@@ -88,7 +88,7 @@ def test_small_words_alone_are_required() -> None:
 def test_order_is_a_wish() -> None:
     """The whole query as a phrase, and its pairs, are wished for and not required."""
     node = planned("wild sea birds").node
-    assert isinstance(node, All)
+    assert isinstance(node, And)
     wished = {wish.words for wish in node.wishes if isinstance(wish, Phrase)}
     assert {("wild", "sea", "birds"), ("wild", "sea"), ("sea", "birds")} <= wished
 
@@ -98,16 +98,16 @@ def test_filters_are_required() -> None:
     plan = planned(
         "kites site:example.org type:pdf lang:de after:2024 before:2025 -boat -site:example.com", ("public", "x")
     )
-    assert isinstance(plan.node, But)
+    assert isinstance(plan.node, AndNot)
     parts = required(plan.node)
-    assert OneOf("site", ("example.org",)) in parts
-    assert OneOf("kind", ("pdf",)) in parts
-    assert OneOf("language", ("de",)) in parts
-    assert OneOf("access", ("public", "x")) in parts
-    (dates,) = (part for part in parts if isinstance(part, Between))
-    asked = read_query("after:2024 before:2025", NOW_S)
+    assert TermSet("site", ("example.org",)) in parts
+    assert TermSet("kind", ("pdf",)) in parts
+    assert TermSet("language", ("de",)) in parts
+    assert TermSet("access", ("public", "x")) in parts
+    (dates,) = (part for part in parts if isinstance(part, Range))
+    asked = parse_query("after:2024 before:2025", NOW_S)
     assert (dates.low, dates.high + 1) == (asked.after_s, asked.before_s)
-    assert OneOf("site", ("example.com",)) in plan.node.unwanted
+    assert TermSet("site", ("example.com",)) in plan.node.unwanted
     assert "boat" in set().union(*map(words_in, plan.node.unwanted))
 
 
@@ -117,7 +117,7 @@ def test_filters_are_required() -> None:
 )
 def test_looser_plans_let_go_of_words(query: str, asked_for: list[int]) -> None:
     """Of few groups first all but one, then half of them; of many half at once."""
-    found = [part.at_least for node in planned(query).looser for part in required(node) if isinstance(part, Any)]
+    found = [part.at_least for node in planned(query).looser for part in required(node) if isinstance(part, Or)]
     assert found == asked_for
 
 
@@ -126,8 +126,8 @@ def test_looser_plans_keep_what_was_quoted() -> None:
     plan = planned('"sea birds" red kites fly')
     assert plan.looser
     for node in plan.looser:
-        assert any({"sea", "birds"} <= words_in(part) for part in required(node) if isinstance(part, Any))
-        assert all(part.at_least < 3 for part in required(node) if isinstance(part, Any))
+        assert any({"sea", "birds"} <= words_in(part) for part in required(node) if isinstance(part, Or))
+        assert all(part.at_least < 3 for part in required(node) if isinstance(part, Or))
 
 
 def test_wanted_words_are_slots_in_order() -> None:
@@ -141,27 +141,27 @@ def test_wanted_words_are_slots_in_order() -> None:
 def test_a_pasted_title_is_found_in_order() -> None:
     """The bar before a site's name means OR, and all words in order are wished for all the same."""
     node = planned("Getting help | Example").node
-    assert isinstance(node, All)
+    assert isinstance(node, And)
     assert ("getting", "help", "example") in {wish.words for wish in node.wishes if isinstance(wish, Phrase)}
 
 
 def test_several_words_may_stand_for_one() -> None:
     """A form of several words is looked for as a phrase."""
-    plan = plan_of(read_query("k8s"), lambda _word: (("container ship", 0.8),), ("public",))
+    plan = build_plan(parse_query("k8s"), lambda _word: (("container ship", 0.8),), ("public",))
     assert Phrase("body", ("container", "ship"), 0.8) in list(nodes(plan.node))
     assert [word for word, _ in plan.wanted[0].words] == ["k8s", "container", "ship"]
 
 
 def test_places_keep_to_their_field() -> None:
     """A word with intitle: or inurl: is looked for there and nowhere else."""
-    (group,) = (part for part in required(planned("intitle:kites").node) if isinstance(part, Any))
+    (group,) = (part for part in required(planned("intitle:kites").node) if isinstance(part, Or))
     assert {term.field for term in nodes(group) if isinstance(term, Term)} == {"title"}
 
 
 def test_only_filters() -> None:
     """A query without words finds all that its filters let through."""
-    plan = plan_of(Asked("", sites=("example.org",)), lambda _word: (), ("public",))
-    assert required(plan.node) == (OneOf("access", ("public",)), OneOf("site", ("example.org",)))
+    plan = build_plan(ParsedQuery("", sites=("example.org",)), lambda _word: (), ("public",))
+    assert required(plan.node) == (TermSet("access", ("public",)), TermSet("site", ("example.org",)))
     assert plan.wanted == ()
     assert plan.looser == ()
 
@@ -176,4 +176,4 @@ def test_access_is_always_required(query: str) -> None:
     for node in (plan.node, *plan.looser, plan.address, plan.in_order):
         if node is None:
             continue
-        assert OneOf("access", ("public", "secret")) in required(node)
+        assert TermSet("access", ("public", "secret")) in required(node)

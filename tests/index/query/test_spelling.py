@@ -6,25 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.query.spelling import Spelling, build_deletions, build_spelling, corrected, reach_of, slip_cost
+from vedette.index.query.spelling import (
+    SpellChecker,
+    build_deletion_index,
+    build_spell_checker,
+    correct_words,
+    edit_cost,
+    max_edits,
+)
 from vedette.index.query.vocabulary import build_vocabulary
-from vedette.text import words_of
+from vedette.text import split_words
 
 PAGES = {
-    **dict.fromkeys(words_of("the and of for from with"), 60_000),
-    **dict.fromkeys(words_of("javascript python search database configuration"), 6_000),
-    **dict.fromkeys(words_of("kafka stream engine install installation connector receive separate"), 3_000),
-    **dict.fromkeys(words_of("streams word base data java script form house accommodation beginning"), 2_000),
-    **dict.fromkeys(words_of("wordpress elasticsearch zookeeper international occurrence mouse horse"), 1_000),
-    **dict.fromkeys(words_of("konfiguration straße press переменная 2024 mp3 python3"), 400),
-    **dict.fromkeys(words_of("recieve pythn steams"), 2),
+    **dict.fromkeys(split_words("the and of for from with"), 60_000),
+    **dict.fromkeys(split_words("javascript python search database configuration"), 6_000),
+    **dict.fromkeys(split_words("kafka stream engine install installation connector receive separate"), 3_000),
+    **dict.fromkeys(split_words("streams word base data java script form house accommodation beginning"), 2_000),
+    **dict.fromkeys(split_words("wordpress elasticsearch zookeeper international occurrence mouse horse"), 1_000),
+    **dict.fromkeys(split_words("konfiguration straße press переменная 2024 mp3 python3"), 400),
+    **dict.fromkeys(split_words("recieve pythn steams"), 2),
 }
 LETTERS = st.sampled_from("aeinrstx")
 
 
-def spelling_of(pages: dict[str, int]) -> Spelling:
+def spelling_of(pages: dict[str, int]) -> SpellChecker:
     """The spelling of an index."""
-    return build_spelling(build_vocabulary(pages.items(), lambda _, words: list(words), []))
+    return build_spell_checker(build_vocabulary(pages.items(), lambda _, words: list(words), []))
 
 
 SPELLING = spelling_of(PAGES)
@@ -54,7 +61,7 @@ SPELLING = spelling_of(PAGES)
 )
 def test_slips_are_put_right(typed: str, meant: str) -> None:
     """A letter lost, doubled, changed or moved is found, also in a word that a page or two have as well."""
-    assert corrected(typed.split(), SPELLING) == tuple(meant.split())
+    assert correct_words(typed.split(), SPELLING) == tuple(meant.split())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +76,7 @@ def test_slips_are_put_right(typed: str, meant: str) -> None:
 )
 def test_words_are_split_and_joined(typed: str, meant: str) -> None:
     """Two words run together become two, and one taken apart becomes one, where the index has them so."""
-    assert corrected(typed.split(), SPELLING) == tuple(meant.split())
+    assert correct_words(typed.split(), SPELLING) == tuple(meant.split())
 
 
 @pytest.mark.parametrize(
@@ -78,7 +85,7 @@ def test_words_are_split_and_joined(typed: str, meant: str) -> None:
 )
 def test_nothing_better(typed: str) -> None:
     """Words that the index knows, numbers, short words and gibberish are left alone."""
-    assert corrected(typed.split(), SPELLING) is None
+    assert correct_words(typed.split(), SPELLING) is None
 
 
 def test_neighbours_decide() -> None:
@@ -89,19 +96,19 @@ def test_neighbours_decide() -> None:
     def followed(one: str, other: str) -> int:
         return together.get((one, other), 0)
 
-    assert corrected(["xouse", "trap"], spelling, followed) == ("mouse", "trap")
-    assert corrected(["xouse", "roof"], spelling, followed) == ("house", "roof")
+    assert correct_words(["xouse", "trap"], spelling, followed) == ("mouse", "trap")
+    assert correct_words(["xouse", "roof"], spelling, followed) == ("house", "roof")
 
 
 def test_split_that_no_page_has() -> None:
     """Where somebody can say that no page has the two words in a row, the split is not offered."""
-    assert corrected(["kafkastreams"], SPELLING, lambda _one, _other: 0) is None
-    assert corrected(["kafkastreams"], SPELLING, lambda _one, _other: 50) == ("kafka", "streams")
+    assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 0) is None
+    assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 50) == ("kafka", "streams")
 
 
 def test_words_that_stand_apart_on_pages() -> None:
     """Two words that many pages have next to each other are not joined."""
-    assert corrected(["word", "press"], SPELLING, lambda _one, _other: 900) is None
+    assert correct_words(["word", "press"], SPELLING, lambda _one, _other: 900) is None
 
 
 def test_questions_about_pairs_are_few() -> None:
@@ -112,20 +119,20 @@ def test_questions_about_pairs_are_few() -> None:
         asked.append((one, other))
         return 1
 
-    corrected(["kafkastreamsx", "pyhton", "java", "script"] * 500, SPELLING, followed)
+    correct_words(["kafkastreamsx", "pyhton", "java", "script"] * 500, SPELLING, followed)
     assert len(asked) <= 60
 
 
 def test_far_behind_nothing_is_lost() -> None:
     """Words behind those that are looked at stay as they are."""
     typed = ["pyhton", *["the"] * 40]
-    assert corrected(typed, SPELLING) == ("python", *["the"] * 40)
+    assert correct_words(typed, SPELLING) == ("python", *["the"] * 40)
 
 
 @given(st.lists(st.one_of(st.text(st.characters(exclude_categories=())), st.sampled_from(sorted(PAGES))), max_size=6))
 def test_any_query(typed: list[str]) -> None:
     """Any words at all give another query or nothing; frequent words and numbers stay unless they are joined."""
-    better = corrected(typed, SPELLING)
+    better = correct_words(typed, SPELLING)
     if better is None:
         return
     assert better != tuple(typed)
@@ -150,8 +157,8 @@ def test_neighbours_are_found(word: str, edits: list[tuple[int, str, int]]) -> N
     typed = word
     for place, letter, kind in edits:
         typed = edited(typed, place, letter, kind)
-    if reach_of(typed) >= len(edits):
-        assert build_deletions((word,)).near(typed) == [0]
+    if max_edits(typed) >= len(edits):
+        assert build_deletion_index((word,)).find_near(typed) == [0]
 
 
 def distance(one: str, other: str) -> int:
@@ -174,33 +181,33 @@ SHORT = st.text(st.sampled_from("abc"), max_size=8)
 def test_cost_is_a_distance_at_a_discount(meant: str, typed: str) -> None:
     """A slip costs at least half of its edits and at most all of them, and more where the first letter is wrong."""
     edits, first = distance(meant, typed), 0.5 * (meant[:1] != typed[:1])
-    assert edits / 2 + first <= slip_cost(meant, typed) <= edits + first
-    assert (slip_cost(meant, typed) == 0) == (meant == typed)
-    assert slip_cost(meant, typed) == slip_cost(typed, meant)
+    assert edits / 2 + first <= edit_cost(meant, typed) <= edits + first
+    assert (edit_cost(meant, typed) == 0) == (meant == typed)
+    assert edit_cost(meant, typed) == edit_cost(typed, meant)
 
 
 @given(SHORT, SHORT, st.sampled_from([1.0, 2.0]))
 def test_giving_up_early_loses_nothing(meant: str, typed: str, most: float) -> None:
     """With a limit the cost is the same wherever it is within the limit."""
-    whole = slip_cost(meant, typed)
-    assert slip_cost(meant, typed, most) == whole if whole <= most else slip_cost(meant, typed, most) > most
+    whole = edit_cost(meant, typed)
+    assert edit_cost(meant, typed, most) == whole if whole <= most else edit_cost(meant, typed, most) > most
 
 
 def test_usual_slips_are_cheap() -> None:
     """Letters that change places and doubled letters cost less than a wrong letter, a wrong first one more."""
-    assert slip_cost("receive", "recieve") < slip_cost("receive", "receave")
-    assert slip_cost("letter", "leter") < slip_cost("letter", "leter"[:-1] + "x")
-    assert slip_cost("kafka", "tafka") > slip_cost("kafka", "kafta")
+    assert edit_cost("receive", "recieve") < edit_cost("receive", "receave")
+    assert edit_cost("letter", "leter") < edit_cost("letter", "leter"[:-1] + "x")
+    assert edit_cost("kafka", "tafka") > edit_cost("kafka", "kafta")
 
 
 def test_crowd_of_alike_words() -> None:
     """Thousands of words with one beginning are bounded work, and the most frequent of them are still found."""
     crowd = {f"internal{a}{b}{c}": 2 for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghijklmnop"}
     spelling = spelling_of({**crowd, "internalise": 900})
-    assert len(spelling.deletions.near("internalisse")) <= 100
-    assert corrected(["internalisse"], spelling) == ("internalise",)
+    assert len(spelling.deletions.find_near("internalisse")) <= 100
+    assert correct_words(["internalisse"], spelling) == ("internalise",)
 
 
 def test_empty_index() -> None:
     """Without words nothing is better."""
-    assert corrected(["anything", "at", "all"], spelling_of({})) is None
+    assert correct_words(["anything", "at", "all"], spelling_of({})) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vedette.index.query.suggestions import Suggestions, build_suggestions
 from vedette.index.query.vocabulary import build_vocabulary
-from vedette.text import words_of
+from vedette.text import split_words
 
 PHRASES = [
     ("Kafka Streams", 5.0),
@@ -114,14 +114,16 @@ def test_anything_typed(typed: str, most: int) -> None:
     found = suggestions().complete(typed, most)
     assert len(found) <= max(most, 0)
     assert all(len(each) <= 80 and len(each.split()) <= 8 for each in found)
-    forms = [" ".join(words_of(each)) for each in (typed, *found)]
+    forms = [" ".join(split_words(each)) for each in (typed, *found)]
     assert len(set(forms)) == len(forms)
 
 
-TITLES = st.lists(st.lists(st.sampled_from(words_of("red reed read deed dead")), min_size=1, max_size=6), max_size=12)
+TITLES = st.lists(
+    st.lists(st.sampled_from(split_words("red reed read deed dead")), min_size=1, max_size=6), max_size=12
+)
 
 
-@given(TITLES, st.lists(st.sampled_from(words_of("red reed r re de dead")), min_size=1, max_size=3, unique=True))
+@given(TITLES, st.lists(st.sampled_from(split_words("red reed r re de dead")), min_size=1, max_size=3, unique=True))
 def test_all_titles_that_fit(titles: list[list[str]], typed: list[str]) -> None:
     """What is found by slices and tables is what reading all titles finds, where no word is begun twice."""
     whole, begun = typed[:-1], typed[-1]

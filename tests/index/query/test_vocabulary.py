@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
 from vedette.index.query.stop_words import STOP_WORDS, is_stop_word
 from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
-from vedette.text import words_of
+from vedette.text import split_words
 
-ENGLISH = words_of("""
+ENGLISH = split_words("""
     cache caches cached caching cash connect connected connecting connection connections house houses news new
     city cities kafka book books booking mp3s mp3 run runs cat cats 1990s
     """)
@@ -35,9 +35,9 @@ def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> 
     """Every word but the empty one has the number told, and every other word none."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     pages.pop("", None)
-    assert {word: found.df_of(word) for word in pages} == pages
-    assert found.df_of(other) == pages.get(other, 0)
-    assert [found.word(row) for row in range(len(found))] == sorted(pages)
+    assert {word: found.doc_freq(word) for word in pages} == pages
+    assert found.doc_freq(other) == pages.get(other, 0)
+    assert [found.get_word(row) for row in range(len(found))] == sorted(pages)
 
 
 @given(WORDS, st.text(max_size=3))
@@ -45,12 +45,12 @@ def test_prefixes_are_ranges(pages: dict[str, int], prefix: str) -> None:
     """The words of a prefix are those that begin with it, in order."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     begin = sorted(word for word in pages if word and word.startswith(prefix))
-    assert [found.word(row) for row in found.with_prefix(prefix)] == begin
+    assert [found.get_word(row) for row in found.find_prefix(prefix)] == begin
 
 
 def test_word_told_twice_counts_once() -> None:
     """Of two fields that have a word, the one with more pages says how many have it."""
-    assert build_vocabulary([("title", 3), ("title", 9), ("title", 4)], unstemmed, []).df_of("title") == 9
+    assert build_vocabulary([("title", 3), ("title", 9), ("title", 4)], unstemmed, []).doc_freq("title") == 9
 
 
 @pytest.mark.parametrize(
@@ -67,24 +67,24 @@ def test_word_told_twice_counts_once() -> None:
 )
 def test_forms_in_english(word: str, forms: set[str]) -> None:
     """Forms of a word are those with its stem, without itself, and strangers that look like it are none."""
-    assert {form for form, _ in vocabulary("en").forms_of(word)} == forms
+    assert {form for form, _ in vocabulary("en").find_forms(word)} == forms
 
 
 def test_unknown_word_has_forms() -> None:
     """A word that no page has still finds the forms that pages have."""
-    assert [form for form, _ in vocabulary("en", words=["library", "libra"]).forms_of("libraries")] == ["library"]
+    assert [form for form, _ in vocabulary("en", words=["library", "libra"]).find_forms("libraries")] == ["library"]
 
 
 def test_most_frequent_forms_come_first() -> None:
     """Forms are in the order of how many pages have them, and no more than asked for."""
-    forms = [form for form, _ in vocabulary("en").forms_of("connecting", 3)]
+    forms = [form for form, _ in vocabulary("en").find_forms("connecting", 3)]
     assert forms == ["connect", "connected", "connection"]
-    assert vocabulary("en").forms_of("connecting", 0) == ()
+    assert vocabulary("en").find_forms("connecting", 0) == ()
 
 
 def test_weights_fall_with_distance() -> None:
     """A plural weighs most, other forms less, and all less than the word itself."""
-    weights = dict(vocabulary("en").forms_of("connection"))
+    weights = dict(vocabulary("en").find_forms("connection"))
     assert weights["connections"] == 0.8
     assert 0 < weights["connecting"] < weights["connections"] < 1
 
@@ -92,12 +92,12 @@ def test_weights_fall_with_distance() -> None:
 def test_weights_fall_with_disagreement() -> None:
     """What one language of three takes for a form weighs less than what all do."""
     one, all_ = vocabulary("en"), vocabulary("en", "fi", "hu")
-    assert 0 < dict(all_.forms_of("cities"))["city"] < dict(one.forms_of("cities"))["city"]
+    assert 0 < dict(all_.find_forms("cities"))["city"] < dict(one.find_forms("cities"))["city"]
 
 
 def test_other_scripts_have_their_own_say() -> None:
     """Languages that are written in other letters do not vote on a Russian word."""
-    assert vocabulary("en", "de", "ru", words=["книга", "книги"]).forms_of("книги") == (("книга", 0.8),)
+    assert vocabulary("en", "de", "ru", words=["книга", "книги"]).find_forms("книги") == (("книга", 0.8),)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_other_scripts_have_their_own_say() -> None:
 )
 def test_words_without_forms(word: str) -> None:
     """Numbers, very short words, and what is no word have no forms, and fail nothing."""
-    assert vocabulary("en", "de").forms_of(word) == ()
+    assert vocabulary("en", "de").find_forms(word) == ()
 
 
 @given(st.text(max_size=12), st.lists(st.sampled_from([*sorted(LANGUAGES), "xx"]), max_size=5))
@@ -113,7 +113,7 @@ def test_forms_of_anything(word: str, languages: list[str]) -> None:
     """Whatever the word and the languages, forms are other words of the index with weights below 1."""
     found = vocabulary(*languages)
     for asked in (word, *ENGLISH):
-        for form, weight in found.forms_of(asked):
+        for form, weight in found.find_forms(asked):
             assert form in ENGLISH
             assert form != asked
             assert 0 < weight < 1
@@ -122,8 +122,8 @@ def test_forms_of_anything(word: str, languages: list[str]) -> None:
 def test_empty_vocabulary() -> None:
     """An index without pages has no words, and asking it fails nothing."""
     empty = build_vocabulary([], stem, ["en"])
-    assert (len(empty), empty.df_of("word"), empty.forms_of("words")) == (0, 0, ())
-    assert list(empty.with_prefix("")) == []
+    assert (len(empty), empty.doc_freq("word"), empty.find_forms("words")) == (0, 0, ())
+    assert list(empty.find_prefix("")) == []
 
 
 @pytest.mark.parametrize("language", STOP_WORDS)
@@ -131,10 +131,10 @@ def test_stop_words_are_in_indexed_form(language: str) -> None:
     """Each is one word as the index has it, and there are not too many to read."""
     words = STOP_WORDS[language]
     assert 20 <= len(words) <= 60
-    assert all(words_of(word) == [word] and is_stop_word(word) for word in words)
+    assert all(split_words(word) == [word] and is_stop_word(word) for word in words)
 
 
 def test_stop_words_are_common_words_only() -> None:
     """Accents make no difference once folded, and words that say something are none."""
-    assert all(is_stop_word(word) for written in ("für", "á", "è", "på", "что", "ещё") for word in words_of(written))
+    assert all(is_stop_word(word) for written in ("für", "á", "è", "på", "что", "ещё") for word in split_words(written))
     assert not any(is_stop_word(word) for word in ("kafka", "search", "", "haus", "2024"))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.refresh.small_sets import any_set, chain_set
 
-from vedette.lab.baselines.plans import best_plans, best_two_days, certified_plans
+from vedette.lab.baselines.plans import best_plans, best_two_days, solve_certified
 from vedette.lab.baselines.plans.two_days import cost_of
-from vedette.lab.bounds.exact_plans import relaxed_cost, solve_plans
+from vedette.lab.bounds.exact_plans import solve_plans, solve_relaxed_cost
 from vedette.policy import rng_for
 
 pytest.importorskip("scipy", reason="the witness is part of the extra lab")
@@ -26,8 +26,8 @@ def test_small_sets_have_one_optimum() -> None:
         assert cost_of(costs, best_plans(costs, budgets)) == pytest.approx(solved, abs=1e-6)
         if days == 2:
             assert cost_of(costs, best_two_days(costs, (budgets[0], budgets[1]))) == pytest.approx(solved, abs=1e-6)
-        bound = certified_plans(costs, limits).bound
-        assert bound == pytest.approx(relaxed_cost(costs, limits), abs=1e-6)
+        bound = solve_certified(costs, limits).bound
+        assert bound == pytest.approx(solve_relaxed_cost(costs, limits), abs=1e-6)
         assert bound <= solved + 1e-6
 
 
@@ -36,5 +36,5 @@ def test_from_three_days_on_the_relaxation_is_not_whole() -> None:
     differing = 0
     for number in range(40):
         costs, limits = any_set(number, 3, 6), np.array([2.0, 2.0, 2.0])
-        differing += solve_plans(costs, limits).cost > relaxed_cost(costs, limits) + 1e-6
+        differing += solve_plans(costs, limits).cost > solve_relaxed_cost(costs, limits) + 1e-6
     assert differing > 0

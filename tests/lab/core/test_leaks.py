@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.core.leaks import Decided, first_leak
+from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.policy import Floats, rng_for
 
 STEPS = 12
@@ -19,9 +19,9 @@ def altered(world: Floats, at: float, seed: int) -> Floats:
     return other
 
 
-def playing(chosen: Callable[[Floats, int], float]) -> Callable[[Floats], list[Decided]]:
+def playing(chosen: Callable[[Floats, int], float]) -> Callable[[Floats], list[LoggedDecision]]:
     """A run that decides once a step."""
-    return lambda world: [Decided(step, [chosen(world, step)]) for step in range(STEPS)]
+    return lambda world: [LoggedDecision(step, [chosen(world, step)]) for step in range(STEPS)]
 
 
 def honest(world: Floats, step: int) -> float:
@@ -40,39 +40,39 @@ WORLD = rng_for(1, "past").random(STEPS)
 @given(st.integers(1, STEPS - 1))
 def test_an_honest_policy_has_no_leak(at: int) -> None:
     """Decisions from the past are the same whatever comes."""
-    assert first_leak(playing(honest), WORLD, altered, at) is None
+    assert find_first_leak(playing(honest), WORLD, altered, at) is None
 
 
 @given(st.integers(1, STEPS - 1))
 def test_a_policy_that_looks_one_step_ahead_is_caught_at_that_step(at: int) -> None:
     """The first decision that depends on what is altered is the one just before."""
-    assert first_leak(playing(cheat), WORLD, altered, at) == at - 1
+    assert find_first_leak(playing(cheat), WORLD, altered, at) == at - 1
 
 
 def test_a_policy_that_knows_how_it_ends_is_caught_at_once() -> None:
     """A peek at the last number shows in the very first decision."""
-    assert first_leak(playing(lambda world, _: float(world[-1])), WORLD, altered, 6) == 0
+    assert find_first_leak(playing(lambda world, _: float(world[-1])), WORLD, altered, 6) == 0
 
 
 def test_a_run_that_decides_less_often_in_another_future_is_caught() -> None:
     """A decision that is not made, or is made at another time, is another decision."""
 
-    def lazy(world: Floats) -> list[Decided]:
-        return [Decided(step, []) for step in range(STEPS) if step != 2 or world[-1] == WORLD[-1]]
+    def lazy(world: Floats) -> list[LoggedDecision]:
+        return [LoggedDecision(step, []) for step in range(STEPS) if step != 2 or world[-1] == WORLD[-1]]
 
-    def late(world: Floats) -> list[Decided]:
-        return [Decided(step + float(world[-1]) / 1e6, [0.0]) for step in range(STEPS)]
+    def late(world: Floats) -> list[LoggedDecision]:
+        return [LoggedDecision(step + float(world[-1]) / 1e6, [0.0]) for step in range(STEPS)]
 
-    assert first_leak(lazy, WORLD, altered, 6) == 2
-    assert first_leak(late, WORLD, altered, 6) == 0
+    assert find_first_leak(lazy, WORLD, altered, 6) == 2
+    assert find_first_leak(late, WORLD, altered, 6) == 0
 
 
 def test_what_is_decided_from_then_on_may_differ() -> None:
     """A decision at the moment of the change already sees the change."""
     present = playing(lambda world, step: float(world[step]))
-    assert first_leak(present, WORLD, altered, 6) is None
+    assert find_first_leak(present, WORLD, altered, 6) is None
 
 
 def test_numbers_that_are_none_are_equal_to_themselves() -> None:
     """A policy that says "never" with NaN is not called a cheat for it."""
-    assert first_leak(lambda _: [Decided(0, [np.nan, np.inf])], WORLD, altered, 6) is None
+    assert find_first_leak(lambda _: [LoggedDecision(0, [np.nan, np.inf])], WORLD, altered, 6) is None

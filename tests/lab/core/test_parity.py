@@ -9,14 +9,14 @@ from tests.engine.memory_web import page as served
 from tests.search_runs import page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.engine.decision_record import Decision, read_decision, written
-from vedette.engine.ports import Gained
+from vedette.engine.decision_record import Decision, format_decision, parse_decision
+from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.lab.core.parity import Difference, differences, replay
-from vedette.lab.worlds.own_crawl import live_history
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.decision_log import DECISIONS
-from vedette.runtime.processes.supervisor import ask_keeper
+from vedette.lab.core.parity import Difference, find_difference, replay_log
+from vedette.lab.worlds.own_crawl import load_crawl_history
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.decision_log import DECISIONS_ENV
+from vedette.runtime.processes.supervisor import ask_coordinator
 
 HOME = "http://a.test/"
 STAGES = ("fetched", "asked", "gained")
@@ -24,7 +24,7 @@ STAGES = ("fetched", "asked", "gained")
 
 def decisions_of(log: Path) -> list[Decision]:
     """Those of whole lines."""
-    return [found for line in log.read_text().splitlines() if (found := read_decision(line))]
+    return [found for line in log.read_text().splitlines() if (found := parse_decision(line))]
 
 
 def is_about_gain(decision: Decision) -> bool:
@@ -38,7 +38,7 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
     pages = {HOME: page("Home", "where it begins", {f"/{n}": f"page {n}" for n in range(4)})}
     pages |= {f"{HOME}{n}": page(f"Page {n}", f"number {n}") for n in range(4)}
     log = tmp_path / "decisions.jsonl"
-    with small_web(pages) as web, up(web, tmp_path, HOME, speed=10.0, environment={DECISIONS: str(log)}):
+    with small_web(pages) as web, up(web, tmp_path, HOME, speed=10.0, environment={DECISIONS_ENV: str(log)}):
         patiently(lambda: all(web.visited(url) for url in pages), 20.0)
         web.pages[HOME] = page("Home", "it has changed", {"/0": "page 0"})
         seen = len(web.visited(HOME))
@@ -47,14 +47,14 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
         # What a fetch brings is measured once the index has curves; whoever measures it is in no hurry.
         patiently(lambda: any((tmp_path / "data" / "index").glob("*/curves")))
         web.pages[f"{HOME}0"] = page("Page 0", "nothing is as it was before")
-        ask_keeper(tmp_path / "data", Call("fetch", {"urls": [f"{HOME}0"]}), 20.0)
+        ask_coordinator(tmp_path / "data", Request("fetch", {"urls": [f"{HOME}0"]}), 20.0)
         patiently(lambda: any(is_about_gain(one) for one in decisions_of(log)))
     decisions = decisions_of(log)
     assert {"order", "refresh", "refresh/fetched", "refresh/asked"} <= {one.stage for one in decisions}
     for stage in ("refresh", "refresh/fetched"):
         assert any(not all(one.facts["first_fetch"]) for one in decisions if one.stage == stage)
-    assert replay(log) is None
-    history = live_history(tmp_path / "data")
+    assert replay_log(log) is None
+    history = load_crawl_history(tmp_path / "data")
     assert {*pages} <= {*history.urls}
     home = [*history.urls].index(HOME)
     versions = np.flatnonzero(history.version_page == home)
@@ -72,14 +72,14 @@ def test_weeks_of_refreshing_replayed(policy: str) -> None:
     drive = Drive(web, rules_for(f"{HOME}start", recrawl=True, refresh=policy), schedule=schedule).begin()
     drive.run(20 * 86_400.0)
     row = drive.pages()[f"{HOME}a"]
-    drive.keeper.gained([Gained(row.id, row.fetched_s, 0.5, 2.0)], drive.now_s)
-    again = [read_decision(written(one)) for one in decisions]
+    drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 0.5, 2.0)], drive.now_s)
+    again = [parse_decision(format_decision(one)) for one in decisions]
     assert {f"refresh/{each}" for each in STAGES} <= {one.stage for one in decisions}
     assert sum(one.stage == "refresh/fetched" for one in decisions) > 5
-    assert differences(again) is None
+    assert find_difference(again) is None
     (last,) = [one for one in again if one is not None and one.stage == "refresh/asked"][-1:]
     due_s = [at_s + 1.0 for at_s in last.outcome["due_s"]]  # type: ignore[operator]  # it is a column of numbers
-    assert differences([last._replace(outcome={"due_s": due_s})]) == Difference(0, "refresh/asked", "due_s", 0)
+    assert find_difference([last._replace(outcome={"due_s": due_s})]) == Difference(0, "refresh/asked", "due_s", 0)
 
 
 def refresh_decision() -> Decision:
@@ -101,11 +101,11 @@ def test_a_difference_is_found_and_named() -> None:
     """What a crawl could not have decided is named by its number, column and row; what is not whole is passed over."""
     right = refresh_decision()
     wrong = right._replace(outcome={**right.outcome, "due_s": [6760.0, 1501.0]})
-    assert differences([right, None, right]) is None
-    assert differences([right, None, wrong]) == Difference(2, "refresh", "due_s", 1)
+    assert find_difference([right, None, right]) is None
+    assert find_difference([right, None, wrong]) == Difference(2, "refresh", "due_s", 1)
 
 
 def test_a_torn_line_is_no_decision() -> None:
     """A line that was cut off anywhere is none."""
-    line = written(refresh_decision())
-    assert all(read_decision(line[:cut]) is None for cut in range(0, len(line), 7))
+    line = format_decision(refresh_decision())
+    assert all(parse_decision(line[:cut]) is None for cut in range(0, len(line), 7))

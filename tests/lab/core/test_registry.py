@@ -7,7 +7,7 @@ from tests.lab.lab_modules import EXPERIMENT, POLICIES, written
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import METRICS
-from vedette.lab.core.registry import check_policy, experiment_named, experiments, policies, policy_named
+from vedette.lab.core.registry import check_policy, find_experiment, find_policy, list_experiments, load_policies
 
 
 @pytest.fixture
@@ -19,10 +19,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-@pytest.mark.parametrize("name", experiments())
+@pytest.mark.parametrize("name", list_experiments())
 def test_every_experiment_says_what_its_numbers_mean(name: str) -> None:
     """It has a question, worlds, policies and budgets, and each of its metrics is described somewhere."""
-    found = experiment_named(name)
+    found = find_experiment(name)
     assert found.name == name
     assert found.about
     assert found.worlds
@@ -34,22 +34,22 @@ def test_every_experiment_says_what_its_numbers_mean(name: str) -> None:
 
 def test_policies_are_found_by_their_published_names() -> None:
     """A stage's policies are those of its folder, and default is the one that runs live."""
-    assert {"nutch", "fixed"} <= set(policies("refresh"))
-    assert policy_named("refresh", "default") is policy_named("refresh", "expected-gain")
-    assert policies("facts") == {}
+    assert {"nutch", "fixed"} <= set(load_policies("refresh"))
+    assert find_policy("refresh", "default") is find_policy("refresh", "expected-gain")
+    assert load_policies("facts") == {}
 
 
 def test_a_misspelt_name_gets_the_nearest() -> None:
     """Whoever mistypes is told what was meant, and all that there is."""
     with pytest.raises(UsageError, match=r"did you mean nutch\?.*fixed"):
-        policy_named("refresh", "nutsch")
+        find_policy("refresh", "nutsch")
     with pytest.raises(UsageError, match="there is no experiment"):
-        experiment_named("disocver")
+        find_experiment("disocver")
 
 
 def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> None:
     """It is made without arguments and can be asked like any of ours."""
-    assert policy_named("refresh", f"{elsewhere}:Hourly").name == "hourly"
+    assert find_policy("refresh", f"{elsewhere}:Hourly").name == "hourly"
 
 
 @pytest.mark.parametrize(
@@ -71,26 +71,26 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
 def test_a_policy_from_elsewhere_that_breaks_a_rule_is_refused_with_words(elsewhere: str, name: str, said: str) -> None:
     """Each rule has its own words, so that its author knows what to mend."""
     with pytest.raises(UsageError, match=said):
-        policy_named("refresh", f"{elsewhere}:{name}")
+        find_policy("refresh", f"{elsewhere}:{name}")
 
 
 def test_a_policy_of_another_stage_is_refused(elsewhere: str) -> None:
     """One that says when to fetch again cannot say what to fetch first."""
     with pytest.raises(UsageError, match="refresh"):
-        policy_named("order", f"{elsewhere}:Hourly")
+        find_policy("order", f"{elsewhere}:Hourly")
 
 
 @pytest.mark.parametrize("place", ["no_such_module:Policy", "json:Nothing", ":", "a:", "..:x"])
 def test_a_place_where_nothing_is_gets_words(place: str) -> None:
     """However it is written, the answer is one line and no trace."""
     with pytest.raises(UsageError, match=r"package\.module:Name"):
-        experiment_named(place)
+        find_experiment(place)
 
 
 def test_an_experiment_from_elsewhere_is_run_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``module:OBJECT`` names one that is not part of the package; an object that is none is refused."""
     written(tmp_path, "tiny_elsewhere", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
-    assert experiment_named("tiny_elsewhere:EXPERIMENT").name == "tiny"
+    assert find_experiment("tiny_elsewhere:EXPERIMENT").name == "tiny"
     with pytest.raises(UsageError, match="is no experiment"):
-        experiment_named("tiny_elsewhere:Path")
+        find_experiment("tiny_elsewhere:Path")

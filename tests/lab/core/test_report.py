@@ -11,10 +11,10 @@ from tests.lab.lab_modules import EXPERIMENT, written
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Span
-from vedette.lab.core.registry import experiment_named
-from vedette.lab.core.report import OWN_CRAWL, Run, read_run, write_report
+from vedette.lab.core.registry import find_experiment
+from vedette.lab.core.report import LIVE_WORLD_NOTE, FinishedRun, read_run, write_report
 from vedette.lab.core.run_folder import Row, write_rows
-from vedette.lab.core.summary import comparisons, tables
+from vedette.lab.core.summary import build_tables, compare_policies
 
 TINY = "tiny_reports:EXPERIMENT"
 
@@ -24,7 +24,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     """The experiment whose rows these are: freshness (more is better) and fetches."""
     written(tmp_path, "tiny_reports", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
-    return experiment_named(TINY)
+    return find_experiment(TINY)
 
 
 def row(policy: str, seed: int, freshness: float, **more: float) -> Row:
@@ -32,21 +32,21 @@ def row(policy: str, seed: int, freshness: float, **more: float) -> Row:
     return Row(Cell(TINY, "made:tiny", policy, 1.0, seed), {"freshness": freshness, **more})
 
 
-def run_of(rows: list[Row], name: str = "one") -> Run:
+def run_of(rows: list[Row], name: str = "one") -> FinishedRun:
     """A finished run."""
     told: Mapping[str, object] = {
         "command": "vedette lab run x",
         "versions": {"vedette": "1"},
         "worlds": {"made:tiny": "ab"},
     }
-    return Run(name, told, rows)
+    return FinishedRun(name, told, rows)
 
 
 def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experiment) -> None:
     """0.2, 0.3 and 0.4 have the mean 0.3 and ends around it; 0.5 with every seed is one number without chance."""
     rows = [row("random", seed, 0.1 + seed / 10) for seed in (1, 2, 3)] + [row("default", seed, 0.5) for seed in (1, 2)]
-    (table,) = tables(rows, tiny)
-    lots, fixed = (line.told["freshness"] for line in table.lines)
+    (table,) = build_tables(rows, tiny)
+    lots, fixed = (line.metrics["freshness"] for line in table.lines)
     assert lots.mean == pytest.approx(0.3)
     assert 0.199 < lots.low < 0.3 < lots.high < 0.401
     assert (fixed.mean, fixed.n) == (0.5, 1)
@@ -56,24 +56,24 @@ def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experime
 def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
     """Two hosts with two seeds each are two values: (0.1 + 0.3) / 2 and (0.5 + 0.7) / 2, of which the mean is 0.4."""
     had = {(1, 0): 0.1, (2, 0): 0.3, (1, 1): 0.5, (2, 1): 0.7}
-    (table,) = tables([row("random", seed, value, host=host) for (seed, host), value in had.items()], tiny)
+    (table,) = build_tables([row("random", seed, value, host=host) for (seed, host), value in had.items()], tiny)
     assert table.over == "hosts"
-    assert table.lines[0].told["freshness"].mean == pytest.approx(0.4)
-    assert table.lines[0].told["freshness"].n == 2
+    assert table.lines[0].metrics["freshness"].mean == pytest.approx(0.4)
+    assert table.lines[0].metrics["freshness"].n == 2
 
 
 def test_coordinates_make_tables_of_their_own(tiny: Experiment) -> None:
     """Rows with a column k are told for each k, beside those without."""
-    found = tables([row("random", 1, 0.1), row("random", 1, 0.2, k=1), row("random", 1, 0.3, k=2)], tiny)
+    found = build_tables([row("random", 1, 0.1), row("random", 1, 0.2, k=1), row("random", 1, 0.3, k=2)], tiny)
     assert [table.coordinates for table in found] == [(), ("k",)]
-    assert [line.at for line in found[1].lines] == [(1,), (2,)]
+    assert [line.coordinates for line in found[1].lines] == [(1,), (2,)]
 
 
 def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
     """``default`` gains 0.1 and 0.3 on its twins: mean 0.2, p = 2/4 (of four ways, ++ and --). Bounds are not asked."""
     rows = [row("random", 1, 0.1), row("random", 2, 0.9), row("bound-best", 1, 1.0), row("bound-best", 2, 1.0)]
     rows += [row("default", 1, 0.2), row("default", 2, 1.2)]
-    (found,) = comparisons(rows, tiny)
+    (found,) = compare_policies(rows, tiny)
     assert (found.policy, found.other) == ("default", "random")
     assert found.paired.mean == pytest.approx(0.2)
     assert (found.paired.p, found.p_holm) == (0.5, 0.5)
@@ -82,7 +82,7 @@ def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
 def test_seeds_that_change_nothing_are_no_evidence(tiny: Experiment) -> None:
     """The same difference with each of ten seeds is one observation: it has no p."""
     rows = [row(policy, seed, value) for seed in range(10) for policy, value in (("default", 0.5), ("random", 0.4))]
-    (found,) = comparisons(rows, tiny)
+    (found,) = compare_policies(rows, tiny)
     assert found.paired.n == 1
     assert math.isnan(found.p_holm)
 
@@ -91,8 +91,8 @@ def test_other_parts_of_a_world_are_not_mixed(tiny: Experiment) -> None:
     """A run on one year and a run on another are two lines."""
     early = row("random", 1, 0.1)
     late = Row(early.cell._replace(span=Span("2023-01-01")), {"freshness": 0.9})
-    (table,) = tables([early, late], tiny)
-    assert [line.told["freshness"].mean for line in table.lines] == [0.1, 0.9]
+    (table,) = build_tables([early, late], tiny)
+    assert [line.metrics["freshness"].mean for line in table.lines] == [0.1, 0.9]
 
 
 @pytest.mark.usefixtures("tiny")
@@ -212,8 +212,8 @@ def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
         write_report([run._replace(manifest={**run.manifest, "worlds": {world: "ab"}})], tmp_path / world[:4])
     (mine,) = (tmp_path / "live").glob("*.md")
     (made,) = (tmp_path / "made").glob("*.md")
-    assert OWN_CRAWL in mine.read_text()
-    assert OWN_CRAWL not in made.read_text()
+    assert LIVE_WORLD_NOTE in mine.read_text()
+    assert LIVE_WORLD_NOTE not in made.read_text()
 
 
 def test_an_interval_that_an_experiment_tells_is_drawn(tmp_path: Path) -> None:

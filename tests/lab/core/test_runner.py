@@ -15,8 +15,8 @@ from tests.lab.lab_modules import EXPERIMENT, written
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.plan import Plan, Wanted, plan_of, read_span
-from vedette.lab.core.run_folder import Row, RunFolder, default_folder, plain, read_rows, write_rows
+from vedette.lab.core.plan import RunPlan, RunRequest, build_plan, parse_span
+from vedette.lab.core.run_folder import Row, RunFolder, default_folder, read_rows, to_dict, write_rows
 from vedette.lab.core.runner import CellFailed, run_cells
 
 pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
@@ -74,15 +74,15 @@ def files(folder: Path) -> Sequence[bytes]:
     return [(folder / name).read_bytes() for name in ("rows.parquet", "manifest.json")]
 
 
-WANTED = Wanted([TINY], ["made:tiny"], seeds=3)
+WANTED = RunRequest([TINY], ["made:tiny"], seeds=3)
 SMALL = WANTED._replace(policies=["default"], budgets=[2.0])
 
 
-def finished(plan: Plan, folder: Path, jobs: int = 1) -> RunFolder:
+def finished(plan: RunPlan, folder: Path, jobs: int = 1) -> RunFolder:
     """A run that was carried out in processes of this one."""
     kept = RunFolder(folder, plan)
     run_cells(kept, len(plan.cells), lambda _done, _all, _cell: None, jobs)
-    kept.close()
+    kept.finish()
     return kept
 
 
@@ -91,7 +91,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
 
     It needs the real program twice.
     """
-    plan = plan_of(WANTED)
+    plan = build_plan(WANTED)
     finished(plan, here / "whole", jobs=2)
     for out, how, code in (("killed", signal.SIGKILL, -9), ("stopped", signal.SIGINT, 130)):
         run = started(here, out)
@@ -103,16 +103,16 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
         assert ("The same command goes on" in said) == (how == signal.SIGINT)
         assert gone(here / f"{out}.pids")
         assert not (here / out / "rows.parquet").exists()
-        assert 0 < len(RunFolder(here / out, plan).undone()) <= CELLS - FINISHED
+        assert 0 < len(RunFolder(here / out, plan).list_pending()) <= CELLS - FINISHED
         finished(plan, here / out)
         assert files(here / out) == files(here / "whole")
 
 
 def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
     """Rows stand in the order of the plan; the manifest names command, versions, worlds, seeds and the rows' hash."""
-    plan = plan_of(SMALL)
+    plan = build_plan(SMALL)
     kept = finished(plan, here / "out", jobs=2)
-    assert [row.cell for row in kept.rows()] == list(plan.cells)
+    assert [row.cell for row in kept.load_rows()] == list(plan.cells)
     assert [row.cell for row in read_rows(here / "out" / "rows.parquet")] == list(plan.cells)
     manifest = json.loads((here / "out" / "manifest.json").read_text())
     assert manifest["command"] == f"vedette lab run {TINY} --world made:tiny --budget 2 --policies default --seeds 3"
@@ -125,45 +125,45 @@ def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
 
 def test_a_finished_run_is_not_done_again(here: Path) -> None:
     """The same command finds its cells; where the experiment's code has changed, all of them are worked out anew."""
-    plan = plan_of(SMALL)
+    plan = build_plan(SMALL)
     finished(plan, here / "out")
-    assert RunFolder(here / "out", plan).undone() == []
+    assert RunFolder(here / "out", plan).list_pending() == []
     written(here, "tiny_runs", f"{EXPERIMENT}\n# changed\n")
-    assert len(RunFolder(here / "out", plan).undone()) == len(plan.cells)
+    assert len(RunFolder(here / "out", plan).list_pending()) == len(plan.cells)
 
 
 def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
     """Neither another run's folder nor one with other files in it is written to."""
-    RunFolder(here / "out", plan_of(WANTED))
+    RunFolder(here / "out", build_plan(WANTED))
     with pytest.raises(UsageError, match="another run"):
-        RunFolder(here / "out", plan_of(WANTED._replace(seeds=2)))
+        RunFolder(here / "out", build_plan(WANTED._replace(seeds=2)))
     with pytest.raises(UsageError, match="something else"):
-        RunFolder(here, plan_of(WANTED))
+        RunFolder(here, build_plan(WANTED))
 
 
 def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says which cell and why; what was finished before stays finished."""
-    plan = plan_of(SMALL._replace(policies=["random", "default"]))
+    plan = build_plan(SMALL._replace(policies=["random", "default"]))
     monkeypatch.setenv("TINY_FAILS", "1")
     with pytest.raises(CellFailed, match=r"default.*the lots are gone.*kept"):
         finished(plan, here / "out")
-    assert len(RunFolder(here / "out", plan).undone()) == len(plan.cells) - 3
+    assert len(RunFolder(here / "out", plan).list_pending()) == len(plan.cells) - 3
 
 
 @pytest.mark.usefixtures("here")
 def test_cells_are_all_combinations_each_once() -> None:
     """Policies, budgets and seeds are those that were asked for, or else the experiment's own."""
-    cells = plan_of(WANTED).cells
+    cells = build_plan(WANTED).cells
     assert len(cells) == len(set(cells)) == CELLS
     assert {cell.seed for cell in cells} == {1, 2, 3}
-    assert default_folder(plan_of(WANTED)) == default_folder(plan_of(WANTED))
-    assert default_folder(plan_of(WANTED)) != default_folder(plan_of(WANTED._replace(seeds=4)))
+    assert default_folder(build_plan(WANTED)) == default_folder(build_plan(WANTED))
+    assert default_folder(build_plan(WANTED)) != default_folder(build_plan(WANTED._replace(seeds=4)))
 
 
 @pytest.mark.usefixtures("here")
 def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
     """Others are run all the same; the command that is written down does not name it."""
-    plan = plan_of(WANTED._replace(worlds=["made:tiny", "live:nowhere"]))
+    plan = build_plan(WANTED._replace(worlds=["made:tiny", "live:nowhere"]))
     assert plan.worlds == ["made:tiny"]
     assert "nowhere" in plan.skipped[0]
     assert "nowhere" not in plan.command
@@ -183,7 +183,7 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
 def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: str) -> None:
     """An end before its beginning, a day and a number, or neither: each has its words."""
     with pytest.raises(UsageError, match=said):
-        read_span(begin, end)
+        parse_span(begin, end)
 
 
 def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
@@ -192,5 +192,5 @@ def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
     two = Row(one.cell._replace(seed=4), {"c": 1e-300})
     write_rows([one, two], ["b"], tmp_path / "rows")
     assert read_rows(tmp_path / "rows") == [one, two]
-    assert plain(one)["a"] is None
-    assert list(plain(one))[:7] == ["experiment", "world", "policy", "budget", "seed", "from", "to"]
+    assert to_dict(one)["a"] is None
+    assert list(to_dict(one))[:7] == ["experiment", "world", "policy", "budget", "seed", "from", "to"]

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from tests.lab.small_histories import P, V, web
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Measured, Span
-from vedette.lab.core.spans import span_s
+from vedette.lab.core.experiment import Measurements, Span
+from vedette.lab.core.spans import resolve_span
 from vedette.lab.experiments.changes import (
-    Spells,
-    discoveries,
-    gaps_of,
-    hazard_ratios,
-    rows_of,
-    spells_of,
-    survival,
-    verdicts,
+    VersionSpans,
+    build_rows,
+    build_version_spans,
+    compute_hazard_ratios,
+    estimate_survival,
+    normalize_gaps,
+    select_discoveries,
+    test_pages,
 )
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats
@@ -31,9 +31,9 @@ def page(*days: float, died: float = np.inf, waves: tuple[float, ...] = ()) -> P
     return P([V(day * DAY_S, wave=day in waves) for day in days], died_s=died * DAY_S)
 
 
-def summary(history: History, begin: float, end: float, *, waves: bool = True) -> Measured:
+def summary(history: History, begin: float, end: float, *, waves: bool = True) -> Measurements:
     """The row over all."""
-    return rows_of(history, begin * DAY_S, end * DAY_S, waves=waves, seed=1)[0]
+    return build_rows(history, begin * DAY_S, end * DAY_S, waves=waves, seed=1)[0]
 
 
 def test_rates_count_time_without_change_at_the_ends() -> None:
@@ -46,7 +46,7 @@ def test_rates_count_time_without_change_at_the_ends() -> None:
 
 def test_a_span_counts_only_what_lies_in_it() -> None:
     """From day 2 to day 8 there is one change in 6 days; the version that was there at its begin was 2 days old."""
-    spells = spells_of(web([page(0, 4, 10)]), 2 * DAY_S, 8 * DAY_S, waves=True)
+    spells = build_version_spans(web([page(0, 4, 10)]), 2 * DAY_S, 8 * DAY_S, waves=True)
     assert (spells.entry_s / DAY_S).tolist() == [2, 0]
     assert (spells.exit_s / DAY_S).tolist() == [4, 4]
     assert spells.changed.tolist() == [True, False]
@@ -56,28 +56,28 @@ def test_waves_can_be_left_out() -> None:
     """A version that came in a wave changes nothing then: two versions become one that lives on."""
     history = web([page(0, 4, 10, waves=(4,))])
     assert summary(history, 0, 20)["wave_share"] == 1 / 2
-    spells = spells_of(history, 0.0, 20 * DAY_S, waves=False)
+    spells = build_version_spans(history, 0.0, 20 * DAY_S, waves=False)
     assert (spells.exit_s / DAY_S).tolist() == [10, 10]
 
 
 def test_a_birth_in_a_wave_is_still_a_birth() -> None:
     """What came in a wave was not there before, with or without it."""
-    spells = spells_of(web([page(3, 4, waves=(3,))]), 0.0, 20 * DAY_S, waves=False)
+    spells = build_version_spans(web([page(3, 4, waves=(3,))]), 0.0, 20 * DAY_S, waves=False)
     assert (spells.begin_s / DAY_S).tolist() == [3, 4]
 
 
 def test_lifetimes_by_product_limit() -> None:
     """Ends at 1 and 4 days, unfinished at 2 and 5: of 4 versions 3/4 live longer than 1 day, of 2 left half than 4."""
     history = web([page(0, 1, died=3), page(0, 4, died=9)])
-    lives = survival(spells_of(history, 0.0, 20 * DAY_S, waves=True))
-    assert [lives.at(days * DAY_S) for days in (0.5, 1.0, 4.0)] == pytest.approx([1, 3 / 4, 3 / 8])
+    lives = estimate_survival(build_version_spans(history, 0.0, 20 * DAY_S, waves=True))
+    assert [lives.share_at(days * DAY_S) for days in (0.5, 1.0, 4.0)] == pytest.approx([1, 3 / 4, 3 / 8])
     assert lives.quantile(0.5) == 4 * DAY_S
     assert np.isnan(lives.quantile(0.9))
 
 
 def test_versions_that_were_old_count_from_their_age_on() -> None:
     """A version that is first watched at age 3 says nothing of what ends at age 2."""
-    ones = Spells(
+    ones = VersionSpans(
         np.array([0, 1]),
         np.array([0.0, 0.0]),
         np.array([2.0, 2.0]),
@@ -86,12 +86,12 @@ def test_versions_that_were_old_count_from_their_age_on() -> None:
         np.array([True, True]),
         np.array([False, False]),
     )
-    assert survival(ones).share.tolist() == [0.0, 0.0]
+    assert estimate_survival(ones).share.tolist() == [0.0, 0.0]
 
 
 def test_ages_are_weighed_by_time() -> None:
     """One page that changes after 4 of 10 days: 3 + 5 of its 10 days are spent at more than one day of age."""
-    rows = rows_of(web([page(0, 4)]), 0.0, 10 * DAY_S, waves=True, seed=1)
+    rows = build_rows(web([page(0, 4)]), 0.0, 10 * DAY_S, waves=True, seed=1)
     aged = {row["age_d"]: row["aged"] for row in rows if "age_d" in row}
     assert aged[0.0] == 1.0
     assert aged[1.0] == pytest.approx(8 / 10)
@@ -100,7 +100,7 @@ def test_ages_are_weighed_by_time() -> None:
 def test_hours_of_the_week_begin_on_monday() -> None:
     """A change on a Monday at 9:30 UTC is in hour 9, and within working hours."""
     at_s = MONDAY_S + 9.5 * 3600
-    rows = rows_of(web([P([V(0.0), V(at_s)])]), 0.0, 20 * DAY_S, waves=True, seed=1)
+    rows = build_rows(web([P([V(0.0), V(at_s)])]), 0.0, 20 * DAY_S, waves=True, seed=1)
     assert [row["hour"] for row in rows if row.get("hour_share")] == [9]
     assert rows[0]["working_share"] == 1.0
 
@@ -108,8 +108,8 @@ def test_hours_of_the_week_begin_on_monday() -> None:
 def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
     """Of 2 000 Poisson pages about 5 % have a p-value of at most 5 %: within three deviations of it, at any rate."""
     rng = np.random.default_rng(8)
-    pages = [gaps_of(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 60, 2000)]
-    p = verdicts([gaps for gaps in pages if gaps is not None], seed=1).p
+    pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 60, 2000)]
+    p = test_pages([gaps for gaps in pages if gaps is not None], seed=1).p
     for level in (0.01, 0.05, 0.2):
         assert abs((p <= level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 2000)
 
@@ -119,12 +119,12 @@ def test_over_many_seeds_memoryless_webs_are_seldom_accused() -> None:
     accused = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        pages = [gaps_of(0.0, 1.0, np.sort(rng.random(12))) for _ in range(40)]
-        accused += bool(discoveries(verdicts([gaps for gaps in pages if gaps is not None], seed=1).p).any())
+        pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(12))) for _ in range(40)]
+        accused += bool(select_discoveries(test_pages([gaps for gaps in pages if gaps is not None], seed=1).p).any())
     assert accused <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95)
 
 
-def _judged(days: Floats, end: float) -> Measured:
+def _judged(days: Floats, end: float) -> Measurements:
     return summary(web([page(0, *days)]), 0, end)
 
 
@@ -142,13 +142,13 @@ def test_a_page_that_changes_in_bursts_is_found_to_do_so() -> None:
 
 def test_pages_with_few_changes_are_not_tested() -> None:
     """Four changes say too little; five are enough."""
-    assert gaps_of(0.0, 9.0, np.arange(1.0, 5.0)) is None
-    assert gaps_of(0.0, 9.0, np.arange(1.0, 6.0)) is not None
+    assert normalize_gaps(0.0, 9.0, np.arange(1.0, 5.0)) is None
+    assert normalize_gaps(0.0, 9.0, np.arange(1.0, 6.0)) is not None
 
 
 def test_of_many_changes_the_first_count() -> None:
     """The window ends at the first change that does not count, so all gaps are whole."""
-    gaps = gaps_of(0.0, 1e9, np.arange(1.0, 1001.0))
+    gaps = normalize_gaps(0.0, 1e9, np.arange(1.0, 1001.0))
     assert gaps is not None
     assert gaps.max() == pytest.approx(gaps.min())
 
@@ -157,7 +157,7 @@ def test_of_many_changes_the_first_count() -> None:
 def test_gaps_divide_the_window(lengths: list[float]) -> None:
     """The shares are those of the gaps, and add up to 1."""
     ends = np.cumsum(lengths)
-    gaps = gaps_of(0.0, float(ends[-1]), ends[:-1])
+    gaps = normalize_gaps(0.0, float(ends[-1]), ends[:-1])
     assert gaps is not None
     np.testing.assert_allclose(gaps, np.array(lengths) / ends[-1], rtol=1e-6, atol=1e-9)
 
@@ -165,25 +165,25 @@ def test_gaps_divide_the_window(lengths: list[float]) -> None:
 def test_the_hazard_of_memoryless_pages_is_level() -> None:
     """At every age in units of their mean interval, Poisson pages change as often as expected of such."""
     rng = np.random.default_rng(3)
-    pages = [gaps_of(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 40, 3000)]
-    ratios = hazard_ratios([gaps for gaps in pages if gaps is not None], (0.0, 0.5, 1.0, 2.0, 3.0))
+    pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 40, 3000)]
+    ratios = compute_hazard_ratios([gaps for gaps in pages if gaps is not None], (0.0, 0.5, 1.0, 2.0, 3.0))
     assert ratios == pytest.approx([1.0] * 5, abs=0.05)
 
 
 def test_the_hazard_of_periodic_pages_is_at_the_period() -> None:
     """A regular page never changes before half its interval, and all the more often after it."""
-    gaps = gaps_of(0.0, 20.0, np.arange(1.0, 20.0))
+    gaps = normalize_gaps(0.0, 20.0, np.arange(1.0, 20.0))
     assert gaps is not None
-    early, late = hazard_ratios([gaps], (0.0, 0.5))
+    early, late = compute_hazard_ratios([gaps], (0.0, 0.5))
     assert early == 0.0
     assert late > 1.5
 
 
 def test_spans_are_read_within_the_world() -> None:
     """Dates and numbers of days both work, what lies outside is cut off, and an empty span is refused in words."""
-    assert span_s(Span(), 5.0, 9.0) == (5.0, 9.0)
-    assert span_s(Span("1969-01-01", "2"), 0.0, 9 * DAY_S) == (0.0, 2 * DAY_S)
+    assert resolve_span(Span(), 5.0, 9.0) == (5.0, 9.0)
+    assert resolve_span(Span("1969-01-01", "2"), 0.0, 9 * DAY_S) == (0.0, 2 * DAY_S)
     with pytest.raises(UsageError, match="1970-01-01 to 1970-01-10"):
-        span_s(Span("1999-01-01", ""), 0.0, 9 * DAY_S)
+        resolve_span(Span("1999-01-01", ""), 0.0, 9 * DAY_S)
     with pytest.raises(UsageError, match="tomorrow"):
-        span_s(Span("tomorrow", ""), 0.0, 9 * DAY_S)
+        resolve_span(Span("tomorrow", ""), 0.0, 9 * DAY_S)

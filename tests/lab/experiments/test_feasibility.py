@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.core.experiment import Experiment, Measured
+from vedette.lab.core.experiment import Experiment, Measurements
 from vedette.lab.experiments import feasibility, new_sites
-from vedette.lab.runs.discovery.arrivals import steps_of
+from vedette.lab.runs.discovery.arrivals import split_intervals
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History
 
@@ -22,15 +22,15 @@ def two_sites() -> History:
     return web([*old, *new], end_s=NOW_S)
 
 
-def rows_with(column: str, rows: list[Measured]) -> dict[float, Measured]:
+def rows_with(column: str, rows: list[Measurements]) -> dict[float, Measurements]:
     """Those rows that have a column, by its value."""
     return {row[column]: row for row in rows if column in row}
 
 
-def rows_of(history: History, *, waves: bool = True) -> list[Measured]:
+def rows_of(history: History, *, waves: bool = True) -> list[Measurements]:
     """The rows of weekly snapshots."""
-    cases = feasibility.cases_of(history, 0.0, NOW_S, WEEK_S, waves=waves)
-    return feasibility.rows_of(cases, 10, waves=waves, seed=1)
+    cases = feasibility.build_cases(history, 0.0, NOW_S, WEEK_S, waves=waves)
+    return feasibility.build_rows(cases, 10, waves=waves, seed=1)
 
 
 def test_the_two_forms_of_overhead_differ() -> None:
@@ -106,8 +106,8 @@ def test_front_pages_are_old_and_their_targets_new() -> None:
         host_names=("host",),
         targets=4,
     )
-    (case,) = feasibility.cases_of_frontpages(world, 0.0, 48 * 3600.0, 24 * 3600.0)
-    assert (case.step, case.found, case.cover.gains) == (0, 2, (2,))
+    (case,) = feasibility.build_frontpage_cases(world, 0.0, 48 * 3600.0, 24 * 3600.0)
+    assert (case.step, case.findable, case.cover.gains) == (0, 2, (2,))
 
 
 def test_new_pages_on_new_sites_are_told_apart() -> None:
@@ -119,8 +119,8 @@ def test_new_pages_on_new_sites_are_told_apart() -> None:
         P([V(9.0, (4,))], site=1),
         P([V(9.0)], site=1),
     ])  # fmt: skip
-    found = new_sites.newcomers_of(history, steps_of(0.0, WEEK_S, WEEK_S), waves=True)
-    rows = new_sites.rows_of(found, waves=True)
+    found = new_sites.find_new_sites(history, split_intervals(0.0, WEEK_S, WEEK_S), waves=True)
+    rows = new_sites.build_rows(found, waves=True)
     assert rows[0]["on_new_sites"] == 3 / 4
     assert rows[0]["pages_per_site"] == 3
     level = rows_with("level", rows)[1.0]
@@ -130,7 +130,9 @@ def test_new_pages_on_new_sites_are_told_apart() -> None:
 def test_new_sites_that_nobody_links_to_are_orphans() -> None:
     """A site that no old page leads to is counted, and costs nothing as it cannot be found."""
     history = web([P([V(0.0)]), P([V(9.0)], site=1)])
-    rows = new_sites.rows_of(new_sites.newcomers_of(history, steps_of(0.0, WEEK_S, WEEK_S), waves=True), waves=True)
+    rows = new_sites.build_rows(
+        new_sites.find_new_sites(history, split_intervals(0.0, WEEK_S, WEEK_S), waves=True), waves=True
+    )
     assert (rows[0]["orphan_sites"], rows[0]["new_sites"]) == (1.0, 1)
     assert not rows_with("level", rows)
 

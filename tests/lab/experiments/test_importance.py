@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.experiments.importance import impact_of, importance_of, rows_of, seen_at, spearman
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.workload import drawn_queries
+from vedette.lab.experiments.importance import build_rows, compute_impact, compute_importance, spearman, take_snapshot
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.workload import draw_queries
 from vedette.lab.worlds.history import History
 
 
@@ -22,10 +22,10 @@ def small() -> History:
 
 def test_only_what_lives_is_seen_as_it_is_then() -> None:
     """At the end three pages live, the second with its later text; the dead page's link is gone with it."""
-    seen = seen_at(small(), 10.0)
+    seen = take_snapshot(small(), 10.0)
     assert [seen.web.texts.text(page) for page in range(seen.web.pages)][1] == "low tide tide"
-    assert importance_of(seen, "in-links").tolist() == [2, 1, 1]
-    assert importance_of(seen, "pagerank").argmax() == 0
+    assert compute_importance(seen, "in-links").tolist() == [2, 1, 1]
+    assert compute_importance(seen, "pagerank").argmax() == 0
 
 
 def test_impact_is_how_often_a_page_is_among_the_first() -> None:
@@ -33,11 +33,11 @@ def test_impact_is_how_often_a_page_is_among_the_first() -> None:
 
     "tide" is asked 3 times and "low tide" once: page 1 gets 4. With two results, page 2 gets the 3 of "tide".
     """
-    seen = seen_at(small(), 10.0)
-    queries = queries_of([("tide", 3.0), ("low tide", 1.0), ("nobody says this", 9.0)])
-    assert impact_of(seen, queries, 1).pages.tolist() == [0, 4, 0]
-    assert impact_of(seen, queries, 2).pages.tolist() == [0, 4, 3]
-    assert impact_of(seen, queries, 2).queries == 2
+    seen = take_snapshot(small(), 10.0)
+    queries = build_queries([("tide", 3.0), ("low tide", 1.0), ("nobody says this", 9.0)])
+    assert compute_impact(seen, queries, 1).pages.tolist() == [0, 4, 0]
+    assert compute_impact(seen, queries, 2).pages.tolist() == [0, 4, 3]
+    assert compute_impact(seen, queries, 2).queries == 2
 
 
 def test_rank_correlation_of_a_worked_example() -> None:
@@ -50,10 +50,10 @@ def test_the_interval_holds_the_correlation() -> None:
     """The bootstrap interval lies around the estimate, the bins hold all pages, and their mean impact is 1."""
     rng = np.random.default_rng(2)
     importance = rng.random(400)
-    seen = impact_of(seen_at(small(), 10.0), queries_of([("tide", 1.0)]), 1)._replace(
+    seen = compute_impact(take_snapshot(small(), 10.0), build_queries([("tide", 1.0)]), 1)._replace(
         pages=importance + rng.random(400)
     )
-    summary, *bins = rows_of(importance, seen, seed=1)
+    summary, *bins = build_rows(importance, seen, seed=1)
     assert summary["spearman_low"] < summary["spearman"] < summary["spearman_high"]
     assert sum(row["pages"] for row in bins) == 400
     assert sum(row["pages"] * row["impact_mean"] for row in bins) == pytest.approx(400)
@@ -61,14 +61,14 @@ def test_the_interval_holds_the_correlation() -> None:
 
 def test_a_web_that_answers_nothing_has_no_correlation() -> None:
     """Where no query is answered there is only a count."""
-    seen = seen_at(small(), 10.0)
-    impact = impact_of(seen, queries_of([("unheard of", 1.0)]), 10)
-    assert rows_of(importance_of(seen, "in-links"), impact, seed=1) == [{"pages": 3, "queries": 0}]
+    seen = take_snapshot(small(), 10.0)
+    impact = compute_impact(seen, build_queries([("unheard of", 1.0)]), 10)
+    assert build_rows(compute_importance(seen, "in-links"), impact, seed=1) == [{"pages": 3, "queries": 0}]
 
 
 def test_drawn_queries_are_answered() -> None:
     """Two neighbouring words of a page find at least that page, and the same seed draws the same."""
-    seen = seen_at(small(), 10.0)
-    queries = drawn_queries(seen.web, np.arange(seen.web.pages), 4)
-    assert impact_of(seen, queries, 10).queries == len(queries) > 0
-    assert queries.texts == drawn_queries(seen.web, np.arange(seen.web.pages), 4).texts
+    seen = take_snapshot(small(), 10.0)
+    queries = draw_queries(seen.web, np.arange(seen.web.pages), 4)
+    assert compute_impact(seen, queries, 10).queries == len(queries) > 0
+    assert queries.texts == draw_queries(seen.web, np.arange(seen.web.pages), 4).texts

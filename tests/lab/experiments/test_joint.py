@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.core.leaks import Decided, first_leak
+from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.joint import EXPERIMENT
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.scoring import Boolean
-from vedette.lab.quality.workload import DRAWN, Asking, workload_of
-from vedette.lab.runs.joint.rows import PARTS, SPLITS, Watch, rows_of
-from vedette.lab.runs.joint.run import Batch, JointGame, Split, begun_with, play
-from vedette.lab.worlds.altered import altered_after
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.scoring import BooleanScoring
+from vedette.lab.quality.workload import FROM_PAGES, QuerySet, build_workload
+from vedette.lab.runs.joint.rows import PERIODS, SPLITS, JointMonitor, build_rows
+from vedette.lab.runs.joint.run import Batch, JointGame, Split, find_crawled, run_joint
+from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.history_views import window_of
+from vedette.lab.worlds.history_views import cut_window
 from vedette.policy import rng_for
 
 DAY_S = 86_400.0
@@ -25,10 +25,10 @@ HOME = "http://host0/"
 SPLIT_NAMES = ("default", *SPLITS)
 
 
-def asking(history: History) -> Asking:
+def asking(history: History) -> QuerySet:
     """Some words are asked for; a page has them or has them not."""
-    queries = queries_of([("word0", 4.0), ("word1", 3.0), ("word2", 2.0), ("word3", 1.0)])
-    return Asking(workload_of(corpus_of(history), queries, Boolean()), DRAWN)
+    queries = build_queries([("word0", 4.0), ("word1", 3.0), ("word2", 2.0), ("word3", 1.0)])
+    return QuerySet(build_workload(load_corpus(history), queries, BooleanScoring()), FROM_PAGES)
 
 
 def chain() -> History:
@@ -64,7 +64,7 @@ def busy(days: int = 12) -> History:
 def batches(history: History, game: JointGame, split: Split | None) -> list[Batch]:
     """What a game decides."""
     told: list[Batch] = []
-    play(history, asking(history), game, split, told.append)
+    run_joint(history, asking(history), game, split, told.append)
     return told
 
 
@@ -73,7 +73,7 @@ def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
 
     The newborn page is named by the home from the second day on, so it comes after a fetch of the home then.
     """
-    game = JointGame(0.0, 10 * DAY_S, budget=2.0, begun=0.0)
+    game = JointGame(0.0, 10 * DAY_S, budget=2.0, crawled_share=0.0)
     order = [int(page) for batch in batches(chain(), game, None) for page in batch.pages]
     assert order[:2] == [1, 2]
     home = next(at for at, page in enumerate(order) if page == 0 and at >= 4)
@@ -82,7 +82,7 @@ def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
 
 def test_who_only_refreshes_finds_nothing_and_who_only_discovers_fetches_what_is_named() -> None:
     """Pages without a copy stay without one where no share is for them."""
-    history, game = chain(), JointGame(0.0, 10 * DAY_S, budget=2.0, begun=0.0)
+    history, game = chain(), JointGame(0.0, 10 * DAY_S, budget=2.0, crawled_share=0.0)
     fetched = {
         name: {int(page) for batch in batches(history, game, SPLITS[name]) for page in batch.pages}
         for name in ("refresh-only", "discover-only")
@@ -92,11 +92,11 @@ def test_who_only_refreshes_finds_nothing_and_who_only_discovers_fetches_what_is
 
 def test_quality_counts_what_is_not_discovered_as_missing() -> None:
     """With the home alone four tenths of what people ask for is found on the first day."""
-    history, game = chain(), JointGame(0.0, DAY_S, budget=2.0, begun=0.0)
-    watch = Watch(history, asking(history), game)
+    history, game = chain(), JointGame(0.0, DAY_S, budget=2.0, crawled_share=0.0)
+    watch = JointMonitor(history, asking(history), game)
     nothing = np.zeros(0, np.int64)
-    watch.decided(Batch(DAY_S, nothing, nothing, 0.0, (0, 0, 0)))
-    (part,) = watch.parts(1)
+    watch.on_batch(Batch(DAY_S, nothing, nothing, 0.0, (0, 0, 0)))
+    (part,) = watch.compute_periods(1)
     assert part["quality"] == pytest.approx(4 / 9)
     assert part["found"] == pytest.approx(1 / 3)
 
@@ -117,29 +117,29 @@ def test_the_future_does_not_leak(name: str) -> None:
     """With another future from a time on, all is decided alike until then."""
     game = JointGame(0.0, 12 * DAY_S, budget=4.0)
 
-    def run(history: History) -> list[Decided]:
-        return [Decided(batch.now_s, batch.pages.tolist()) for batch in batches(history, game, SPLITS.get(name))]
+    def run(history: History) -> list[LoggedDecision]:
+        return [LoggedDecision(batch.now_s, batch.pages.tolist()) for batch in batches(history, game, SPLITS.get(name))]
 
-    assert first_leak(run, busy(), partial(altered_after), 6 * DAY_S, seeds=(1,)) is None
+    assert find_first_leak(run, busy(), partial(alter_future), 6 * DAY_S, seeds=(1,)) is None
 
 
 def test_the_rows_of_a_bound_are_those_of_a_split_that_is_as_good_as_thirds() -> None:
     """It tries thirds, too; the same game gives the same rows."""
     history, game = busy(), JointGame(0.0, 4 * DAY_S, budget=3.0)
     asked = asking(history)
-    thirds, bound = (rows_of(history, asked, name, game) for name in ("thirds", "bound-split"))
+    thirds, bound = (build_rows(history, asked, name, game) for name in ("thirds", "bound-split"))
     means = [np.mean([row["quality"] for row in rows]) for rows in (thirds, bound)]
-    assert len(thirds) == 4 < PARTS
+    assert len(thirds) == 4 < PERIODS
     assert means[1] >= means[0]
-    assert thirds == rows_of(history, asked, "thirds", game)
+    assert thirds == build_rows(history, asked, "thirds", game)
 
 
 def test_a_crawl_begins_with_what_it_was_told_of_and_a_part_of_the_rest() -> None:
     """Home pages and what nothing links to; then breadth first."""
     history = chain()
-    assert begun_with(history, 0.0, 0.0).tolist() == [0]
-    assert begun_with(history, 0.0, 0.5).tolist() == [0, 1]
-    assert begun_with(history, 0.0, 1.0).tolist() == [0, 1, 2]
+    assert find_crawled(history, 0.0, 0.0).tolist() == [0]
+    assert find_crawled(history, 0.0, 0.5).tolist() == [0, 1]
+    assert find_crawled(history, 0.0, 1.0).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("begin_d", [0.0, 3.0, 9.5])
@@ -147,13 +147,13 @@ def test_a_window_answers_as_the_whole_does(begin_d: float) -> None:
     """At any time of it the same addresses live, say the same and link to the same, whatever their numbers are."""
     history = busy()
     begin_s, end_s = begin_d * DAY_S, min(begin_d + 4.0, 12.0) * DAY_S
-    part = window_of(history, begin_s, end_s)
+    part = cut_window(history, begin_s, end_s)
     for at_s in np.linspace(begin_s, end_s - 1.0, 7).tolist():
         assert _answers(part, at_s) == _answers(history, at_s)
 
 
 def _answers(history: History, at_s: float) -> dict[str, tuple[str, int, list[str]]]:
-    alive = history.alive_at(at_s)
+    alive = history.live_pages_at(at_s)
     pairs = zip(alive.tolist(), history.version_at(alive, at_s).tolist(), strict=True)
     return {
         history.urls[page]: (

@@ -7,25 +7,33 @@ import pytest
 from tests.frontier.stumps import stump
 from tests.lab.small_history import Life, small_history
 
-from vedette.attention import among_first
+from vedette.attention import step_visibility
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.registry import experiments, policies
-from vedette.lab.experiments.importance import Seen, seen_at
-from vedette.lab.quality.query_files import queries_of
+from vedette.lab.core.registry import list_experiments, load_policies
+from vedette.lab.experiments.importance import WebSnapshot, take_snapshot
+from vedette.lab.quality.query_files import build_queries
 from vedette.lab.runs.order import run as order_run
 from vedette.lab.runs.order import sketches as order_sketches
-from vedette.lab.runs.order.run import OURS, Case, accrued, fetched_of, worths_of
-from vedette.lab.runs.order.setting import Anchor, Cut, Site, cut_of, impacts, markdown_anchors, site_of
-from vedette.lab.runs.order.sketches import buckets_of, halves_of, kept_of, narrowed
+from vedette.lab.runs.order.run import DEFAULT_POLICY, Case, compute_worths, impact_share, parse_fetch_count
+from vedette.lab.runs.order.setting import (
+    Anchor,
+    CrawlSplit,
+    Site,
+    build_site,
+    compute_impacts,
+    parse_markdown_anchors,
+    split_site,
+)
+from vedette.lab.runs.order.sketches import build_buckets, restrict_queries, run_with_sketches, split_queries
 from vedette.policy import rng_for
 
 PAGES = 120
 TOPICS = ("tide", "moon", "ferry", "rope")
-ASKED = queries_of([("tide", 9.0), ("moon", 4.0), ("ferry", 2.0), ("rope", 1.0), ("low tide", 3.0), ("zebra", 50.0)])
+ASKED = build_queries([("tide", 9.0), ("moon", 4.0), ("ferry", 2.0), ("rope", 1.0), ("low tide", 3.0), ("zebra", 50.0)])
 
 
-def web_of(changed: tuple[int, ...] = ()) -> Seen:
+def web_of(changed: tuple[int, ...] = ()) -> WebSnapshot:
     """Pages on four topics, in folders by topic; some say something else than they should."""
     rng = rng_for(5, "tests/order")
     lives = []
@@ -36,7 +44,7 @@ def web_of(changed: tuple[int, ...] = ()) -> Seen:
     history = small_history(lives)
     urls = [f"https://small.test/{TOPICS[page % 4]}/{page}" for page in range(PAGES)]
     object.__setattr__(history, "urls", urls)
-    return seen_at(history, 10.0)
+    return take_snapshot(history, 10.0)
 
 
 def site(changed: tuple[int, ...] = ()) -> Site:
@@ -44,18 +52,18 @@ def site(changed: tuple[int, ...] = ()) -> Site:
     seen = web_of(changed)
     pairs = zip(seen.source.tolist(), seen.target.tolist(), strict=True)
     anchors = [Anchor(source, target, f"on {TOPICS[target % 4]}") for source, target in pairs]
-    return site_of(seen, anchors, ASKED)
+    return build_site(seen, anchors, ASKED)
 
 
-def cut(of: Site, dataset: int = 1) -> Cut:
+def cut(of: Site, dataset: int = 1) -> CrawlSplit:
     """Its cut, with all queries known."""
-    return cut_of(of, dataset, 1, among_first(10), of.workload.frequency)
+    return split_site(of, dataset, 1, step_visibility(10), of.workload.frequency)
 
 
 @pytest.fixture
 def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees without the library."""
-    monkeypatch.setattr(order_run, "grown", stump)
+    monkeypatch.setattr(order_run, "fit_forest", stump)
 
 
 def test_datasets_are_cut_as_printed() -> None:
@@ -76,9 +84,9 @@ def test_what_uncrawled_pages_say_is_not_known() -> None:
     """With other texts on uncrawled pages, every policy says the same of every page."""
     before = cut(site())
     after = cut(site(tuple(before.uncrawled.tolist())))
-    every = list(policies("order").values())
-    told, changed = worths_of(every, before, 1), worths_of(every, after, 1)
-    assert list(told) == list(policies("order"))
+    every = list(load_policies("order").values())
+    told, changed = compute_worths(every, before, 1), compute_worths(every, after, 1)
+    assert list(told) == list(load_policies("order"))
     for name, worth in told.items():
         np.testing.assert_array_equal(worth, changed[name], err_msg=name)
 
@@ -88,47 +96,51 @@ def test_what_people_ask_for_comes_first() -> None:
     """Our order and the query-driven one bring more early than chance, where URLs and links tell the topic."""
     of = site()
     two = cut(of)
-    truth = impacts(of, np.arange(PAGES), among_first(10))[two.uncrawled]
-    worths = worths_of([policies("order")[name] for name in (OURS, "query-driven")], two, 1)
+    truth = compute_impacts(of, np.arange(PAGES), step_visibility(10))[two.uncrawled]
+    worths = compute_worths([load_policies("order")[name] for name in (DEFAULT_POLICY, "query-driven")], two, 1)
     for worth in worths.values():
-        assert accrued(np.argsort(-worth, kind="stable"), truth, PAGES // 8) > 0.25
+        assert impact_share(np.argsort(-worth, kind="stable"), truth, PAGES // 8) > 0.25
 
 
 @pytest.mark.usefixtures("small_trees")
 def test_the_printed_hybrid_is_nine_parts_to_one() -> None:
     """Its worth is the weighted average of the two policies that it is made of."""
     names = ("hybrid", "query-driven", "query-independent")
-    hybrid, by_queries, by_importance = worths_of([policies("order")[name] for name in names], cut(site()), 1).values()
+    hybrid, by_queries, by_importance = compute_worths(
+        [load_policies("order")[name] for name in names], cut(site()), 1
+    ).values()
     np.testing.assert_allclose(hybrid, 0.9 * by_queries + 0.1 * by_importance)
 
 
 @pytest.mark.usefixtures("small_trees")
 def test_without_sketches_only_importance_and_places_count() -> None:
     """With a sketch for the query that nobody can answer alone, the query-driven estimate is nothing for all."""
-    few = narrowed(cut(site()), np.array([5]))
-    assert len(few.wanted) == 1
-    assert len(few.brought.found_query) == 0
-    assert worths_of([policies("order")["query-driven"]], few, 1)["query-driven"].tolist() == [0.0] * (PAGES // 2)
+    few = restrict_queries(cut(site()), np.array([5]))
+    assert len(few.query_terms) == 1
+    assert len(few.crawled_facts.found_query) == 0
+    assert compute_worths([load_policies("order")["query-driven"]], few, 1)["query-driven"].tolist() == [0.0] * (
+        PAGES // 2
+    )
 
 
 @pytest.mark.usefixtures("small_trees")
 def test_few_sketches_are_those_of_the_neediest(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all sketches every query of the half has one, with few one; either way all pages are ordered once."""
-    monkeypatch.setattr(order_sketches, "_site", lambda _case: site())
+    monkeypatch.setattr(order_sketches, "_load_case_site", lambda _case: site())
     case = Case("small", Span(), 2, 1, 1)
-    train, test = halves_of(case)
+    train, test = split_queries(case)
     assert sorted([*train.queries.tolist(), *test.queries.tolist()]) == list(range(len(ASKED)))
-    whole, few = kept_of(case, 1.0), kept_of(case, 1e-6)
+    whole, few = run_with_sketches(case, 1.0), run_with_sketches(case, 1e-6)
     assert (whole.sketches, few.sketches) == (len(test.queries), 1)
     for kept in (whole, few):
         assert all(np.sort(order).tolist() == list(range(PAGES // 2)) for order in kept.orders.values())
-    assert all(bucket.improved > 0 and bucket.expected > 0 for bucket in buckets_of(case, 0.5))
+    assert all(bucket.improved > 0 and bucket.expected > 0 for bucket in build_buckets(case, 0.5))
 
 
 def test_impact_counts_the_first_ten_among_all_pages() -> None:
     """Every query that ten pages answer gives ten times its frequency, and no more."""
     of = site()
-    total = impacts(of, np.arange(PAGES), among_first(10)).sum()
+    total = compute_impacts(of, np.arange(PAGES), step_visibility(10)).sum()
     found = np.minimum(np.diff(of.workload.slot_start), 10)
     assert total == pytest.approx(float((found * of.workload.frequency).sum()))
 
@@ -137,18 +149,18 @@ def test_impact_counts_the_first_ten_among_all_pages() -> None:
 def test_a_budget_is_a_share(budget: float) -> None:
     """Whoever writes a number of pages is told what is meant."""
     with pytest.raises(UsageError, match="share"):
-        fetched_of(Cell("order", "w", "default", budget, 1), 100)
+        parse_fetch_count(Cell("order", "w", "default", budget, 1), 100)
 
 
 def test_both_questions_are_found_with_all_policies() -> None:
     """The experiments are in the list, and ``order`` knows every policy of its stage, ours by ``default``."""
-    assert {"order", "order-sketches"} <= set(experiments())
-    assert {"default", "bound-impact", *policies("order")} == set(experiments()["order"].policies)
+    assert {"order", "order-sketches"} <= set(list_experiments())
+    assert {"default", "bound-impact", *load_policies("order")} == set(list_experiments()["order"].policies)
 
 
 def test_pictures_are_no_links() -> None:
     """The words of a link are read as written, those of a picture are not."""
-    assert markdown_anchors("![a](b.png) [c d](e.md) [f](</g> 'h')") == [("e.md", "c d"), ("/g", "f")]
+    assert parse_markdown_anchors("![a](b.png) [c d](e.md) [f](</g> 'h')") == [("e.md", "c d"), ("/g", "f")]
 
 
 def test_trees_of_the_library_predict_as_the_library_does() -> None:
@@ -159,14 +171,14 @@ def test_trees_of_the_library_predict_as_the_library_does() -> None:
     rng = rng_for(1, "tests/trees")
     rows = rng.random((300, 4))
     targets = rows[:, 0] * 3 + (rows[:, 1] > 0.5)
-    forest = trees.grown(rows, targets, 7)
+    forest = trees.fit_forest(rows, targets, 7)
     same = ensemble.ExtraTreesRegressor(
         n_estimators=trees.TREES,
-        min_samples_leaf=trees.LEAST_IN_LEAF,
-        max_features=trees.SHARE_OF_FEATURES,
+        min_samples_leaf=trees.MIN_LEAF_ROWS,
+        max_features=trees.FEATURE_SHARE,
         random_state=7,
     ).fit(rows, targets)
     fresh = rng.random((50, 4)).astype(np.float32).astype(np.float64)
-    np.testing.assert_allclose(forest.means(fresh), same.predict(fresh), atol=1e-6)
-    assert (np.diff(forest.points(fresh), axis=1) >= 0).all()
-    assert forest.above(fresh, np.full(50, -1.0)).tolist() == [1.0] * 50
+    np.testing.assert_allclose(forest.predict_means(fresh), same.predict(fresh), atol=1e-6)
+    assert (np.diff(forest.predict_points(fresh), axis=1) >= 0).all()
+    assert forest.predict_above(fresh, np.full(50, -1.0)).tolist() == [1.0] * 50

@@ -9,13 +9,13 @@ from vedette.errors import UsageError
 from vedette.lab.baselines.ranking.popularity import Popularity
 from vedette.lab.core.experiment import Cell
 from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.runs.ranking.click_study import likelihoods, reranked
-from vedette.lab.runs.ranking.jester import hold_study
-from vedette.lab.runs.ranking.rows import names_of_policies
+from vedette.lab.runs.ranking.click_study import compare_likelihoods, evaluate_reranking
+from vedette.lab.runs.ranking.jester import run_study
+from vedette.lab.runs.ranking.rows import list_policy_names
 from vedette.lab.visitors.search_log import read_grades, read_log
-from vedette.lab.worlds.catalog import remember
-from vedette.lab.worlds.community import community_named
-from vedette.lab.worlds.jester import load_jokes, shelf_of
+from vedette.lab.worlds.catalog import register_world
+from vedette.lab.worlds.community import parse_community
+from vedette.lab.worlds.jester import draw_items, load_ratings
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.prospect import Prospect
 
@@ -44,35 +44,35 @@ def test_a_cell_gives_the_same_row_again(policy: str) -> None:
 
 def test_every_policy_of_the_experiment_can_be_asked_for() -> None:
     """Each name stands for a policy; what is no name is refused in words."""
-    assert len(frozenset(names_of_policies())) == len(names_of_policies())
+    assert len(frozenset(list_policy_names())) == len(list_policy_names())
     with pytest.raises(UsageError, match="no rank policy"):
         EXPERIMENT.run(Cell("ranking", "community:small", "selectiv", 0.1, 1))
     with pytest.raises(UsageError, match="did you mean quiet"):
-        community_named("quit")
+        parse_community("quit")
 
 
 def test_items_of_the_study_have_the_quality_that_is_said(ratings: Path) -> None:
     """Jokes are at least as funny as the items that they stand for, and the best item is the funniest joke."""
-    jokes = load_jokes(ratings)
-    shelf = shelf_of(jokes, 1)
-    assert np.all(shelf.stands <= 1 + 1e-9)
-    assert np.allclose(jokes.share[shelf.joke] * shelf.stands, shelf.quality)
+    jokes = load_ratings(ratings)
+    shelf = draw_items(jokes, 1)
+    assert np.all(shelf.accept_rate <= 1 + 1e-9)
+    assert np.allclose(jokes.share[shelf.joke] * shelf.accept_rate, shelf.quality)
     assert shelf.quality.max() == jokes.share.max()
 
 
 def test_the_study_repeats_itself_and_learning_pays(ratings: Path) -> None:
     """The same seed gives the same votes, and who learns hears more laughter than who orders by votes alone."""
-    jokes = load_jokes(ratings)
-    popular, again = (hold_study(jokes, Popularity(older_first=True), 1) for _ in range(2))
+    jokes = load_ratings(ratings)
+    popular, again = (run_study(jokes, Popularity(older_first=True), 1) for _ in range(2))
     assert popular.qpc == again.qpc
-    assert hold_study(jokes, Prospect(), 1).qpc > popular.qpc
+    assert run_study(jokes, Prospect(), 1).qpc > popular.qpc
     assert np.all(popular.tbp_days <= 15.0)
 
 
 def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path is enough: nothing else must know where the file is, though rows do not tell it."""
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
-    label = remember(f"jester:{ratings}")
+    label = register_world(f"jester:{ratings}")
     assert label == "jester:jokes.npz"
     assert EXPERIMENT.run(Cell("ranking", label, "popularity", 1.5, 1))[0]["qpc"] > 0
 
@@ -82,7 +82,7 @@ def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     np.savez(path, other=np.zeros(3))
     with pytest.raises(UsageError, match="user, joke and rating"):
-        load_jokes(path)
+        load_ratings(path)
 
 
 @pytest.fixture
@@ -111,5 +111,5 @@ def test_learned_orders_are_better_where_clicks_tell_something(searches: tuple[P
     with searches[1].open(encoding="utf-8") as lines:
         log = read_log(searches[0], read_grades(lines))
     assert not np.isnan(log.grade).any()
-    assert likelihoods(log)["position"].low > 0
-    assert reranked(log)["difference"].low > 0.05
+    assert compare_likelihoods(log)["position"].low > 0
+    assert evaluate_reranking(log)["difference"].low > 0.05

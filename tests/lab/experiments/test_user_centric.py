@@ -7,22 +7,29 @@ from tests.lab.small_history import Life, small_history
 from vedette.errors import UsageError
 from vedette.lab.experiments.user_centric import (
     EXPERIMENT,
-    Ratio,
-    Setting,
-    chooser_of,
-    foreseen_rows,
-    quality_at,
-    ratio_at,
+    FetchRatio,
+    WeeklySetting,
+    build_predictability_rows,
+    compute_ratio,
+    create_chooser,
+    measure_quality,
 )
-from vedette.lab.quality.corpus import ShingleShares, corpus_of
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.scoring import InLinks, text_scoring
-from vedette.lab.quality.workload import workload_of
-from vedette.lab.runs.refresh.weekly import WEEK_S, Weekly, busiest_s, by_links, fits_of, weekly_web
+from vedette.lab.quality.corpus import ShingleDistance, load_corpus
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.scoring import InLinkScoring, build_tfidf
+from vedette.lab.quality.workload import build_workload
+from vedette.lab.runs.refresh.weekly import (
+    WEEK_S,
+    WeeklyWeb,
+    build_weekly_web,
+    find_busiest_span,
+    fit_pages,
+    score_by_links,
+)
 from vedette.lab.worlds.history import History
 
 WEEKS = 8
-QUERIES = queries_of([("tide", 3.0), ("ebb", 1.0)])
+QUERIES = build_queries([("tide", 3.0), ("ebb", 1.0)])
 FILL = "a page with so many words that nobody asks for"
 
 
@@ -55,21 +62,21 @@ def a_history(first: Life | None = None) -> History:
     return small_history([*lives, Life([(0, "tide")], died_s=3 * WEEK_S)], end_s=WEEKS * WEEK_S)
 
 
-def setting_of(weekly: Weekly) -> Setting:
+def setting_of(weekly: WeeklyWeb) -> WeeklySetting:
     """What is asked of it, scored by text."""
-    corpus = corpus_of(weekly.web)
-    workload = workload_of(corpus, QUERIES, text_scoring(corpus, weekly.version[0]))
-    shares = ShingleShares(weekly.web)
-    return Setting(weekly, workload, fits_of(weekly, workload, shares), shares)
+    corpus = load_corpus(weekly.web)
+    workload = build_workload(corpus, QUERIES, build_tfidf(corpus, weekly.version[0]))
+    shares = ShingleDistance(weekly.web)
+    return WeeklySetting(weekly, workload, fit_pages(weekly, workload, shares), shares)
 
 
 @pytest.fixture(scope="module")
-def setting() -> Setting:
+def setting() -> WeeklySetting:
     """The world above."""
-    return setting_of(weekly_web(a_history(), 0.0, WEEKS * WEEK_S))
+    return setting_of(build_weekly_web(a_history(), 0.0, WEEKS * WEEK_S))
 
 
-def test_a_weekly_web_has_the_pages_that_stay_as_they_are_each_week(setting: Setting) -> None:
+def test_a_weekly_web_has_the_pages_that_stay_as_they_are_each_week(setting: WeeklySetting) -> None:
     """The page that dies is left out; of the others each week's version says what the history says then."""
     weekly, history = setting.weekly, a_history()
     assert (weekly.pages, weekly.weeks) == (8, WEEKS)
@@ -80,33 +87,33 @@ def test_a_weekly_web_has_the_pages_that_stay_as_they_are_each_week(setting: Set
     assert weekly.links.tolist() == [4, *[0] * 7]
 
 
-def test_links_score_as_they_would_if_asked_anew(setting: Setting) -> None:
+def test_links_score_as_they_would_if_asked_anew(setting: WeeklySetting) -> None:
     """The workload by links is the one that the scoring function gives."""
-    anew = workload_of(corpus_of(setting.weekly.web), QUERIES, InLinks(setting.weekly.links))
-    assert by_links(setting.workload, setting.weekly.links).match_score.tolist() == anew.match_score.tolist()
+    anew = build_workload(load_corpus(setting.weekly.web), QUERIES, InLinkScoring(setting.weekly.links))
+    assert score_by_links(setting.workload, setting.weekly.links).match_score.tolist() == anew.match_score.tolist()
 
 
-def test_what_hindsight_knows(setting: Setting) -> None:
+def test_what_hindsight_knows(setting: WeeklySetting) -> None:
     """Only the page that people ask for has gains and views that move; the others change all over, to no avail."""
-    gain = setting.fits.gain.sum(axis=0)
+    gain = setting.statistics.gain.sum(axis=0)
     assert gain[0] > 0
     assert gain[1:].tolist() == [0.0] * 7
-    assert (setting.fits.share[:, 1:4] == 1).all()
-    assert (setting.fits.share[:, 0] < 0.5).all()
+    assert (setting.statistics.share[:, 1:4] == 1).all()
+    assert (setting.statistics.share[:, 0] < 0.5).all()
 
 
-def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: Setting) -> None:
+def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: WeeklySetting) -> None:
     """With one fetch a week it reaches all there is to reach; by staleness, the page is not even noticed."""
-    assert quality_at(setting, "user-centric", 1) == 1.0
-    assert quality_at(setting, "sbr", 1, tau=0.5) < 1.0
-    assert quality_at(setting, "uniform", 1) < 1.0
-    assert quality_at(setting, "bound-delta-q", 1) == 1.0
+    assert measure_quality(setting, "user-centric", 1) == 1.0
+    assert measure_quality(setting, "sbr", 1, tau=0.5) < 1.0
+    assert measure_quality(setting, "uniform", 1) < 1.0
+    assert measure_quality(setting, "bound-delta-q", 1) == 1.0
 
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
-def test_everything_is_current_where_the_budget_reaches_for_all(setting: Setting, policy: str) -> None:
+def test_everything_is_current_where_the_budget_reaches_for_all(setting: WeeklySetting, policy: str) -> None:
     """As many fetches as pages: nothing is ever missed, whoever chooses."""
-    assert quality_at(setting, policy, setting.weekly.pages) == 1.0
+    assert measure_quality(setting, policy, setting.weekly.pages) == 1.0
 
 
 @pytest.mark.parametrize("policy", [name for name in EXPERIMENT.policies if name.startswith("online-")])
@@ -115,12 +122,12 @@ def test_online_nothing_is_known_of_weeks_to_come(policy: str) -> None:
     until = 5
 
     def taken(first: Life | None) -> list[list[int]]:
-        setting = setting_of(weekly_web(a_history(first), 0.0, WEEKS * WEEK_S))
-        chooser, version = chooser_of(setting, policy, 2), setting.weekly.version
+        setting = setting_of(build_weekly_web(a_history(first), 0.0, WEEKS * WEEK_S))
+        chooser, version = create_chooser(setting, policy, 2), setting.weekly.version
         copies, fetched, chosen = version[0].copy(), np.zeros(8, np.int64), []
         for week in range(1, until + 1):
-            pages = chooser.chosen(week, copies, fetched)
-            chooser.saw(week, pages, copies[pages], version[week, pages])
+            pages = chooser.choose(week, copies, fetched)
+            chooser.observe(week, pages, copies[pages], version[week, pages])
             copies[pages], fetched[pages] = version[week, pages], week
             chosen.append(pages.tolist())
         return chosen
@@ -131,32 +138,32 @@ def test_online_nothing_is_known_of_weeks_to_come(policy: str) -> None:
 def test_a_ratio_is_read_between_budgets_and_bounded_by_them() -> None:
     """The smallest budget with a quality counts; beyond the ends the ratio is that of the ends."""
     budgets, qualities = np.array([1.0, 4.0, 16.0, 64.0]), np.array([0.5, 0.7, 0.9, 0.9])
-    assert ratio_at(budgets, qualities, 16.0, 0.8) == Ratio(2.0, beyond=False)
-    assert ratio_at(budgets, qualities, 64.0, 0.9) == Ratio(4.0, beyond=False)
-    assert ratio_at(budgets, qualities, 8.0, 0.1) == Ratio(8.0, beyond=True)
-    assert ratio_at(budgets, qualities, 8.0, 0.99) == Ratio(0.5, beyond=True)
+    assert compute_ratio(budgets, qualities, 16.0, 0.8) == FetchRatio(2.0, is_bound=False)
+    assert compute_ratio(budgets, qualities, 64.0, 0.9) == FetchRatio(4.0, is_bound=False)
+    assert compute_ratio(budgets, qualities, 8.0, 0.1) == FetchRatio(8.0, is_bound=True)
+    assert compute_ratio(budgets, qualities, 8.0, 0.99) == FetchRatio(0.5, is_bound=True)
 
 
 def test_gains_that_repeat_are_foreseen() -> None:
     """Halves in the same order agree entirely; a page with gains in one half only is told apart."""
-    row, *bins = foreseen_rows(np.array([[1.0, 2.0, 4.0, 0.0, 0.0], [2.0, 4.0, 8.0, 0.0, 0.0]]))
+    row, *bins = build_predictability_rows(np.array([[1.0, 2.0, 4.0, 0.0, 0.0], [2.0, 4.0, 8.0, 0.0, 0.0]]))
     assert row["spearman"] == pytest.approx(1.0)
     assert row["apart"] == pytest.approx(2.0)
     assert (row["one_half"], row["foreseen"], len(bins)) == (0.0, 3.0, 3)
-    alone, *_ = foreseen_rows(np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 3.0]]))
+    alone, *_ = build_predictability_rows(np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 3.0]]))
     assert alone["one_half"] == pytest.approx(2 / 3)
 
 
 def test_without_pages_that_stay_there_is_nothing_to_refresh() -> None:
     """A web all of whose pages die within the span is refused with a word."""
     with pytest.raises(UsageError, match="no page is there"):
-        weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
+        build_weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
 
 
 def test_the_busiest_weeks_are_those_with_most_changes() -> None:
     """In a long history the 48 weeks in question hold the changes; a short one is taken whole."""
     late = [Life([(0, "ebb"), *((week * WEEK_S, f"ebb {week}") for week in range(70, 80))])]
-    begin_s, end_s = busiest_s(small_history(late, end_s=200 * WEEK_S))
+    begin_s, end_s = find_busiest_span(small_history(late, end_s=200 * WEEK_S))
     assert begin_s < 70 * WEEK_S
     assert (end_s - begin_s, end_s > 79 * WEEK_S) == (48 * WEEK_S, True)
-    assert busiest_s(small_history(late, end_s=20 * WEEK_S)) == (0.0, 20 * WEEK_S)
+    assert find_busiest_span(small_history(late, end_s=20 * WEEK_S)) == (0.0, 20 * WEEK_S)

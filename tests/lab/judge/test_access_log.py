@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import UsageError
-from vedette.lab.judge.access_log import AccessLog, Entry, LogHeader, open_log, read_log, redirect_target
+from vedette.lab.judge.access_log import AccessEntry, AccessLog, LogHeader, open_log, read_log, resolve_redirect
 
 HEADER = LogHeader("made:small 7", 1000.0, 1e9, 1.7e9, 8080)
-PLAIN = Entry(1.0, 2.0, 10.0, 20.0, "a.test", "http", 80, "127.0.0.2", "GET", "/", 200, 5, True, "vedette/1")
+PLAIN = AccessEntry(1.0, 2.0, 10.0, 20.0, "a.test", "http", 80, "127.0.0.2", "GET", "/", 200, 5, True, "vedette/1")
 
 SECONDS = st.floats(min_value=0, max_value=4e9)
 WORDS = st.text(max_size=30)
 ENTRIES = st.builds(
-    Entry,
+    AccessEntry,
     wall_start_s=SECONDS,
     wall_end_s=SECONDS,
     start_s=SECONDS,
@@ -38,7 +38,7 @@ ENTRIES = st.builds(
 )
 
 
-def written(path: Path, entries: list[Entry]) -> Path:
+def written(path: Path, entries: list[AccessEntry]) -> Path:
     """A complete log."""
     log = open_log(path, HEADER, 4e9)
     for entry in entries:
@@ -49,7 +49,7 @@ def written(path: Path, entries: list[Entry]) -> Path:
 
 @given(st.lists(ENTRIES, max_size=5, unique_by=lambda entry: entry.start_s))
 def test_log_is_read_as_written_in_order_of_start(
-    tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]
+    tmp_path_factory: pytest.TempPathFactory, entries: list[AccessEntry]
 ) -> None:
     """Hostile hosts, targets, agents and robots bodies included; each entry takes one line of ASCII."""
     path = written(tmp_path_factory.mktemp("log") / "log", entries)
@@ -161,4 +161,4 @@ def test_one_log_is_of_one_world_and_its_time_never_goes_back(
 )
 def test_redirects_lead_where_browsers_go(location: str, target: str | None) -> None:
     """Relative to the URL asked for; nowhere if not to http."""
-    assert redirect_target("http://a.test/x?y", location) == target
+    assert resolve_redirect("http://a.test/x?y", location) == target

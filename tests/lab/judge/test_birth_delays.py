@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.clock import start_clock
-from vedette.lab.judge.birth_delays import delays_of, told_first
-from vedette.lab.judge.webhook_receiver import received, start_receiver
+from vedette.lab.judge.birth_delays import earliest_times, measure_delays
+from vedette.lab.judge.webhook_receiver import read_received, start_receiver
 
 waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 
@@ -29,7 +29,7 @@ def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[flo
     """Whatever was told; what was not is later than all that was."""
     born = {str(number): 10.0 * number for number in range(len(found))}
     told = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
-    delays = delays_of(born, told)
+    delays = measure_delays(born, told)
     assert (delays.births, delays.told) == (len(found), len(told))
     assert delays.quarter_s <= delays.median_s <= delays.three_quarters_s
     assert delays.low_s <= delays.median_s <= delays.high_s
@@ -39,10 +39,10 @@ def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[flo
 
 def test_without_births_nothing_is_said() -> None:
     """No number is made up, and the same question has the same answer."""
-    assert delays_of({}, {"a": 1.0}).births == 0
-    born, told = {"a": 0.0, "b": 5.0}, told_first([("a", 9.0), ("b", 8.0), ("a", 3.0)])
-    assert delays_of(born, told) == delays_of(born, told)
-    assert delays_of(born, told).quarter_s == 3.0
+    assert measure_delays({}, {"a": 1.0}).births == 0
+    born, told = {"a": 0.0, "b": 5.0}, earliest_times([("a", 9.0), ("b", 8.0), ("a", 3.0)])
+    assert measure_delays(born, told) == measure_delays(born, told)
+    assert measure_delays(born, told).quarter_s == 3.0
 
 
 def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:
         assert [sent(receiver.port, name, body) for name in ("one", "two")] == [204, 204]
         assert sent(receiver.port, "one", b"[nonsense") == 400
     assert receiver.process.poll() is not None
-    found = list(received(log))
+    found = list(read_received(log))
     assert [(each.name, each.url) for each in found] == [("one", item["url"]), ("two", item["url"])]
     assert 5000.0 <= found[0].at_s <= found[1].at_s <= clock.now()
-    assert list(received(tmp_path / "none.log")) == []
+    assert list(read_received(tmp_path / "none.log")) == []

@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
-from vedette.lab.judge.access_log import Entry
-from vedette.lab.judge.live_quality import Held, Run, Truth, Watched, measured
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
-from vedette.lab.worlds.synthetic.truth import text_changed_s
+from vedette.lab.judge.access_log import AccessEntry
+from vedette.lab.judge.live_quality import CrawlerLog, CrawlQuality, GroundTruth, HeldPage, measure_runs
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.synthetic.truth import last_text_change_s
 
 DAY_S = 86_400.0
 DAYS = 6
@@ -16,50 +16,52 @@ SEED = 1
 
 
 @cache
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """The smallest made web, without traps."""
-    return open_made("tiny", SEED, calm=True)
+    return open_synthetic_world("tiny", SEED, calm=True)
 
 
 @cache
-def truth() -> Truth:
+def truth() -> GroundTruth:
     """One for all tests: what it remembers are facts of the world."""
-    return Truth(world())
+    return GroundTruth(world())
 
 
 @cache
 def pages() -> tuple[str, ...]:
     """The pages that live and may be found when it opens."""
     living = (url for host in world().sites for url in world().live_pages(host, world().start_s))
-    return tuple(url for url in living if truth().at(url, world().start_s) >= 0)
+    return tuple(url for url in living if truth().version_at(url, world().start_s) >= 0)
 
 
-def asked(url: str, at_s: float, status: int = 200) -> Entry:
+def asked(url: str, at_s: float, status: int = 200) -> AccessEntry:
     """A line of the log."""
     host, _, path = url.partition("://")[2].partition("/")
-    return Entry(at_s, at_s, at_s, at_s, host, "http", 80, "127.0.0.2", "GET", f"/{path}", status, 1, True, "test")
+    return AccessEntry(
+        at_s, at_s, at_s, at_s, host, "http", 80, "127.0.0.2", "GET", f"/{path}", status, 1, True, "test"
+    )
 
 
-def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[Entry]:
+def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
     """All of these fetched when the world opens and on some days, with what they answer then."""
     begin_s = world().start_s
     return [
-        asked(url, begin_s + day * DAY_S, 200 if truth().at(url, begin_s + day * DAY_S) >= 0 else 404)
+        asked(url, begin_s + day * DAY_S, 200 if truth().version_at(url, begin_s + day * DAY_S) >= 0 else 404)
         for day in (0, *days)
         for url in urls
     ]
 
 
-def watched(policy: str, entries: Sequence[Entry]) -> Watched:
+def watched(policy: str, entries: Sequence[AccessEntry]) -> CrawlerLog:
     """A crawler that holds what its log says, looked at once a day."""
     holdings = []
     for at_s in looks_s():
         last = {entry.url: entry for entry in entries if entry.start_s <= at_s}
-        holdings.append({url: Held(_status(entry), entry.start_s, "page") for url, entry in last.items()})
-    return Watched(policy, holdings, entries)
+        holdings.append({url: HeldPage(_status(entry), entry.start_s, "page") for url, entry in last.items()})
+    return CrawlerLog(policy, holdings, entries)
 
 
-def _status(entry: Entry) -> int:
+def _status(entry: AccessEntry) -> int:
     return 200 if entry.status == 304 else entry.status
 
 
@@ -68,10 +70,10 @@ def looks_s() -> list[float]:
     return [world().start_s + day * DAY_S for day in range(1, DAYS + 1)]
 
 
-def run_of(entries: Sequence[Entry]) -> Run:
+def run_of(entries: Sequence[AccessEntry]) -> CrawlQuality:
     """What is measured of one crawler, from just after the first fetches on."""
     begin_s = world().start_s + 1.0
-    return measured(truth(), looks_s(), begin_s, SEED, [watched("one", entries)], pages())[0]
+    return measure_runs(truth(), looks_s(), begin_s, SEED, [watched("one", entries)], pages())[0]
 
 
 def test_versions_differ_exactly_where_the_world_says_that_a_text_changed() -> None:
@@ -80,12 +82,12 @@ def test_versions_differ_exactly_where_the_world_says_that_a_text_changed() -> N
     compared = 0
     for url in pages():
         settled = world().truth(url)
-        before, after = truth().at(url, begin_s), truth().at(url, end_s)
+        before, after = truth().version_at(url, begin_s), truth().version_at(url, end_s)
         if settled is None or after < 0:
             continue
         compared += 1
         site = world().sites[url.split("/")[2]]
-        assert (before != after) == (text_changed_s(site, settled.number, end_s) > begin_s), url
+        assert (before != after) == (last_text_change_s(site, settled.number, end_s) > begin_s), url
     assert compared > len(pages()) / 2
 
 
@@ -110,7 +112,7 @@ def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
     """One round of refreshes finds as many changes as pages were stale or gone before it."""
     begin_s = world().start_s
     run = run_of(entries_of((3,), pages()))
-    stale = sum(truth().at(url, begin_s) != truth().at(url, begin_s + 3 * DAY_S) for url in pages())
+    stale = sum(truth().version_at(url, begin_s) != truth().version_at(url, begin_s + 3 * DAY_S) for url in pages())
     assert run.refreshes == len(pages())
     assert run.changed == stale
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.judge.access_log import Entry, LogHeader, read_log
-from vedette.lab.judge.politeness import KINDS, Verdict, judge, product_token, report
-from vedette.lab.worlds.synthetic.http_wire import http_date
+from vedette.lab.judge.access_log import AccessEntry, LogHeader, read_log
+from vedette.lab.judge.politeness import VIOLATION_KINDS, Verdict, format_verdict, judge_log, parse_product_token
+from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 HEADER = LogHeader("made:test 1", 1.0, 1e9, 1e9, 8080)
 HOUR_S = 3600.0
@@ -36,22 +36,24 @@ def ask(
     agent: str = "Vedette/0.1 (+http://bot.test/)",
     whole: bool = True,
     **more: str,
-) -> Entry:
+) -> AccessEntry:
     """One request, by seconds since the log began."""
     start_s, end_s = 1e9 + at_s, 1e9 + at_s + took_s
-    return Entry(
+    return AccessEntry(
         start_s, end_s, start_s, end_s, host, "http", 80, address, "GET", target, status, 9, whole, agent, **more
     )
 
 
-def robots(at_s: float, text: str = "") -> Entry:
+def robots(at_s: float, text: str = "") -> AccessEntry:
     """An answer to /robots.txt."""
     return ask(at_s, "/robots.txt", robots=text)
 
 
-def judged(entries: Iterable[Entry], *, per_address: int = 1, tolerance_s: float = 0.0, most: int = 1000) -> Verdict:
+def judged(
+    entries: Iterable[AccessEntry], *, per_address: int = 1, tolerance_s: float = 0.0, most: int = 1000
+) -> Verdict:
     """The verdict by the rules of these tests."""
-    return judge(
+    return judge_log(
         entries,
         HEADER,
         delay_s=DELAY_S,
@@ -62,7 +64,7 @@ def judged(entries: Iterable[Entry], *, per_address: int = 1, tolerance_s: float
     )
 
 
-def kinds(entries: Iterable[Entry]) -> list[str]:
+def kinds(entries: Iterable[AccessEntry]) -> list[str]:
     """What was violated, in order."""
     return [violation.kind for violation in judged(entries).violations]
 
@@ -114,11 +116,11 @@ def test_empty_log_is_polite() -> None:
         ("no robots", [replace(robots(0), scheme="https", port=443), ask(11, "/")]),
         ("stale robots", [robots(0), ask(24 * HOUR_S + 5, "/")]),
         ("retry-after", [robots(0), ask(11, "/", status=429, retry_after="60"), ask(70, "/b")]),
-        ("retry-after", [robots(0), ask(11, "/", status=503, retry_after=http_date(10**9 + 90)), ask(89, "/b")]),
+        ("retry-after", [robots(0), ask(11, "/", status=503, retry_after=format_http_date(10**9 + 90)), ask(89, "/b")]),
         ("retry-after", [ask(0, "/robots.txt", status=503, retry_after="60"), ask(40, "/robots.txt")]),
     ],
 )
-def test_each_violation_is_named_once(kind: str, entries: list[Entry]) -> None:
+def test_each_violation_is_named_once(kind: str, entries: list[AccessEntry]) -> None:
     """One rule broken, one violation of that kind; the sentence has host and targets."""
     verdict = judged(entries)
     (violation,) = verdict.violations
@@ -149,7 +151,7 @@ def test_a_gap_names_both_requests_their_times_and_the_rule() -> None:
         [robots(0), ask(3.5, "/robots.txt", host="b.test"), ask(11, "/")],
     ],
 )
-def test_what_the_rules_permit_is_not_accused(entries: list[Entry]) -> None:
+def test_what_the_rules_permit_is_not_accused(entries: list[AccessEntry]) -> None:
     """No file, a confirmed copy, others' rules, a day at most, nonsense, half a megabyte of rules, another host."""
     assert kinds(entries) == []
 
@@ -199,7 +201,7 @@ def test_other_agents_are_left_out_and_counted() -> None:
     others = [ask(at_s, "/", agent=agent) for at_s in (0, 1) for agent in ("Mozilla/5.0", "vedettes/2", "")]
     verdict = judged([*POLITE, *others])
     assert (verdict.requests, verdict.left_out, verdict.total) == (len(POLITE), len(others), 0)
-    verdict = judge(others, HEADER, delay_s=1.0, address_delay_s=1.0, user_agent="Mozilla/9 (x)")
+    verdict = judge_log(others, HEADER, delay_s=1.0, address_delay_s=1.0, user_agent="Mozilla/9 (x)")
     assert verdict.requests == 2
 
 
@@ -208,7 +210,7 @@ def test_other_agents_are_left_out_and_counted() -> None:
 )
 def test_product_token(agent: str, token: str) -> None:
     """The first word up to a slash, in lower case."""
-    assert product_token(agent) == token
+    assert parse_product_token(agent) == token
 
 
 def test_violations_beyond_the_most_are_counted_but_not_told() -> None:
@@ -217,14 +219,14 @@ def test_violations_beyond_the_most_are_counted_but_not_told() -> None:
     verdict = judged(entries, most=3)
     assert len(verdict.violations) == 3
     assert dict(verdict.counts)["no robots"] == 50
-    assert "and 144 more" in report(judged(entries, most=5), sentences=4)
+    assert "and 144 more" in format_verdict(judged(entries, most=5), sentences=4)
 
 
 def test_report_has_every_rule_and_the_sentences() -> None:
     """The summary shows all kinds, also those without a violation, and what was wrong in words."""
     verdict = judged([*POLITE, ask(103, "/private/x")])
-    text = report(verdict)
-    assert all(kind in text for kind in KINDS)
+    text = format_verdict(verdict)
+    assert all(kind in text for kind in VIOLATION_KINDS)
     assert all(violation.detail in text for violation in verdict.violations)
     assert "9 requests to 2 hosts: 3 violations" in text
 
@@ -239,7 +241,7 @@ WHAT = st.tuples(
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[Entry]:
+def logs(draw: st.DrawFn) -> list[AccessEntry]:
     """Logs with distinct starts, polite or not."""
     found = []
     for moment in draw(MOMENTS):
@@ -250,7 +252,7 @@ def logs(draw: st.DrawFn) -> list[Entry]:
 
 
 @given(logs(), st.integers(0, 2**32))
-def test_order_of_lines_changes_nothing(entries: list[Entry], seed: int) -> None:
+def test_order_of_lines_changes_nothing(entries: list[AccessEntry], seed: int) -> None:
     """A log is a set of facts with times."""
     mixed = list(entries)
     random.Random(seed).shuffle(mixed)  # noqa: S311 - a shuffle, no secret
@@ -258,11 +260,11 @@ def test_order_of_lines_changes_nothing(entries: list[Entry], seed: int) -> None
 
 
 @given(logs(), st.integers(-500_000_000, 500_000_000))
-def test_shifting_all_times_changes_nothing_but_the_times(entries: list[Entry], shift_s: int) -> None:
+def test_shifting_all_times_changes_nothing_but_the_times(entries: list[AccessEntry], shift_s: int) -> None:
     """What counts are differences; sentences tell times since the start of the log."""
     moved = [replace(entry, start_s=entry.start_s + shift_s, end_s=entry.end_s + shift_s) for entry in entries]
     header = replace(HEADER, world_start=HEADER.world_start + shift_s)
-    shifted = judge(moved, header, delay_s=DELAY_S, address_delay_s=ADDRESS_DELAY_S)
+    shifted = judge_log(moved, header, delay_s=DELAY_S, address_delay_s=ADDRESS_DELAY_S)
     still = judged(entries)
     assert [(found.kind, found.detail) for found in shifted.violations] == [
         (found.kind, found.detail) for found in still.violations
@@ -271,9 +273,9 @@ def test_shifting_all_times_changes_nothing_but_the_times(entries: list[Entry], 
 
 
 @given(logs())
-def test_a_longer_delay_is_never_easier_to_keep(entries: list[Entry]) -> None:
+def test_a_longer_delay_is_never_easier_to_keep(entries: list[AccessEntry]) -> None:
     """Asking for more politeness finds at least as much to blame."""
-    strict = judge(entries, HEADER, delay_s=DELAY_S * 3, address_delay_s=ADDRESS_DELAY_S * 3)
+    strict = judge_log(entries, HEADER, delay_s=DELAY_S * 3, address_delay_s=ADDRESS_DELAY_S * 3)
     assert strict.total >= judged(entries).total
 
 
@@ -287,7 +289,7 @@ class TinyWorld:
         """One."""
         return (WorldHost("a.test", "127.0.0.2"),)
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """A robots.txt, a busy page, and pages."""
         assert now_s >= self.start_s
         if question.target == "/robots.txt":
@@ -337,7 +339,7 @@ def test_impolite_client_at_a_real_server_is_found_out(tmp_path: Path) -> None:
     with start_server("test_judge:tiny_world", 1, log_path=tmp_path / "log") as web:
         crawl(web, ["/early", "/robots.txt", "/secret", "/busy", "/again"], rest_s=0.0)
     header, entries = read_log(tmp_path / "log")
-    counts = dict(judge(entries, header, delay_s=50.0, address_delay_s=50.0).counts)
+    counts = dict(judge_log(entries, header, delay_s=50.0, address_delay_s=50.0).counts)
     assert {kind: count for kind, count in counts.items() if count} == {
         "no robots": 1,
         "host gap": 4,
@@ -354,5 +356,5 @@ def test_polite_client_at_a_real_server_in_fast_time_is_not_accused(tmp_path: Pa
     with start_server("test_judge:tiny_world", 1, speed=100_000.0, log_path=tmp_path / "log") as web:
         crawl(web, targets, rest_s=60.0)
     header, entries = read_log(tmp_path / "log")
-    verdict = judge(entries, header, delay_s=60.0, address_delay_s=60.0)
+    verdict = judge_log(entries, header, delay_s=60.0, address_delay_s=60.0)
     assert (verdict.requests, verdict.violations) == (len(targets), ())

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
-from vedette.attention import among_first, visibility
-from vedette.lab.metrics.impact import Bounds, impact_of, page_impacts, worst_case_impact
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.scoring import InLinks
-from vedette.lab.quality.workload import Workload, workload_of
+from vedette.attention import step_visibility, visibility
+from vedette.lab.metrics.impact import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.scoring import InLinkScoring
+from vedette.lab.quality.workload import Workload, build_workload
 
 FREQUENCY = 7.0
 
@@ -21,28 +21,28 @@ FREQUENCY = 7.0
 def two_queries() -> Workload:
     """Page 0 says both words and is linked to least, 1 and 2 one each; "tide" is asked for three times as often."""
     lives = [Life([(0, "low tide")]), Life([(0, "tide")]), Life([(0, "low")]), Life([(0, "ebb")])]
-    queries = queries_of([("tide", 3.0), ("low", 1.0)])
-    return workload_of(corpus_of(small_history(lives)), queries, InLinks(np.array([0, 5, 5, 9])))
+    queries = build_queries([("tide", 3.0), ("low", 1.0)])
+    return build_workload(load_corpus(small_history(lives)), queries, InLinkScoring(np.array([0, 5, 5, 9])))
 
 
 def test_impact_is_how_often_a_page_is_seen() -> None:
     """Pages 1 and 2 stand first for one query each, page 0 second for both; nobody asks for page 3."""
     second = 2**-1.5
-    impacts = page_impacts(np.arange(4), two_queries(), visibility)
+    impacts = compute_page_impacts(np.arange(4), two_queries(), visibility)
     assert impacts.tolist() == pytest.approx([4 * second, 3, 1, 0])
-    assert page_impacts(np.arange(4), two_queries()).tolist() == [4, 3, 1, 0]
-    assert page_impacts(np.arange(4), two_queries(), among_first(1)).tolist() == [0, 3, 1, 0]
+    assert compute_page_impacts(np.arange(4), two_queries()).tolist() == [4, 3, 1, 0]
+    assert compute_page_impacts(np.arange(4), two_queries(), step_visibility(1)).tolist() == [0, 3, 1, 0]
 
 
 def test_impact_of_a_set_counts_every_page_once() -> None:
     """A page that was fetched three times is not seen more often for it."""
-    assert impact_of(np.array([1, 1, 2, 1]), np.array([4.0, 3.0, 1.0])) == 4
-    assert impact_of(np.zeros(0, np.int64), np.array([4.0])) == 0
+    assert sum_impact(np.array([1, 1, 2, 1]), np.array([4.0, 3.0, 1.0])) == 4
+    assert sum_impact(np.zeros(0, np.int64), np.array([4.0])) == 0
 
 
 def test_pages_that_are_not_there_have_no_impact() -> None:
     """A dead page has no rank, and the others move up."""
-    impacts = page_impacts(np.array([0, -1, 2, 3]), two_queries(), among_first(1))
+    impacts = compute_page_impacts(np.array([0, -1, 2, 3]), two_queries(), step_visibility(1))
     assert impacts.tolist() == [3, 0, 1, 0]
 
 
@@ -51,19 +51,19 @@ def test_worst_case_of_two_pages_is_more_than_both_worst_cases() -> None:
 
     Both together take ranks 1 and 2, whichever is which: f V(2) for one, f (V(1) + V(2)) for both.
     """
-    sketch = Bounds(np.array([1.0, 2.0]), np.array([4.0, 5.0]))
-    alone = [worst_case_impact(sketch, np.array(chosen), FREQUENCY) for chosen in ([True, False], [False, True])]
+    sketch = ScoreBounds(np.array([1.0, 2.0]), np.array([4.0, 5.0]))
+    alone = [compute_worst_case(sketch, np.array(chosen), FREQUENCY) for chosen in ([True, False], [False, True])]
     assert alone == pytest.approx([FREQUENCY * 2**-1.5] * 2)
-    both = worst_case_impact(sketch, np.array([True, True]), FREQUENCY)
+    both = compute_worst_case(sketch, np.array([True, True]), FREQUENCY)
     assert both == pytest.approx(FREQUENCY * (1 + 2**-1.5))
     assert both > sum(alone)
 
 
 def test_worst_rank_of_a_page_between_others() -> None:
     """A page whose bounds reach from below the fifth score to above the third is, at worst, at rank 5."""
-    sketch = Bounds(np.array([9.0, 8.0, 3.0, 7.0, 6.0, 1.0]), np.array([9.0, 8.0, 7.5, 7.0, 6.0, 2.0]))
+    sketch = ScoreBounds(np.array([9.0, 8.0, 3.0, 7.0, 6.0, 1.0]), np.array([9.0, 8.0, 7.5, 7.0, 6.0, 2.0]))
     fetched = np.array([False, False, True, False, False, False])
-    assert worst_case_impact(sketch, fetched, FREQUENCY) == pytest.approx(FREQUENCY * 5**-1.5)
+    assert compute_worst_case(sketch, fetched, FREQUENCY) == pytest.approx(FREQUENCY * 5**-1.5)
 
 
 BOUNDS = st.tuples(st.integers(0, 4), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -79,5 +79,5 @@ def test_worst_case_is_the_least_of_all_cases(pages: list[tuple[tuple[int, int],
         for order in permutations(range(len(pages)))
         if all(scores[one] >= scores[other] for one, other in pairwise(order))
     ]
-    sketch = Bounds(np.array([low for low, _ in bounds], float), np.array([high for _, high in bounds], float))
-    assert worst_case_impact(sketch, np.array(fetched), 1.0) == pytest.approx(min(cases))
+    sketch = ScoreBounds(np.array([low for low, _ in bounds], float), np.array([high for _, high in bounds], float))
+    assert compute_worst_case(sketch, np.array(fetched), 1.0) == pytest.approx(min(cases))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
-from vedette.lab.metrics.refresh import Copies, copies_given, currency
+from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
 from vedette.lab.worlds.history import History
 
 DAY_S = 86_400.0
@@ -29,21 +29,21 @@ def test_one_page_by_hand() -> None:
     Of 8 days it is current on 0-2 and 6-8: a half. Its age grows from 0 to 4 days in 4 days: 8 day-days over 8 days.
     """
     history = small_history([page((0, "a"), (2, "b"))])
-    told = currency(history, copies((0, 0)), copies((0, 6)), 0, 8 * DAY_S)
+    told = measure_freshness(history, copies((0, 0)), copies((0, 6)), 0, 8 * DAY_S)
     assert told == pytest.approx((0.5, 1.0, 1.0, 1))
 
 
 def test_second_change_does_not_make_a_copy_younger() -> None:
     """Out of date since day 1, changed again on day 3, looked at until day 4: age 3 at the end, 4.5 / 4 on average."""
     history = small_history([page((0, "a"), (1, "b"), (3, "c"))])
-    told = currency(history, copies((0, 0)), copies(), 0, 4 * DAY_S)
+    told = measure_freshness(history, copies((0, 0)), copies(), 0, 4 * DAY_S)
     assert told == pytest.approx((0.25, 4.5 / 4, 0, 0))
 
 
 def test_a_change_that_is_taken_back_makes_a_copy_current_again() -> None:
     """On days 1 to 2 the page says something else, then what the copy says: stale for one day of four."""
     history = small_history([page((0, "a"), (1, "b"), (2, "a"))])
-    told = currency(history, copies((0, 0)), copies((0, 3)), 0, 4 * DAY_S)
+    told = measure_freshness(history, copies((0, 0)), copies((0, 3)), 0, 4 * DAY_S)
     assert told == pytest.approx((0.75, 0.5 / 4, 0, 1))
 
 
@@ -53,7 +53,7 @@ def test_shares_are_taken_at_each_moment() -> None:
     The share is a half on the first day and 1 on two more: 5/6. By page and day it would be 3 of 4.
     """
     history = small_history([page((0, "a"), (0.5, "b"), died=2), page((1, "c"))])
-    told = currency(history, copies((0, 0), (1, 1)), copies(), DAY_S, 4 * DAY_S)
+    told = measure_freshness(history, copies((0, 0), (1, 1)), copies(), DAY_S, 4 * DAY_S)
     assert told.freshness == pytest.approx((0.5 + 1 + 1) / 3)
     assert told.age_days == pytest.approx((0.5 + 1.5) / 2 / 2 / 3)
 
@@ -61,28 +61,28 @@ def test_shares_are_taken_at_each_moment() -> None:
 def test_what_is_not_known_does_not_count() -> None:
     """The page lives from day 0 and is first fetched on day 2; a first fetch has nothing to compare with."""
     history = small_history([page((0, "a"), (3, "b"))])
-    told = currency(history, copies(), copies((0, 2)), 0, 4 * DAY_S)
+    told = measure_freshness(history, copies(), copies((0, 2)), 0, 4 * DAY_S)
     assert told == pytest.approx((0.5, 0.25, 0, 1))
-    assert currency(history, copies(), copies(), 0, 4 * DAY_S) == (1, 0, 0, 0)
+    assert measure_freshness(history, copies(), copies(), 0, 4 * DAY_S) == (1, 0, 0, 0)
 
 
 def test_the_dead_are_found_dead_once() -> None:
     """Of three fetches the first finds the page as it was, the second finds it gone, the third finds what is known."""
     history = small_history([page((0, "a"), died=2)])
-    told = currency(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
+    told = measure_freshness(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
     assert told == pytest.approx((1, 0, 1 / 3, 3))
 
 
 def test_a_fetch_at_the_moment_of_a_change_sees_it() -> None:
     """The change on day 1 is fetched on day 1: the copy is never out of date."""
     history = small_history([page((0, "a"), (1, "b"))])
-    assert currency(history, copies((0, 0)), copies((0, 1)), 0, 2 * DAY_S) == pytest.approx((1, 0, 1, 1))
+    assert measure_freshness(history, copies((0, 0)), copies((0, 1)), 0, 2 * DAY_S) == pytest.approx((1, 0, 1, 1))
 
 
 def test_a_repository_to_begin_with() -> None:
     """Given are the pages that live at the beginning, and others at birth; not those that died or come too late."""
     lives = [page((0, "a")), page((0, "b"), died=1), page((3, "c")), page((9, "d"))]
-    told = copies_given(small_history(lives), 2 * DAY_S, 5 * DAY_S)
+    told = initial_copies(small_history(lives), 2 * DAY_S, 5 * DAY_S)
     assert (told.pages.tolist(), (told.at_s / DAY_S).tolist()) == ([0, 2], [2, 3])
 
 
@@ -106,7 +106,7 @@ def at_moments(history: History, taken: list[tuple[int, float]], end_day: int) -
     for day in np.arange(0.5, end_day):
         known = [
             stale_days(history, one, [at for page, at in taken if page == one and at <= day], float(day))
-            for one in history.alive_at(day * DAY_S).tolist()
+            for one in history.live_pages_at(day * DAY_S).tolist()
         ]
         counted = [age for age in known if age is not None]
         if counted:
@@ -137,7 +137,7 @@ def test_integrals_are_what_looking_all_the_time_would_show(
     """On pasts that change at midnight, looking every noon gives both averages exactly."""
     history = small_history(lives)
     taken = [one for one in taken if one[0] < len(lives)]
-    told = currency(history, copies(), copies(*taken), 0, end_day * DAY_S)
+    told = measure_freshness(history, copies(), copies(*taken), 0, end_day * DAY_S)
     assert (told.freshness, told.age_days) == pytest.approx(at_moments(history, taken, end_day), abs=1e-9)
     assert told.fetches == len(taken)
 
@@ -149,7 +149,7 @@ def test_given_copies_differ_from_fetches_only_in_what_they_cost(
     """The same copies, given or fetched, make the same freshness and age; what is given is no fetch."""
     history = small_history(lives)
     same = copies(*(one for one in taken if one[0] < len(lives)))
-    given_ = currency(history, same, copies(), 0, 9 * DAY_S)
-    fetched = currency(history, copies(), same, 0, 9 * DAY_S)
+    given_ = measure_freshness(history, same, copies(), 0, 9 * DAY_S)
+    fetched = measure_freshness(history, copies(), same, 0, 9 * DAY_S)
     assert (given_.freshness, given_.age_days) == (fetched.freshness, fetched.age_days)
     assert (given_.fetches, given_.changed_per_fetch) == (0, 0)

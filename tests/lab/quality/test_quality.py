@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.quality.change import delta_q_a, delta_q_exact, exact_curve, histogram_curve, query_gain, slot_gains
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.quality import Standing, ideal, quality_of, share_of_ideal
-from vedette.lab.quality.query_files import queries_of, single_terms
-from vedette.lab.quality.scoring import Boolean, InLinks, Scoring, in_links, text_scoring
-from vedette.lab.quality.workload import Ties, Workload, slot_scores, workload_of
-from vedette.lab.visitors.queries import zipf
+from vedette.lab.quality.change import (
+    compute_slot_gains,
+    delta_q_a,
+    delta_q_exact,
+    exact_curve,
+    histogram_curve,
+    query_gain,
+)
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.quality import QualityTracker, compute_quality, ideal_quality, relative_quality
+from vedette.lab.quality.query_files import build_queries, split_into_terms
+from vedette.lab.quality.scoring import BooleanScoring, InLinkScoring, Scoring, build_tfidf, count_in_links
+from vedette.lab.quality.workload import TieBreak, Workload, build_workload, compute_slot_scores
+from vedette.lab.visitors.queries import zipf_shares
 from vedette.policy import Ints, rng_for
 
 NONE = -1
@@ -35,7 +42,7 @@ ENGINE = np.array([0, 2, NONE, 5])
 def cancer() -> Workload:
     """The example: old and new versions of p1 and p2, p3 which is not known, p4 which is dead, and one query."""
     lives = [Life([(0, P1[1]), (1, P1[0])]), Life([(0, P2[1]), (1, P2[0])]), Life([(1, P3)]), Life([(0, P4)], 1)]
-    return workload_of(corpus_of(small_history(lives)), queries_of([("cancer", 1.0)]), Boolean())
+    return build_workload(load_corpus(small_history(lives)), build_queries([("cancer", 1.0)]), BooleanScoring())
 
 
 def with_live(*pages: int) -> Ints:
@@ -45,15 +52,15 @@ def with_live(*pages: int) -> Ints:
 
 def test_cancer_example_finds_nothing_as_it_stands() -> None:
     """p2 and p4 are listed and say nothing of cancer any more, p1 and p3 do and are not listed: quality 0."""
-    assert quality_of(ENGINE, WEB, cancer()) == 0
-    assert ideal(WEB, cancer()) == pytest.approx(FIRST + SECOND)
-    assert share_of_ideal(WEB, WEB, cancer()) == 1
+    assert compute_quality(ENGINE, WEB, cancer()) == 0
+    assert ideal_quality(WEB, cancer()) == pytest.approx(FIRST + SECOND)
+    assert relative_quality(WEB, WEB, cancer()) == 1
 
 
-@pytest.mark.parametrize(("ties", "printed"), [(Ties.YOUNGER_FIRST, 0.14), (Ties.OLDER_FIRST, 0.74)])
-def test_cancer_example_by_tie_rule(ties: Ties, printed: float) -> None:
+@pytest.mark.parametrize(("ties", "printed"), [(TieBreak.YOUNGER_FIRST, 0.14), (TieBreak.OLDER_FIRST, 0.74)])
+def test_cancer_example_by_tie_rule(ties: TieBreak, printed: float) -> None:
     """With p1 fetched anew three pages are equal; it is viewed as the third or as the first, by the rule for ties."""
-    assert share_of_ideal(with_live(0), WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
+    assert relative_quality(with_live(0), WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
     assert delta_q_exact(0, ENGINE, WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
 
 
@@ -65,27 +72,28 @@ def test_cancer_example_tells_four_discrepancies_apart() -> None:
     there (third), taking p2 out makes it second, taking p4 out as well makes it first; p3 then comes before p1.
     """
     best = FIRST + SECOND
-    alone = [delta_q_exact(page, ENGINE, WEB, cancer(), Ties.YOUNGER_FIRST) for page in range(4)]
+    alone = [delta_q_exact(page, ENGINE, WEB, cancer(), TieBreak.YOUNGER_FIRST) for page in range(4)]
     assert alone == pytest.approx([THIRD / best, 0, SECOND / best, 0])
     steps = [
-        share_of_ideal(with_live(*known), WEB, cancer(), Ties.YOUNGER_FIRST) for known in ((0,), (0, 1), (0, 1, 3))
+        relative_quality(with_live(*known), WEB, cancer(), TieBreak.YOUNGER_FIRST)
+        for known in ((0,), (0, 1), (0, 1, 3))
     ]
     assert steps == pytest.approx([THIRD / best, SECOND / best, FIRST / best])
-    assert share_of_ideal(with_live(0, 1, 2, 3), WEB, cancer(), Ties.YOUNGER_FIRST) == 1
+    assert relative_quality(with_live(0, 1, 2, 3), WEB, cancer(), TieBreak.YOUNGER_FIRST) == 1
 
 
 def test_undiscovered_pages_can_be_left_out_of_the_ideal() -> None:
     """Of the pages that the engine has, only p1 speaks of cancer: once it stands first, refreshing can do no more."""
     known = with_live(0, 1, 3)
-    assert share_of_ideal(known, WEB, cancer()) == pytest.approx(FIRST / (FIRST + SECOND))
-    assert share_of_ideal(known, WEB, cancer(), undiscovered=False) == 1
+    assert relative_quality(known, WEB, cancer()) == pytest.approx(FIRST / (FIRST + SECOND))
+    assert relative_quality(known, WEB, cancer(), undiscovered=False) == 1
 
 
 def test_nothing_is_missed_where_nothing_answers() -> None:
     """A web that answers no query has a repository of quality 1."""
-    corpus = corpus_of(small_history([Life([(0, "low tide")])]))
-    workload = workload_of(corpus, queries_of([("cancer", 1.0), ("?!", 1.0)]), Boolean())
-    assert share_of_ideal(np.array([NONE]), np.array([0]), workload) == 1
+    corpus = load_corpus(small_history([Life([(0, "low tide")])]))
+    workload = build_workload(corpus, build_queries([("cancer", 1.0), ("?!", 1.0)]), BooleanScoring())
+    assert relative_quality(np.array([NONE]), np.array([0]), workload) == 1
 
 
 def test_text_scores_by_hand() -> None:
@@ -94,12 +102,12 @@ def test_text_scores_by_hand() -> None:
     "low tide" is found in the first, which has four words and "low" twice; idf squared weighs the roots of the counts,
     and the whole is divided by the root of four and by the length of the query.
     """
-    corpus = corpus_of(small_history([Life([(0, "Low, low tide today")]), Life([(0, "tide")])]))
-    scoring = text_scoring(corpus, np.array([0, 1]))
-    workload = workload_of(corpus, queries_of([("low tide", 1.0)]), scoring)
+    corpus = load_corpus(small_history([Life([(0, "Low, low tide today")]), Life([(0, "tide")])]))
+    scoring = build_tfidf(corpus, np.array([0, 1]))
+    workload = build_workload(corpus, build_queries([("low tide", 1.0)]), scoring)
     tide = 1 + math.log(2 / 3)
     by_hand = (math.sqrt(2) * 1 + tide**2) / (2 * math.sqrt(1 + tide**2))
-    assert ideal(np.array([0, 1]), workload) == pytest.approx(by_hand)
+    assert ideal_quality(np.array([0, 1]), workload) == pytest.approx(by_hand)
 
 
 def test_in_link_scores_by_hand() -> None:
@@ -107,8 +115,10 @@ def test_in_link_scores_by_hand() -> None:
     lives = [Life([(0, "tide")], links=(1,)), Life([(0, "tide")], links=(0,)), Life([(0, "ebb")], links=(0,))]
     history = small_history(lives)
     held = np.arange(3)
-    workload = workload_of(corpus_of(history), queries_of([("tide", 2.0)]), InLinks(in_links(history, held)))
-    assert ideal(held, workload) == pytest.approx(2.0 * (3 * FIRST + 2 * SECOND))
+    workload = build_workload(
+        load_corpus(history), build_queries([("tide", 2.0)]), InLinkScoring(count_in_links(history, held))
+    )
+    assert ideal_quality(held, workload) == pytest.approx(2.0 * (3 * FIRST + 2 * SECOND))
 
 
 def test_visibility_sums_are_exact_near_and_close_far() -> None:
@@ -140,28 +150,28 @@ def made_scene(seed: int, pages: int, scoring: str = "text") -> Scene:
         versions.append((NONE, *range(count, count + len(says))))
         count += len(says)
     history = small_history(lives)
-    corpus = corpus_of(history)
+    corpus = load_corpus(history)
     live = np.array([one[int(rng.integers(len(one)))] for one in versions])
     local = np.array([one[int(rng.integers(len(one)))] for one in versions])
     kinds: dict[str, Scoring] = {
-        "text": text_scoring(corpus, live),
-        "links": InLinks(in_links(history, live)),
-        "boolean": Boolean(),
+        "text": build_tfidf(corpus, live),
+        "links": InLinkScoring(count_in_links(history, live)),
+        "boolean": BooleanScoring(),
     }
     asked = [(" ".join(rng.choice(words, int(rng.integers(1, 3)))), float(rng.integers(1, 9))) for _ in range(15)]
-    queries = queries_of(asked)
+    queries = build_queries(asked)
     build = kinds[scoring]
-    single = workload_of(corpus, single_terms(queries), build)
-    return Scene(workload_of(corpus, queries, build), single, tuple(versions), local, live)
+    single = build_workload(corpus, split_into_terms(queries), build)
+    return Scene(build_workload(corpus, queries, build), single, tuple(versions), local, live)
 
 
 SCENES = st.builds(
     made_scene, st.integers(0, 7), st.sampled_from((1, 4, 11)), st.sampled_from(("text", "links", "boolean"))
 )
-RULES = st.sampled_from(list(Ties))
+RULES = st.sampled_from(list(TieBreak))
 
 
-def by_definition(scene: Scene, ties: Ties) -> float:
+def by_definition(scene: Scene, ties: TieBreak) -> float:
     """Eq. 4.3 written out query by query and page by page."""
     workload, total = scene.workload, 0.0
     scores = [dict[int, float]() for _ in (0, 1)]
@@ -171,7 +181,7 @@ def by_definition(scene: Scene, ties: Ties) -> float:
                 side[int(workload.match_slot[match])] = float(workload.match_score[match])
     for query in range(workload.queries):
         slots = range(workload.slot_start[query], workload.slot_start[query + 1])
-        sign = 1 if ties is Ties.OLDER_FIRST else -1
+        sign = 1 if ties is TieBreak.OLDER_FIRST else -1
         listed = sorted((-scores[0][slot], sign * slot, slot) for slot in slots if slot in scores[0])
         for rank, (_, _, slot) in enumerate(listed, 1):
             total += workload.frequency[query] * rank**-1.5 * scores[1].get(slot, 0.0)
@@ -179,58 +189,58 @@ def by_definition(scene: Scene, ties: Ties) -> float:
 
 
 @given(SCENES, RULES)
-def test_quality_is_what_the_equation_says(scene: Scene, ties: Ties) -> None:
+def test_quality_is_what_the_equation_says(scene: Scene, ties: TieBreak) -> None:
     """All queries at once bring the same as the equation written out."""
-    assert quality_of(scene.local, scene.live, scene.workload, ties) == pytest.approx(by_definition(scene, ties))
+    assert compute_quality(scene.local, scene.live, scene.workload, ties) == pytest.approx(by_definition(scene, ties))
 
 
 @given(SCENES, RULES, st.booleans())
-def test_no_repository_is_better_than_the_ideal(scene: Scene, ties: Ties, undiscovered: bool) -> None:  # noqa: FBT001 - drawn, not called
+def test_no_repository_is_better_than_the_ideal(scene: Scene, ties: TieBreak, undiscovered: bool) -> None:  # noqa: FBT001 - drawn, not called
     """The share lies between 0 and 1, and is 1 for a current copy of everything; ties make no difference there."""
-    share = share_of_ideal(scene.local, scene.live, scene.workload, ties, undiscovered=undiscovered)
+    share = relative_quality(scene.local, scene.live, scene.workload, ties, undiscovered=undiscovered)
     assert 0 <= share <= 1 + 1e-12
-    assert share_of_ideal(scene.live, scene.live, scene.workload, ties) == pytest.approx(1)
+    assert relative_quality(scene.live, scene.live, scene.workload, ties) == pytest.approx(1)
 
 
 @given(SCENES, RULES, st.booleans(), st.data())
 def test_a_standing_says_the_same_to_the_last_bit(
     scene: Scene,
-    ties: Ties,
+    ties: TieBreak,
     undiscovered: bool,  # noqa: FBT001 - drawn, not called
     data: st.DataObject,
 ) -> None:
     """After any fetches and changes, what is worked out again for touched queries only equals the whole computation."""
     local, live = scene.local.copy(), scene.live.copy()
-    standing = Standing(scene.workload, local, live, ties, undiscovered=undiscovered)
+    standing = QualityTracker(scene.workload, local, live, ties, undiscovered=undiscovered)
     for _ in range(data.draw(st.integers(1, 4))):
         pages = np.array(data.draw(st.lists(st.integers(0, len(local) - 1), unique=True, max_size=4)), np.int64)
         chosen = [data.draw(st.sampled_from(scene.versions[page])) for page in pages.tolist()]
-        side, tell = data.draw(st.sampled_from(((local, standing.fetched), (live, standing.changed))))
+        side, tell = data.draw(st.sampled_from(((local, standing.update_copies), (live, standing.update_live))))
         side[pages] = chosen
         tell(pages, np.array(chosen, np.int64))
         if data.draw(st.booleans()):
-            whole = share_of_ideal(local, live, scene.workload, ties, undiscovered=undiscovered)
-            assert standing.share() == whole
-    assert standing.quality() == quality_of(local, live, scene.workload, ties)
+            whole = relative_quality(local, live, scene.workload, ties, undiscovered=undiscovered)
+            assert standing.relative_quality() == whole
+    assert standing.quality() == compute_quality(local, live, scene.workload, ties)
 
 
 @given(SCENES, RULES, st.data())
-def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: Ties, data: st.DataObject) -> None:
+def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: TieBreak, data: st.DataObject) -> None:
     """Eq. 4.6 over the queries that a page touches is the difference of both qualities over all queries."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     after = scene.local.copy()
     after[page] = scene.live[page]
-    qualities = [share_of_ideal(held, scene.live, scene.workload, ties) for held in (after, scene.local)]
+    qualities = [relative_quality(held, scene.live, scene.workload, ties) for held in (after, scene.local)]
     delta = delta_q_exact(page, scene.local, scene.live, scene.workload, ties)
     assert delta == pytest.approx(qualities[0] - qualities[1], abs=1e-12)
 
 
 @given(SCENES, RULES)
-def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: Ties) -> None:
+def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: TieBreak) -> None:
     """What each outdated page would bring, summed over the slots that it moves, is eq. 4.6 for that page."""
     workload, every = scene.workload, np.arange(scene.workload.queries)
-    scores = [slot_scores(workload, held) for held in (scene.local, scene.live)]
-    slots, gains = slot_gains(workload, scores[0], scores[1], every, ties)
+    scores = [compute_slot_scores(workload, held) for held in (scene.local, scene.live)]
+    slots, gains = compute_slot_gains(workload, scores[0], scores[1], every, ties)
     weighed = workload.frequency[workload.slot_query[slots]] * gains
     together = np.bincount(workload.slot_page[slots], weighed, len(scene.local))
     alone = [delta_q_exact(page, scene.local, scene.live, workload, ties, 1.0) for page in range(len(scene.local))]
@@ -238,19 +248,21 @@ def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: Tie
 
 
 @given(SCENES, RULES, st.data())
-def test_closed_form_is_exact_where_all_other_copies_are_current(scene: Scene, ties: Ties, data: st.DataObject) -> None:
+def test_closed_form_is_exact_where_all_other_copies_are_current(
+    scene: Scene, ties: TieBreak, data: st.DataObject
+) -> None:
     """It believes the scores of other copies. Where those are true, and queries have one word, it is eq. 4.6."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     local = scene.live.copy()
     local[page] = scene.local[page]
-    best = ideal(scene.live, scene.single)
+    best = ideal_quality(scene.live, scene.single)
     exact = delta_q_exact(page, local, scene.live, scene.single, ties) * best
     measured = delta_q_a(page, int(scene.live[page]), local, scene.single, ties)
     assert measured == pytest.approx(exact, abs=1e-9)
 
 
 @given(SCENES, RULES, st.data())
-def test_closed_form_is_never_negative_with_exact_ranks(scene: Scene, ties: Ties, data: st.DataObject) -> None:
+def test_closed_form_is_never_negative_with_exact_ranks(scene: Scene, ties: TieBreak, data: st.DataObject) -> None:
     """A page is overtaken by none but better ones, as far as copies say."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     assert delta_q_a(page, int(scene.live[page]), scene.local, scene.single, ties) >= -1e-9
@@ -263,8 +275,8 @@ def test_exact_change_in_quality_can_be_negative() -> None:
     """
     old, new, better = "tide a b c d e f g h", "tide a b c d e f", "tide"
     lives = [Life([(0, old), (1, new)]), Life([(0, f"{new} g"), (1, better)])]
-    corpus = corpus_of(small_history(lives))
-    workload = workload_of(corpus, queries_of([("tide", 1.0)]), text_scoring(corpus, np.array([0, 2])))
+    corpus = load_corpus(small_history(lives))
+    workload = build_workload(corpus, build_queries([("tide", 1.0)]), build_tfidf(corpus, np.array([0, 2])))
     assert delta_q_exact(0, np.array([0, 2]), np.array([1, 3]), workload) < 0
 
 
@@ -292,17 +304,17 @@ def test_closed_form_orders_pages_nearly_as_the_truth_does() -> None:
 def half_renewed_scene(seed: int) -> Scene:
     """Pages of thirty words by Zipf's law, of which a change renews half; a third of the copies are old."""
     rng = rng_for(seed, "test/quality/renewed")
-    words, chances = [f"word{at}" for at in range(100)], zipf(100, 1.0)
+    words, chances = [f"word{at}" for at in range(100)], zipf_shares(100, 1.0)
     lives = []
     for _ in range(200):
         old, new = (rng.choice(words, 30, p=chances).tolist() for _ in (0, 1))
         lives.append(Life([(0, " ".join(old)), (1, " ".join(old[:15] + new[15:]))]))
-    corpus, live = corpus_of(small_history(lives)), np.arange(200) * 2 + 1
+    corpus, live = load_corpus(small_history(lives)), np.arange(200) * 2 + 1
     local = live - (rng.random(200) < 1 / 3)
     asked = [(" ".join(rng.choice(words, int(rng.integers(1, 3)))), float(rng.integers(1, 9))) for _ in range(100)]
-    queries, scoring = queries_of(asked), text_scoring(corpus, live)
-    single = workload_of(corpus, single_terms(queries), scoring)
-    return Scene(workload_of(corpus, queries, scoring), single, (), local, live)
+    queries, scoring = build_queries(asked), build_tfidf(corpus, live)
+    single = build_workload(corpus, split_into_terms(queries), scoring)
+    return Scene(build_workload(corpus, queries, scoring), single, (), local, live)
 
 
 def rank_correlation(one: list[float], other: list[float]) -> float:

@@ -10,32 +10,32 @@ from tests.lab.small_history import Kept, Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.quality import query_files
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.query_files import occurring, queries_of, read_query_file
-from vedette.text import number_of, numbers_of
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.query_files import build_queries, read_query_file, select_answerable
+from vedette.text import hash_word, hash_words
 
 
 def test_words_of_versions() -> None:
     """A corpus has each version's words with their counts, reads equal contents once, and is built once."""
     history = small_history([Life([(0, "Low, low tide"), (1, "ebb")]), Life([(0, "ebb")])])
-    corpus = corpus_of(history)
-    assert corpus_of(history) is corpus
+    corpus = load_corpus(history)
+    assert load_corpus(history) is corpus
     assert isinstance(history.texts, Kept)
     assert history.texts.asked == corpus.rows == 2
     row = int(corpus.row_of[0])
     found = slice(corpus.start[row], corpus.start[row + 1])
     times = dict(zip(corpus.term[found].tolist(), corpus.count[found].tolist(), strict=True))
-    assert times == {number_of("low"): 2, number_of("tide"): 1}
+    assert times == {hash_word("low"): 2, hash_word("tide"): 1}
     assert corpus.row_of[1] == corpus.row_of[2] != row
 
 
 def test_words_that_nobody_asks_for_are_left_out_but_counted() -> None:
     """Only the words that are asked for are kept; how long a text is stays the same."""
     history = small_history([Life([(0, "Low, low tide")])])
-    corpus = corpus_of(history, only=numbers_of(b"tide ebb"))
-    assert corpus.term.tolist() == [number_of("tide")]
+    corpus = load_corpus(history, only=hash_words(b"tide ebb"))
+    assert corpus.term.tolist() == [hash_word("tide")]
     assert corpus.length.tolist() == [3]
-    assert corpus_of(history, only=np.zeros(0, np.uint32)).term.tolist() == []
+    assert load_corpus(history, only=np.zeros(0, np.uint32)).term.tolist() == []
 
 
 def test_a_timed_query_file_is_counted(tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def test_a_query_file_that_is_not_there(tmp_path: Path) -> None:
 @given(st.lists(st.text(max_size=30), max_size=10))
 def test_whatever_a_query_file_says_it_is_read(lines: list[str]) -> None:
     """No line makes reading fail; whatever is read has words, each once, and is asked for."""
-    queries = query_files._read(lines, 0)
+    queries = query_files._parse_lines(lines, 0)
     for query in range(len(queries)):
-        terms = queries.terms_of(query).tolist()
+        terms = queries.get_terms(query).tolist()
         assert terms == sorted(set(terms)) != []
     assert (queries.frequency > 0).all()
 
 
 def test_only_queries_that_can_be_answered_are_kept() -> None:
     """A query with a word that no version ever has is left out; the others keep their frequencies."""
-    corpus = corpus_of(small_history([Life([(0, "low"), (1, "tide")])]))
-    kept = occurring(queries_of([("low tide", 1.0), ("high tide", 2.0), ("tide", 3.0)]), corpus)
+    corpus = load_corpus(small_history([Life([(0, "low"), (1, "tide")])]))
+    kept = select_answerable(build_queries([("low tide", 1.0), ("high tide", 2.0), ("tide", 3.0)]), corpus)
     assert (kept.texts, kept.frequency.tolist()) == (("low tide", "tide"), [1.0, 3.0])

@@ -15,25 +15,25 @@ from tests.tree_runs import patiently, remains
 from tests.web.public.sample_pages import HeldPages, result
 
 from vedette.adapters.clock import real_clock
-from vedette.cli.demo.command import visitors_of
+from vedette.cli.demo.command import parse_visitors
 from vedette.config import Rate, Serve
 from vedette.lab.visitors.habits import Habits
-from vedette.lab.visitors.public import Public
-from vedette.lab.visitors.traffic import FASTEST_PER_S, Tally, run, start_visitors
+from vedette.lab.visitors.public import VisitorPopulation
+from vedette.lab.visitors.traffic import MAX_SEARCHES_PER_S, Tally, run_visitors, start_visitors
 from vedette.lab.worlds.synthetic.topics import TOPICS
-from vedette.learn.events import Event, Record, SlateRecord
-from vedette.web.app import make_app
-from vedette.web.branding import Look
-from vedette.web.public.slates import Recording
-from vedette.web.server import bind, server_of
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent
+from vedette.web.app import create_app
+from vedette.web.branding import Branding
+from vedette.web.public.slates import SearchRecorder
+from vedette.web.server import bind, create_server
 
 WAIT_S = 30.0
-BRISK = Habits(title_s=0.05, page_s=0.05, typing_s=0.05, lure_most=1.0)
+BRISK = Habits(title_s=0.05, page_s=0.05, typing_s=0.05, max_attraction=1.0)
 FAST_PER_S = 50.0  # far more than is let in, so that nobody waits for people to come
 TITLES = [f"The {thing} of {topic.label}" for topic in TOPICS for thing in topic.things]
 
 
-class Log(list[Record]):
+class Log(list[LoggedEvent]):
     """What a server writes down: its log is a list here, as only this one process reads it."""
 
 
@@ -41,9 +41,9 @@ class Log(list[Record]):
 def searchable(log: Log, serve: Serve) -> Iterator[int]:
     """The real application over pages of the made web's topics; gives its port."""
     held = HeldPages(tuple(result(number + 1, title) for number, title in enumerate(TITLES)))
-    recording = Recording(log, b"secret", lambda _day: b"salt", held.now_s)
+    recording = SearchRecorder(log, b"secret", lambda _day: b"salt", held.now_s)
     listening = bind("127.0.0.1:0")
-    server = server_of(make_app(held, serve, Look(), recording=recording))
+    server = create_server(create_app(held, serve, Branding(), recording=recording))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
@@ -54,14 +54,14 @@ def searchable(log: Log, serve: Serve) -> Iterator[int]:
         assert not thread.is_alive()
 
 
-def slates(log: Log) -> dict[str, SlateRecord]:
+def slates(log: Log) -> dict[str, SearchEvent]:
     """The searches of a log."""
-    return {record.id: record for record in log if isinstance(record, SlateRecord)}
+    return {record.id: record for record in log if isinstance(record, SearchEvent)}
 
 
-def events(log: Log, kind: str) -> list[Event]:
+def events(log: Log, kind: str) -> list[ClickEvent]:
     """The events of a log that are of this kind."""
-    return [record for record in log if isinstance(record, Event) and record.kind == kind]
+    return [record for record in log if isinstance(record, ClickEvent) and record.kind == kind]
 
 
 def ended(further: Iterator[int]) -> bool:
@@ -73,7 +73,9 @@ def test_searches_and_events_arrive() -> None:
     """The server writes down as many searches, views and clicks as the public counted, each of a slate it showed."""
     log = Log()
     with searchable(log, Serve()) as port:
-        tally = run(Public(1, BRISK), port, real_clock(), FAST_PER_S, lambda: len(events(log, "click")) >= 3)
+        tally = run_visitors(
+            VisitorPopulation(1, BRISK), port, real_clock(), FAST_PER_S, lambda: len(events(log, "click")) >= 3
+        )
     shown = slates(log)
     assert (tally.searches, tally.views, tally.clicks) == (
         len(shown),
@@ -92,7 +94,9 @@ def test_whoever_is_refused_goes_home_and_others_come() -> None:
     log, further = Log(), iter(range(300))
     habits = Habits(people=2, robots=0.0)
     with searchable(log, Serve(rate=Rate(2, 3600.0))) as port:
-        tally = run(Public(1, habits), port, real_clock(), FAST_PER_S, lambda: len(log) >= 4 and ended(further))
+        tally = run_visitors(
+            VisitorPopulation(1, habits), port, real_clock(), FAST_PER_S, lambda: len(log) >= 4 and ended(further)
+        )
     assert tally.refused > 0
     assert tally.searches + tally.views + tally.clicks == len(log) == 4
 
@@ -102,7 +106,7 @@ def test_a_server_that_is_away_is_shrugged_off() -> None:
     with bind("127.0.0.1:0") as listening:
         port = listening.getsockname()[1]
     further = iter(range(5))
-    tally = run(Public(1), port, real_clock(), FAST_PER_S, lambda: ended(further), enough_pages=0)
+    tally = run_visitors(VisitorPopulation(1), port, real_clock(), FAST_PER_S, lambda: ended(further), enough_pages=0)
     assert tally.searches == 0
     assert tally.refused > 0
 
@@ -111,7 +115,9 @@ def test_nobody_comes_before_there_is_something_to_find() -> None:
     """A server with too few pages is asked how many it has, and nothing else."""
     log, further = Log(), iter(range(1))
     with searchable(log, Serve()) as port:
-        tally = run(Public(1), port, real_clock(), FAST_PER_S, lambda: ended(further), len(TITLES) + 1)
+        tally = run_visitors(
+            VisitorPopulation(1), port, real_clock(), FAST_PER_S, lambda: ended(further), len(TITLES) + 1
+        )
     assert tally == Tally()
     assert log == []
 
@@ -133,9 +139,13 @@ def test_a_process_of_its_own_says_what_it_did() -> None:
 @pytest.mark.parametrize("text", ["-1", "6", "nan", "inf", "many", ""])
 def test_how_many_searches_a_demo_may_have(text: str) -> None:
     """None, some, or as many as are ever let in; anything else is refused with what to write."""
-    assert [visitors_of(number) for number in ("0", "0.5", f"{FASTEST_PER_S:g}")] == [0.0, 0.5, FASTEST_PER_S]
+    assert [parse_visitors(number) for number in ("0", "0.5", f"{MAX_SEARCHES_PER_S:g}")] == [
+        0.0,
+        0.5,
+        MAX_SEARCHES_PER_S,
+    ]
     with pytest.raises(ArgumentTypeError, match="write 0 to 5"):
-        visitors_of(text)
+        parse_visitors(text)
 
 
 def test_it_goes_home_at_once_when_nobody_answers() -> None:

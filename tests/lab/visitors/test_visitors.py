@@ -11,14 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.visitors.browser import read_results
-from vedette.lab.visitors.habits import NOTHING, Ask, Deed, Found, Habits, Hit, Look, Open
-from vedette.lab.visitors.public import Appeal, Arrival, Public, looked_at, overlap, read
-from vedette.lab.visitors.queries import Interests, misspelt
+from vedette.lab.visitors.browser import parse_results
+from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Habits, Hit, ResultPage, Search, View
+from vedette.lab.visitors.public import (
+    Appeal,
+    Arrival,
+    VisitorPopulation,
+    examination_probabilities,
+    simulate_reading,
+    word_overlap,
+)
+from vedette.lab.visitors.queries import Interests, misspell
 from vedette.lab.worlds.synthetic.change_times import START_S
-from vedette.lab.worlds.synthetic.sites import address
+from vedette.lab.worlds.synthetic.sites import loopback_address
 from vedette.lab.worlds.synthetic.topics import TOPICS, TOWNS
-from vedette.learn.bot_filter import of_request
+from vedette.learn.bot_filter import check_request
 from vedette.policy import rng_for
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
@@ -30,52 +37,57 @@ CHANCES = st.floats(0, 1)
 APPEALS = st.lists(st.builds(Appeal, CHANCES, CHANCES), max_size=12)
 HITS = st.builds(Hit, st.integers(1, 2**60), st.text(max_size=30), st.text(max_size=60))
 FINDS = st.builds(
-    Found, st.sampled_from(["", "s1"]), st.lists(HITS, max_size=5).map(tuple), st.text(max_size=20), st.booleans()
+    ResultPage, st.sampled_from(["", "s1"]), st.lists(HITS, max_size=5).map(tuple), st.text(max_size=20), st.booleans()
 )
 
-Answering = Callable[[Ask], Found]
+Answering = Callable[[Search], ResultPage]
 
 
-def deeds(public: Public, arrival: Arrival, answering: Answering) -> list[Deed]:
+def deeds(public: VisitorPopulation, arrival: Arrival, answering: Answering) -> list[Action]:
     """A whole visit to a server that answers so."""
-    visit = public.visit(arrival)
-    done: list[Deed] = []
-    found: Found | None = None
+    visit = public.simulate_visit(arrival)
+    done: list[Action] = []
+    found: ResultPage | None = None
     while True:
         try:
             deed = next(visit) if found is None else visit.send(found)
         except StopIteration:
             return done
         done.append(deed)
-        found = answering(deed) if isinstance(deed, Ask) else NOTHING
+        found = answering(deed) if isinstance(deed, Search) else EMPTY_PAGE
 
 
-def fitting(ask: Ask) -> Found:
+def fitting(ask: Search) -> ResultPage:
     """Ten results, of which every other one has the query as its title."""
     titles = [ask.query if place % 2 else "Another thing" for place in range(10)]
     hits = tuple(Hit(place + 1, f"http://{place}.test/{ask.page}", title) for place, title in enumerate(titles))
-    return Found("slate", hits, more=True)
+    return ResultPage("slate", hits, has_next=True)
 
 
 @given(SEEDS, st.integers(0, 10**6), MOMENTS)
 def test_the_same_seed_is_the_same_public(seed: int, number: int, at_s: float) -> None:
     """Whoever comes, and whatever they do, follows from the seed and from what they are answered."""
     arrival = Arrival(number, at_s)
-    assert Public(seed).person(arrival) == Public(seed).person(arrival)
-    assert deeds(Public(seed), arrival, fitting) == deeds(Public(seed), arrival, fitting)
-    assert list(islice(Public(seed).arrivals(at_s, 0.1), 5)) == list(islice(Public(seed).arrivals(at_s, 0.1), 5))
+    assert VisitorPopulation(seed).person_for(arrival) == VisitorPopulation(seed).person_for(arrival)
+    assert deeds(VisitorPopulation(seed), arrival, fitting) == deeds(VisitorPopulation(seed), arrival, fitting)
+    assert list(islice(VisitorPopulation(seed).arrivals(at_s, 0.1), 5)) == list(
+        islice(VisitorPopulation(seed).arrivals(at_s, 0.1), 5)
+    )
 
 
 def test_another_seed_is_another_public() -> None:
     """Two seeds do not ask the same things."""
-    asked = [[deeds(Public(seed), Arrival(number, START_S), fitting)[0] for number in range(50)] for seed in (1, 2)]
+    asked = [
+        [deeds(VisitorPopulation(seed), Arrival(number, START_S), fitting)[0] for number in range(50)]
+        for seed in (1, 2)
+    ]
     assert asked[0] != asked[1]
 
 
 @given(APPEALS, CHANCES)
 def test_each_place_is_looked_at_no_more_often_than_the_one_before(appeals: list[Appeal], perseverance: float) -> None:
     """The first is always looked at; from there the chance only falls."""
-    chances = looked_at(appeals, perseverance)
+    chances = examination_probabilities(appeals, perseverance)
     assert len(chances) == len(appeals)
     assert chances[:1] in ([], [1.0])
     assert all(later <= before for before, later in pairwise(chances))
@@ -85,38 +97,38 @@ def test_each_place_is_looked_at_no_more_often_than_the_one_before(appeals: list
 def test_where_nobody_is_ever_content_only_the_place_counts(lures: list[float], perseverance: float) -> None:
     """Without contentment this is the position-based model, whatever is opened on the way."""
     expected = [perseverance**place for place in range(len(lures))]
-    assert looked_at([Appeal(lure, 0.0) for lure in lures], perseverance) == pytest.approx(expected)
+    assert examination_probabilities([Appeal(lure, 0.0) for lure in lures], perseverance) == pytest.approx(expected)
 
 
 def test_what_is_read_follows_what_is_said_of_reading() -> None:
     """Over many readings, each place is looked at and opened as often as its stated chance says."""
     appeals = [Appeal(0.2, 0.9), Appeal(0.7, 0.5), Appeal(0.4, 0.3), Appeal(0.6, 0.8)]
     rng, times = rng_for(1, "test"), 10_000
-    readings = [read(appeals, 0.8, rng) for _ in range(times)]
-    for place, chance in enumerate(looked_at(appeals, 0.8)):
-        looked = sum(reading.looked > place for reading in readings) / times
+    readings = [simulate_reading(appeals, 0.8, rng) for _ in range(times)]
+    for place, chance in enumerate(examination_probabilities(appeals, 0.8)):
+        looked = sum(reading.examined > place for reading in readings) / times
         opened = sum(place in reading.opened for reading in readings) / times
         assert looked == pytest.approx(chance, abs=0.02)
-        assert opened == pytest.approx(chance * appeals[place].lure, abs=0.02)
+        assert opened == pytest.approx(chance * appeals[place].attraction, abs=0.02)
 
 
 @given(APPEALS, CHANCES, SEEDS)
 def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed: int) -> None:
     """Only what was looked at was opened, from the top down; and only an opened page leaves anybody content."""
-    reading = read(appeals, perseverance, rng_for(seed, "test"))
+    reading = simulate_reading(appeals, perseverance, rng_for(seed, "test"))
     assert list(reading.opened) == sorted(set(reading.opened))
-    assert all(place < reading.looked for place in reading.opened)
-    assert not reading.content or reading.opened[-1] == reading.looked - 1
+    assert all(place < reading.examined for place in reading.opened)
+    assert not reading.satisfied or reading.opened[-1] == reading.examined - 1
 
 
 @given(SEEDS, st.integers(0, 10**6), MOMENTS, st.lists(FINDS, min_size=1, max_size=4))
 def test_whatever_is_answered_a_visit_ends_and_asks_in_words(
-    seed: int, number: int, at_s: float, finds: list[Found]
+    seed: int, number: int, at_s: float, finds: list[ResultPage]
 ) -> None:
     """Queries are text that can be sent, pauses are times, and nobody searches for ever."""
     turn = iter(finds * 10)
-    done = deeds(Public(seed), Arrival(number, at_s), lambda _: next(turn))
-    asks = [deed for deed in done if isinstance(deed, Ask)]
+    done = deeds(VisitorPopulation(seed), Arrival(number, at_s), lambda _: next(turn))
+    asks = [deed for deed in done if isinstance(deed, Search)]
     assert 1 <= len(asks) <= 10
     assert all(ask.page >= 1 and 0 < len(ask.query) <= LONGEST_QUERY for ask in asks)
     assert all(isfinite(deed.after_s) and deed.after_s >= 0 for deed in done)
@@ -124,36 +136,38 @@ def test_whatever_is_answered_a_visit_ends_and_asks_in_words(
 
 def test_only_what_was_shown_is_seen_or_opened() -> None:
     """A slate is seen right after its search; what is opened is among its results."""
-    public = Public(3)
+    public = VisitorPopulation(3)
     for number in range(200):
         done = deeds(public, Arrival(number, START_S), fitting)
-        assert {deed.slate for deed in done if isinstance(deed, Look | Open)} <= {"slate"}
-        assert all(1 <= deed.page <= 10 for deed in done if isinstance(deed, Open))
-        if not public.person(Arrival(number, START_S)).robot:
-            assert all(isinstance(done[at + 1], Look) for at, deed in enumerate(done) if isinstance(deed, Ask))
+        assert {deed.slate for deed in done if isinstance(deed, View | Click)} <= {"slate"}
+        assert all(1 <= deed.page <= 10 for deed in done if isinstance(deed, Click))
+        if not public.person_for(Arrival(number, START_S)).is_robot:
+            assert all(isinstance(done[at + 1], View) for at, deed in enumerate(done) if isinstance(deed, Search))
 
 
 def test_titles_with_the_words_are_opened_more_often() -> None:
     """Of results that are looked at about as often, those that say what is wanted are opened far more often."""
-    public, opened = Public(1), Counter[int]()
+    public, opened = VisitorPopulation(1), Counter[int]()
     for number in range(600):
         arrival = Arrival(number, START_S)
-        if not public.person(arrival).robot:
-            opened.update(deed.page % 2 for deed in deeds(public, arrival, fitting) if isinstance(deed, Open))
+        if not public.person_for(arrival).is_robot:
+            opened.update(deed.page % 2 for deed in deeds(public, arrival, fitting) if isinstance(deed, Click))
     assert opened[0] > 4 * opened[1] > 0
 
 
 def test_words_count_in_any_form_and_order() -> None:
     """What a title shares with a wish is a share of the wish."""
-    assert overlap("how to paint ferries", "Painted ferry: how to") == 1.0
-    assert overlap("ferry", "Sea walls") == overlap("", "Sea walls") == 0.0
+    assert word_overlap("how to paint ferries", "Painted ferry: how to") == 1.0
+    assert word_overlap("ferry", "Sea walls") == word_overlap("", "Sea walls") == 0.0
 
 
 @given(SEEDS)
 def test_visits_come_in_order_and_as_often_as_is_said(seed: int) -> None:
     """Within some days there are as many as the rate says, give or take what chance does."""
     per_s, days = 0.001, 5
-    coming = takewhile(lambda arrival: arrival.at_s < START_S + days * DAY_S, Public(seed).arrivals(START_S, per_s))
+    coming = takewhile(
+        lambda arrival: arrival.at_s < START_S + days * DAY_S, VisitorPopulation(seed).arrivals(START_S, per_s)
+    )
     times = [arrival.at_s for arrival in coming]
     expected = per_s * days * DAY_S
     assert times == sorted(times)
@@ -163,7 +177,7 @@ def test_visits_come_in_order_and_as_often_as_is_said(seed: int) -> None:
 def test_days_have_a_rhythm() -> None:
     """More people come around the busiest hour than twelve hours away from it, and nobody is locked out."""
     habits = Habits(swing=0.5, busiest_hour=16.0)
-    coming = islice(Public(1, habits).arrivals(START_S, 0.01), 10_000)
+    coming = islice(VisitorPopulation(1, habits).arrivals(START_S, 0.01), 10_000)
     hours = Counter(int(arrival.at_s % DAY_S // HOUR_S) for arrival in coming)
     busy, quiet = hours[15] + hours[16], hours[3] + hours[4]
     assert 2 < busy / quiet < 4.5
@@ -185,26 +199,26 @@ def test_topics_drift_slowly(seed: int, at_s: float) -> None:
 def test_fashions_fade(seed: int, at_s: float) -> None:
     """They never take more than half, have begun, and the same fashion is smaller an hour later."""
     interests = Interests(seed, Habits(), TOPICS)
-    now = interests.fashions(at_s)
+    now = interests.active_trends(at_s)
     assert sum(fashion.share for fashion in now) <= 0.5 + 1e-9
     assert all(fashion.since_s <= at_s for fashion in now)
-    later = {fashion.since_s: fashion.share for fashion in interests.fashions(at_s + HOUR_S)}
+    later = {fashion.since_s: fashion.share for fashion in interests.active_trends(at_s + HOUR_S)}
     assert all(later.get(fashion.since_s, 0.0) < fashion.share for fashion in now)
 
 
 def test_a_fashion_is_asked_for() -> None:
     """Some time in a day there is one; what it is about is then asked for as often as its share says."""
     interests = Interests(5, Habits(), TOPICS)
-    at_s = next(at for hour in range(24) if interests.fashions(at := START_S + hour * HOUR_S))
-    fashion, rng, times = interests.fashions(at_s)[0], rng_for(1, "test"), 2000
-    asked = sum(interests.wish(person, at_s, rng) == fashion.wish for person in range(times)) / times
+    at_s = next(at for hour in range(24) if interests.active_trends(at := START_S + hour * HOUR_S))
+    fashion, rng, times = interests.active_trends(at_s)[0], rng_for(1, "test"), 2000
+    asked = sum(interests.draw_need(person, at_s, rng) == fashion.need for person in range(times)) / times
     assert asked == pytest.approx(fashion.share, abs=0.04)
 
 
 def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
     """Popularity has a head and a long tail, so that something is asked often and something once."""
     interests, rng = Interests(1, Habits(), TOPICS), rng_for(1, "test")
-    asked = Counter(interests.wish(person, START_S, rng) for person in range(1500))
+    asked = Counter(interests.draw_need(person, START_S, rng) for person in range(1500))
     assert asked.most_common(1)[0][1] > 15
     assert sum(count == 1 for count in asked.values()) > 100
 
@@ -214,33 +228,35 @@ def test_what_is_wanted_is_what_the_made_web_writes_about() -> None:
     phrases = [phrase for topic in TOPICS for words in astuple(topic)[2:] for phrase in words]
     known = {word[:3].lower() for phrase in (*phrases, *TOWNS, "how to") for word in phrase.split()}
     rng, vocabulary = rng_for(1, "test"), " ".join(phrases)
-    real, vain = (Interests(1, Habits(vain=share, fashions=0.0), TOPICS) for share in (0.0, 1.0))
-    assert all(word[:3] in known for person in range(300) for word in real.wish(person, START_S, rng).split())
-    assert not any(vain.wish(person, START_S, rng) in vocabulary for person in range(20))
+    real, vain = (Interests(1, Habits(invented_rate=share, trend_chance=0.0), TOPICS) for share in (0.0, 1.0))
+    assert all(word[:3] in known for person in range(300) for word in real.draw_need(person, START_S, rng).split())
+    assert not any(vain.draw_need(person, START_S, rng) in vocabulary for person in range(20))
 
 
 @given(st.text(max_size=40), SEEDS)
 def test_a_slip_of_the_finger_is_small(query: str, seed: int) -> None:
     """As many words as before, of about the same length."""
-    slipped = misspelt(query, rng_for(seed, "test"))
+    slipped = misspell(query, rng_for(seed, "test"))
     assert len(slipped.split()) == len(query.split())
     assert abs(len(slipped) - len(" ".join(query.split()))) <= 1 or slipped == query
 
 
 def test_people_pass_for_people_and_robots_for_robots() -> None:
     """A few are robots, and say so; nobody else looks like one."""
-    people = [Public(1).person(Arrival(number, START_S)) for number in range(2000)]
-    assert all(bool(of_request(person.agent, {})) == person.robot for person in people)
-    assert 0.01 < sum(person.robot for person in people) / len(people) < 0.1
+    people = [VisitorPopulation(1).person_for(Arrival(number, START_S)) for number in range(2000)]
+    assert all(bool(check_request(person.agent, {})) == person.is_robot for person in people)
+    assert 0.01 < sum(person.is_robot for person in people) / len(people) < 0.1
 
 
 def test_everybody_has_an_address_of_their_own() -> None:
     """On loopback, the same at each visit, and none that a host of a made web has."""
-    people = {person.number: person for person in (Public(1).person(Arrival(n, START_S)) for n in range(3000))}
+    people = {
+        person.number: person for person in (VisitorPopulation(1).person_for(Arrival(n, START_S)) for n in range(3000))
+    }
     addresses = {person.address for person in people.values()}
     assert len(addresses) == len(people) > 300
     assert all(IPv4Address(address).is_loopback for address in addresses)
-    assert not addresses & {address(seed, index) for seed in range(300) for index in range(50)}
+    assert not addresses & {loopback_address(seed, index) for seed in range(300) for index in range(50)}
 
 
 @given(
@@ -267,5 +283,5 @@ def test_everybody_has_an_address_of_their_own() -> None:
 )
 def test_whatever_page_is_served_it_is_read(html: str) -> None:
     """Nothing in a page makes reading it fail; what has no number is no result."""
-    found = read_results(html)
+    found = parse_results(html)
     assert all(0 <= hit.page < 10**18 for hit in found.hits)

@@ -7,40 +7,43 @@ import pytest
 
 from vedette.errors import UsageError
 from vedette.lab.baselines.ads.greedy import Greedy
-from vedette.lab.bounds.ads_lp import best_revenue, lp_revenue
+from vedette.lab.bounds.ads_lp import solve_days, solve_lp_revenue
 from vedette.lab.core.experiment import Cell
-from vedette.lab.core.registry import policies
+from vedette.lab.core.registry import load_policies
 from vedette.lab.runs.ads.lockstep import run_lockstep
-from vedette.lab.runs.ads.promises import PROMISES, promise_rows
-from vedette.lab.runs.ads.rows import market_rows, names_of_policies
-from vedette.lab.runs.ads.run import BEATS, Outcome, knowing, run_market
+from vedette.lab.runs.ads.promises import GUARANTEES, build_guarantee_rows
+from vedette.lab.runs.ads.rows import build_market_rows, list_policy_names
+from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import (
-    MARKETS,
+    AD_MARKETS,
     SLOTS,
-    MarketDay,
-    Setting,
-    beta_priors,
-    check_market,
-    market_days,
-    setting_of,
+    AdMarketDay,
+    AdMarketSetting,
+    check_ad_market,
+    draw_beta_priors,
+    draw_market_days,
+    parse_ad_market,
 )
 from vedette.policy import Floats, rng_for
-from vedette.serve.ads.by_score import ByScore
-from vedette.serve.ads.policies.bayes_greedy import Believed
+from vedette.serve.ads.by_score import ScorePolicy
+from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
 from vedette.serve.ads.slot_factors import FIRST_FACTORS
 
-SMALL = Setting(days=2, queries=300, share=0.3, new=0.1)
-POLICIES = policies("ads")
+SMALL = AdMarketSetting(days=2, queries=300, budget_share=0.3, new_share=0.1)
+POLICIES = load_policies("ads")
 
 
-def days_of(seed: int = 1, setting: Setting = SMALL) -> list[MarketDay]:
+def days_of(seed: int = 1, setting: AdMarketSetting = SMALL) -> list[AdMarketDay]:
     """A small market."""
-    return market_days(setting, seed)
+    return draw_market_days(setting, seed)
 
 
 def test_the_four_markets_are_as_described() -> None:
     """Days, queries, share of budgets, new ads and shifts."""
-    told = {name: (each.days, each.queries, each.share, each.new, each.shifts) for name, each in MARKETS.items()}
+    told = {
+        name: (each.days, each.queries, each.budget_share, each.new_share, each.shifts)
+        for name, each in AD_MARKETS.items()
+    }
     assert told == {
         "few": (8, 3_000, 0.5, 0.0, False),
         "new-ads": (8, 3_000, 0.5, 0.1, False),
@@ -94,25 +97,25 @@ def test_markets_follow_from_their_seed() -> None:
     """The same seed gives the same days and luck; another one others."""
     one, same, other = days_of(3), days_of(3), days_of(4)
     assert np.array_equal(one[1].query, same[1].query)
-    assert np.array_equal(one[1].luck(), same[1].luck())
+    assert np.array_equal(one[1].click_draws(), same[1].click_draws())
     assert not np.array_equal(one[1].query, other[1].query)
 
 
 def test_names_that_no_market_has_are_refused() -> None:
     """And those with variants are read."""
-    assert setting_of("few+flat").factors[:3] == (1.0, 1.0, 1.0)
-    assert setting_of("tight+prior-50-90").accuracy == 0.9
-    assert setting_of("new-ads+life-3").life_days == 3.0
+    assert parse_ad_market("few+flat").factors[:3] == (1.0, 1.0, 1.0)
+    assert parse_ad_market("tight+prior-50-90").accuracy == 0.9
+    assert parse_ad_market("new-ads+life-3").life_days == 3.0
     for name in ("cells", "few+alone", "shift+clusters"):
-        check_market(name)
+        check_ad_market(name)
     for name in ("fewer", "few+", "few+life-", "few+prior-5"):
         with pytest.raises(UsageError, match="there is no market"):
-            setting_of(name)
+            parse_ad_market(name)
 
 
 def test_priors_have_the_corrected_spread() -> None:
     """For c = .2 and v = .9 the mean lies between .1 and .3 with probability .49; 0.58 is a misprint."""
-    alpha, both = beta_priors(np.full(40_000, 0.2), 0.9, rng_for(1, "tests/priors"))
+    alpha, both = draw_beta_priors(np.full(40_000, 0.2), 0.9, rng_for(1, "tests/priors"))
     mean = alpha / both
     assert np.mean((mean > 0.1) & (mean < 0.3)) == pytest.approx(0.49, abs=0.01)
     assert (mean * (1 - mean) / (both + 1))[:5] == pytest.approx(mean[:5] * 0.1)
@@ -132,15 +135,15 @@ def test_no_policy_exceeds_a_budget(name: str) -> None:
 def test_side_by_side_is_as_one_by_one(slots: int) -> None:
     """Ours has no ties, so both ways of running show, earn and spend the same to the cent."""
     markets = [days_of(seed, replace(SMALL, queries=120)) for seed in (1, 2, 3)]
-    together = run_lockstep(markets, Believed(), slots, SLOTS, 1)
+    together = run_lockstep(markets, BayesGreedy(), slots, SLOTS, 1)
     for days, found in zip(markets, together, strict=True):
-        alone = run_market(days, Believed(), slots, SLOTS, 1)
+        alone = run_market(days, BayesGreedy(), slots, SLOTS, 1)
         assert np.array_equal(alone.spent, found.spent)
         assert np.array_equal(alone.shown, found.shown)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, each in POLICIES.items() if isinstance(each, ByScore) and name != "two-level"]
+    "name", [name for name, each in POLICIES.items() if isinstance(each, ScorePolicy) and name != "two-level"]
 )
 def test_the_future_does_not_leak(name: str) -> None:
     """What is asked and clicked on the second day changes nothing of the first."""
@@ -157,7 +160,7 @@ def test_true_rates_are_not_seen_but_through_clicks() -> None:
     days = days_of(1, replace(SMALL, days=1))
     never = [day._replace(rate=day.rate * 1e-12) for day in days]
     other = [day._replace(rate=day.rate[::-1] * 1e-12) for day in days]
-    runs = [run_market(each, Believed(), 1, SLOTS, 1) for each in (never, other)]
+    runs = [run_market(each, BayesGreedy(), 1, SLOTS, 1) for each in (never, other)]
     assert runs[0].clicked.sum() == runs[1].clicked.sum() == 0
     assert np.array_equal(runs[0].shown, runs[1].shown)
 
@@ -165,7 +168,7 @@ def test_true_rates_are_not_seen_but_through_clicks() -> None:
 def test_the_linear_programme_on_an_example() -> None:
     """Two phrases of ten queries; the ad worth most can pay for five of them, so the other takes the rest."""
     value, phrase, advertiser = np.array([2.0, 1.0, 1.0]), np.array([0, 0, 1]), np.array([0, 1, 1])
-    found = lp_revenue(value, phrase, advertiser, np.array([10.0, 10.0]), np.array([10.0, np.inf]), np.ones(1))
+    found = solve_lp_revenue(value, phrase, advertiser, np.array([10.0, 10.0]), np.array([10.0, np.inf]), np.ones(1))
     assert found == pytest.approx(5 * 2 + 5 + 10)
 
 
@@ -173,51 +176,53 @@ def test_nobody_earns_more_than_the_bound_on_average() -> None:
     """Known rates without budgets come near it, over many markets."""
     setting = replace(SMALL, days=1, queries=1_000)
     markets = [[day._replace(budget=np.full(60, np.inf)) for day in days_of(seed, setting)] for seed in range(12)]
-    bound = sum(float(best_revenue(days, 1, SLOTS).sum()) for days in markets)
-    found = run_lockstep([knowing(days) for days in markets], Greedy(), 1, SLOTS, 1)
+    bound = sum(float(solve_days(days, 1, SLOTS).sum()) for days in markets)
+    found = run_lockstep([with_known_rates(days) for days in markets], Greedy(), 1, SLOTS, 1)
     assert sum(each.revenue.sum() for each in found) == pytest.approx(bound, rel=0.1)
 
 
 def test_lower_slots_are_learned_from_their_clicks() -> None:
     """The same one by one and side by side: where all slots are seen alike, the guess is left behind."""
-    setting = replace(setting_of("few+flat"), days=4, queries=2_000)
-    days = [market_days(setting, seed) for seed in (1, 2)]
+    setting = replace(parse_ad_market("few+flat"), days=4, queries=2_000)
+    days = [draw_market_days(setting, seed) for seed in (1, 2)]
     factors = np.array(setting.factors)
-    alone = run_market(days[0], Believed(), 3, factors, 1)
-    together = run_lockstep(days, Believed(), 3, factors, 1)
+    alone = run_market(days[0], BayesGreedy(), 3, factors, 1)
+    together = run_lockstep(days, BayesGreedy(), 3, factors, 1)
     for outcome in (alone, *together):
-        assert outcome.seen[0] == 1.0
-        assert all(outcome.seen[1:] > FIRST_FACTORS[1:3] + 0.1)
-        assert all(np.diff(outcome.seen) <= 0)
+        assert outcome.slot_factors[0] == 1.0
+        assert all(outcome.slot_factors[1:] > FIRST_FACTORS[1:3] + 0.1)
+        assert all(np.diff(outcome.slot_factors) <= 0)
 
 
 def test_overspending_would_be_seen() -> None:
     """The number that must be 0 is not 0 by construction."""
-    spent: Floats = np.zeros((1, BEATS, 2))
+    spent: Floats = np.zeros((1, PERIODS_PER_DAY, 2))
     spent[0, -1] = [7.0, 3.0]
-    assert Outcome(spent, np.array([[5.0, np.inf]]), *np.zeros((3, 1))).overspend == 2.0
+    assert MarketOutcome(spent, np.array([[5.0, np.inf]]), *np.zeros((3, 1))).overspend == 2.0
 
 
-@pytest.mark.parametrize(("world", "policy"), [(world, policy) for world, each in PROMISES.items() for policy in each])
+@pytest.mark.parametrize(
+    ("world", "policy"), [(world, policy) for world, each in GUARANTEES.items() for policy in each]
+)
 def test_what_is_proven_is_kept(world: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In three small markets, one of each kind."""
-    monkeypatch.setattr("vedette.lab.runs.ads.promises.LUCKS", 1)
+    monkeypatch.setattr("vedette.lab.runs.ads.promises.REPEATS", 1)
     for seed in (1, 2, 3):
-        assert all(row["kept"] == 1.0 for row in promise_rows(world, policy, 1, seed))
+        assert all(row["kept"] == 1.0 for row in build_guarantee_rows(world, policy, 1, seed))
 
 
 def test_rows_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for the whole and one a day; the bound is its own yardstick; odd numbers of slots are refused."""
-    monkeypatch.setitem(MARKETS, "few", replace(SMALL, queries=120))
-    monkeypatch.setattr("vedette.lab.runs.ads.rows.BLOCK", 2)
+    monkeypatch.setitem(AD_MARKETS, "few", replace(SMALL, queries=120))
+    monkeypatch.setattr("vedette.lab.runs.ads.rows.BLOCK_SIZE", 2)
     rows = {
-        name: market_rows(Cell("sponsor", "market:few", name, 1.0, 2))
+        name: build_market_rows(Cell("sponsor", "market:few", name, 1.0, 2))
         for name in ("default", "bound-lp", "bound-known")
     }
     assert [row.get("day") for row in rows["default"]] == [None, 1.0, 2.0]
     assert rows["default"][0]["overspend"] == 0.0
     assert sum(row["revenue"] for row in rows["default"][1:]) == pytest.approx(rows["default"][0]["revenue"])
     assert rows["bound-lp"][0]["of_lp"] == rows["bound-known"][0]["of_known"] == 1.0
-    assert set(rows) <= set(names_of_policies())
+    assert set(rows) <= set(list_policy_names())
     with pytest.raises(UsageError, match="number of slots"):
-        market_rows(Cell("sponsor", "market:few", "default", 1.5, 2))
+        build_market_rows(Cell("sponsor", "market:few", "default", 1.5, 2))

@@ -8,13 +8,13 @@ import pytest
 from vedette.errors import UsageError
 from vedette.lab.worlds.catalog import (
     WorldMissing,
-    fingerprint,
-    label_of,
+    fingerprint_world,
+    get_label,
+    list_worlds,
+    locate_world,
     open_frontpages,
     open_history,
-    place_of,
-    remember,
-    worlds_there,
+    register_world,
 )
 
 
@@ -44,15 +44,15 @@ def test_a_repository_is_found_under_its_published_name(folders: Path) -> None:
     """``git:owner/name`` is looked for where VEDETTE_HISTORIES says, as owner+name/repo; its label is that name."""
     repository(folders / "kept" / "harbour+site" / "repo")
     name = "git:harbour/site#live:content"
-    assert label_of(name) == name
+    assert get_label(name) == name
     assert open_history(name).pages == 1
-    assert "git:harbour/site" in worlds_there()
+    assert "git:harbour/site" in list_worlds()
 
 
 def test_a_path_that_exists_wins_and_is_not_told(folders: Path) -> None:
     """A clone of one's own is called by its last name only, and that label opens it from then on."""
     path = repository(folders / "somewhere" / "mine.git")
-    label = remember(f"git:{path}#live:content")
+    label = register_world(f"git:{path}#live:content")
     assert label == "git:mine#live:content"
     assert open_history(label).pages == 1
     assert str(folders) not in open_history(label).name
@@ -61,12 +61,12 @@ def test_a_path_that_exists_wins_and_is_not_told(folders: Path) -> None:
 def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
     """The history is kept as a file by what it is made of; a new commit has another file and another fingerprint."""
     name = f"git:{repository(folders / 'web')}#live:content"
-    before, _ = fingerprint(name), open_history(name)
+    before, _ = fingerprint_world(name), open_history(name)
     kept = list((folders / "cache" / "histories").iterdir())
     assert len(kept) == 1
     assert open_history(f"git:{kept[0]}").pages == 1
     repository(folders / "web", "<title>Home</title><p>Ships, harbours and tides.")
-    assert fingerprint(name) != before
+    assert fingerprint_world(name) != before
     assert len(open_history(f"{name}").version_page) in {1, 2}
 
 
@@ -77,7 +77,7 @@ def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
 def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -> None:
     """It is no mistake of the person: others can be run without it."""
     with pytest.raises(WorldMissing, match="is not here"):
-        place_of(name)
+        locate_world(name)
     assert folders.is_dir()
 
 
@@ -85,21 +85,21 @@ def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -
 def test_a_name_that_is_none_is_refused_with_those_that_are(folders: Path, name: str) -> None:
     """What can be written is said, and which made worlds there are."""
     with pytest.raises(UsageError, match="small"):
-        place_of(name)
+        locate_world(name)
     assert folders.is_dir()
 
 
 def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
     """Rows could not be told apart, so the second is refused."""
-    remember(f"git:{repository(folders / 'a' / 'twin')}")
+    register_world(f"git:{repository(folders / 'a' / 'twin')}")
     with pytest.raises(UsageError, match="git:twin"):
-        remember(f"git:{repository(folders / 'b' / 'twin')}")
+        register_world(f"git:{repository(folders / 'b' / 'twin')}")
 
 
 def test_a_seed_is_part_of_a_made_world() -> None:
     """Another seed is another web, and its label says so; seed 1 is what is meant where none is said."""
-    assert label_of("made:tiny:1") == label_of("made:tiny") == "made:tiny"
-    assert fingerprint("made:tiny:2") != fingerprint("made:tiny")
+    assert get_label("made:tiny:1") == get_label("made:tiny") == "made:tiny"
+    assert fingerprint_world("made:tiny:2") != fingerprint_world("made:tiny")
     assert not np.array_equal(open_history("made:tiny:2").born_s, open_history("made:tiny").born_s)
     assert open_history("made:tiny") is open_history("made:tiny")
 

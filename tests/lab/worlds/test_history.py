@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.lab.histories import END_S, histories, same
 
 from vedette.errors import StoreCorrupt, StoreNewer, UsageError
-from vedette.lab.worlds.altered import altered_after
-from vedette.lab.worlds.history import Asked, History, Texts
-from vedette.lab.worlds.history_file import load, save
+from vedette.lab.worlds.altered import alter_future
+from vedette.lab.worlds.history import History, HistoryFetcher, Texts
+from vedette.lab.worlds.history_file import load_history, save_history
 
 moments = st.integers(0, END_S).map(float)
 
@@ -27,7 +27,7 @@ def test_versions_are_found_by_time(history: History, now_s: float) -> None:
         expected.append(past[-1] if past and now_s < history.died_s[page] else -1)
     assert history.version_at(np.arange(history.pages), now_s).tolist() == expected
     assert history.version_at(np.arange(history.pages)[::-1], now_s).tolist() == expected[::-1]
-    assert history.alive_at(now_s).tolist() == [page for page, row in enumerate(expected) if row >= 0]
+    assert history.live_pages_at(now_s).tolist() == [page for page, row in enumerate(expected) if row >= 0]
 
 
 @given(histories())
@@ -50,7 +50,7 @@ def test_sites_are_born_with_their_first_page(history: History) -> None:
 def test_no_fetch_tells_of_pages_that_are_not_born(history: History, now_s: float) -> None:
     """A fetch brings the links of the version of now, in their order, without such as lead to the future."""
     pages = np.arange(history.pages)
-    answers = Asked(history).fetch(pages, now_s)
+    answers = HistoryFetcher(history).fetch(pages, now_s)
     for version, digest, links in zip(answers.version, answers.digest, answers.links, strict=True):
         expected = history.links_of(version).tolist() if version >= 0 else []
         assert links.tolist() == [page for page in expected if history.born_s[page] <= now_s]
@@ -60,7 +60,7 @@ def test_no_fetch_tells_of_pages_that_are_not_born(history: History, now_s: floa
 def test_time_goes_forward_only() -> None:
     """A fetch at an earlier time than the last one is a mistake of whoever asks."""
     none = np.zeros(0, np.int64)
-    asked = Asked(nothing())
+    asked = HistoryFetcher(nothing())
     asked.fetch(none, 5.0)
     with pytest.raises(AssertionError, match="past"):
         asked.fetch(none, 4.0)
@@ -81,18 +81,18 @@ def nothing() -> History:
 def test_what_was_saved_is_loaded(tmp_path_factory: pytest.TempPathFactory, history: History) -> None:
     """A file holds every column and text; saving what was loaded gives the same bytes."""
     path = tmp_path_factory.getbasetemp() / "any.history"
-    assert save(history, path) == path.stat().st_size
-    loaded = load(path)
+    assert save_history(history, path) == path.stat().st_size
+    loaded = load_history(path)
     same(loaded, history)
     first = path.read_bytes()
-    save(loaded, path)
+    save_history(loaded, path)
     assert path.read_bytes() == first
 
 
 def test_nothing_can_be_saved_too(tmp_path: Path) -> None:
     """A web without pages comes back as one."""
-    save(nothing(), tmp_path / "x")
-    same(load(tmp_path / "x"), nothing())
+    save_history(nothing(), tmp_path / "x")
+    same(load_history(tmp_path / "x"), nothing())
 
 
 def test_long_texts_come_back_from_their_blocks(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_long_texts_come_back_from_their_blocks(tmp_path: Path) -> None:
         link_start=np.zeros(count + 1, np.int64),
         texts=Long(),
     )
-    save(whole, tmp_path / "x")
-    loaded = load(tmp_path / "x")
+    save_history(whole, tmp_path / "x")
+    loaded = load_history(tmp_path / "x")
     assert [loaded.texts.text(row) for row in (4, 3, 2, 1, 0)] == [texts[4], "? lone", *texts[2::-1]]
 
 
@@ -129,7 +129,7 @@ def test_long_texts_come_back_from_their_blocks(tmp_path: Path) -> None:
 def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: History, data: st.DataObject) -> None:
     """Any byte that is changed, and any end that is cut off, is an error that says what to do."""
     path = tmp_path_factory.getbasetemp() / "damaged.history"
-    save(history, path)
+    save_history(history, path)
     raw = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, len(raw) - 1))
     if data.draw(st.booleans()):
@@ -138,7 +138,7 @@ def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: Hi
         del raw[at:]
     path.write_bytes(raw)
     with pytest.raises((StoreCorrupt, StoreNewer, UsageError), match="make"):
-        same(load(path), history)
+        same(load_history(path), history)
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"PK\x03\x04" * 20)
     for name in ("absent", "empty", "other"):
         with pytest.raises(UsageError, match="import-git"):
-            load(tmp_path / name)
+            load_history(tmp_path / name)
 
 
 # Another future.
@@ -156,17 +156,17 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
 @given(histories(), moments, st.integers(0, 9))
 def test_another_future_has_the_same_past(history: History, at_s: float, seed: int) -> None:
     """Until the time, every fetch brings the same from both; and the other one is a history as well."""
-    other = altered_after(history, at_s, seed)
+    other = alter_future(history, at_s, seed)
     old = int(np.count_nonzero(history.born_s <= at_s))
     for now_s in sorted({0.0, at_s / 2, at_s}):
-        one, two = (Asked(world).fetch(np.arange(old), now_s) for world in (history, other))
+        one, two = (HistoryFetcher(world).fetch(np.arange(old), now_s) for world in (history, other))
         assert one.digest.tolist() == two.digest.tolist()
         assert [links.tolist() for links in one.links] == [links.tolist() for links in two.links]
-        assert history.alive_at(now_s).tolist() == other.alive_at(now_s).tolist()
+        assert history.live_pages_at(now_s).tolist() == other.live_pages_at(now_s).tolist()
         assert [said(history, row) for row in one.version] == [said(other, row) for row in two.version]
     assert other.urls[:old] == list(history.urls)[:old]
     assert_is_history(other)
-    same(other, altered_after(history, at_s, seed))
+    same(other, alter_future(history, at_s, seed))
 
 
 def said(history: History, version: int) -> str:
@@ -192,7 +192,7 @@ def assert_is_history(history: History) -> None:
 @given(histories())
 def test_another_future_is_another(history: History) -> None:
     """From the middle on, versions, births and links differ, and they differ by the seed."""
-    one, two = (altered_after(history, END_S / 2, seed) for seed in (1, 2))
+    one, two = (alter_future(history, END_S / 2, seed) for seed in (1, 2))
     assert one.version_at_s.tolist() != history.version_at_s.tolist()
     assert one.version_at_s.tolist() != two.version_at_s.tolist()
     assert one.born_s.tolist() != history.born_s.tolist()

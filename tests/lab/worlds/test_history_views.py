@@ -6,7 +6,7 @@ import numpy as np
 from tests.lab.git_repositories import Repository
 
 from vedette.lab.worlds.git import read_git
-from vedette.lab.worlds.history_views import has_waves, without_waves
+from vedette.lab.worlds.history_views import has_waves, remove_waves
 
 
 def page(text: str) -> bytes:
@@ -21,7 +21,7 @@ def test_waves_are_left_out_and_everything_else_stays(tmp_path: Path) -> None:
     edited = swept | {b"p7.html": page("edited alone")}
     world = Repository(tmp_path / "r").branch("main", (1000, born), (5000, swept), (9000, edited))
     history = read_git(world)
-    calm = without_waves(history)
+    calm = remove_waves(history)
     assert has_waves(history)
     assert not has_waves(calm)
     assert (calm.pages, len(calm.version_page)) == (30, 31)

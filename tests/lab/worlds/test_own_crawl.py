@@ -10,7 +10,7 @@ from tests.data_folders import DAY_S, NOW_S, SITE, URLS, Fetches, opened
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.own_crawl import live_history
+from vedette.lab.worlds.own_crawl import load_crawl_history
 
 PAGE, OTHER = URLS[0], URLS[1]
 Fetched = tuple[str, bytes, float, int]  # a URL, what it brought, on which day, with which status
@@ -19,13 +19,13 @@ Fetched = tuple[str, bytes, float, int]  # a URL, what it brought, on which day,
 def crawled(folder: Path, *fetches: Fetched) -> History:
     """The history of a folder whose crawl made these fetches."""
     with opened(folder) as state, Fetches(state) as crawl:
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
         for url, body, day, status in fetches:
-            known = state.urls.find([url]).tolist()
+            known = state.urls.find_ids([url]).tolist()
             if known[0] > 0:
-                state.urls.again(known, priority=1)
+                state.urls.requeue(known, priority=1)
             crawl.page(url, body, NOW_S + day * DAY_S, status)
-    return live_history(folder)
+    return load_crawl_history(folder)
 
 
 def days(times_s: Iterable[float]) -> list[float]:

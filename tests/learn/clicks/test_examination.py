@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from vedette.lab.visitors.click_models import clicks_by_cascade, clicks_by_position, looked_at
-from vedette.learn.clicks.examination import Cascade, Clicks, Position, fit_cascade, fit_position
+from vedette.lab.visitors.click_models import draw_cascade_clicks, draw_position_clicks, examination_probabilities
+from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel, fit_cascade, fit_position
 from vedette.policy import rng_for
 
 RESULTS = 60
@@ -24,9 +24,9 @@ def attractions() -> np.ndarray:
 
 def test_the_position_model_finds_places_and_attraction() -> None:
     """Fitted to clicks of a known public, it comes near to its habits."""
-    truth = Position(1.0 / np.arange(1.0, 11.0) ** 0.7, attractions())
+    truth = PositionModel(1.0 / np.arange(1.0, 11.0) ** 0.7, attractions())
     result = shown()
-    log = Clicks(result, clicks_by_position(truth, result, rng_for(3, "test")), RESULTS)
+    log = ClickLog(result, draw_position_clicks(truth, result, rng_for(3, "test")), RESULTS)
     found = fit_position(log, np.full(RESULTS, 0.3))
     assert np.abs(found.examined - truth.examined).max() < 0.08
     assert np.corrcoef(found.attraction, truth.attraction)[0, 1] > 0.95
@@ -34,35 +34,38 @@ def test_the_position_model_finds_places_and_attraction() -> None:
 
 def test_the_dbn_finds_contentment_and_perseverance() -> None:
     """Fitted to readers from the top, it comes near to when they stop."""
-    truth = Cascade(attractions(), 0.6, 0.85)
+    truth = CascadeModel(attractions(), 0.6, 0.85)
     result = shown()
-    log = Clicks(result, clicks_by_cascade(truth, result, rng_for(4, "test")), RESULTS)
+    log = ClickLog(result, draw_cascade_clicks(truth, result, rng_for(4, "test")), RESULTS)
     found = fit_cascade(log, np.full(RESULTS, 0.3))
-    assert found.content == pytest.approx(0.6, abs=0.06)
-    assert found.going_on == pytest.approx(0.85, abs=0.05)
+    assert found.satisfaction == pytest.approx(0.6, abs=0.06)
+    assert found.perseverance == pytest.approx(0.85, abs=0.05)
     assert np.corrcoef(found.attraction, truth.attraction)[0, 1] > 0.95
 
 
 def test_the_right_model_explains_new_clicks_best() -> None:
     """On clicks that it was not fitted to, the DBN is more probable than the position model where readers are of it."""
-    truth = Cascade(attractions(), 0.9, 0.95)
+    truth = CascadeModel(attractions(), 0.9, 0.95)
     result = shown()
-    clicked = clicks_by_cascade(truth, result, rng_for(5, "test"))
-    train, test = (Clicks(result[part], clicked[part], RESULTS) for part in (slice(0, 3000), slice(3000, None)))
+    clicked = draw_cascade_clicks(truth, result, rng_for(5, "test"))
+    train, test = (ClickLog(result[part], clicked[part], RESULTS) for part in (slice(0, 3000), slice(3000, None)))
     prior = np.full(RESULTS, 0.3)
     assert fit_cascade(train, prior).log_likelihood(test) > fit_position(train, prior).log_likelihood(test)
 
 
 def test_the_likelihood_of_a_cascade_sums_to_one() -> None:
     """All possible clicks of a list of three together are certain."""
-    model = Cascade(np.array([0.2, 0.5, 0.7]), 0.4, 0.8)
+    model = CascadeModel(np.array([0.2, 0.5, 0.7]), 0.4, 0.8)
     ways = np.array(np.meshgrid(*[[False, True]] * 3)).reshape(3, -1).T
-    log = Clicks(np.tile(np.arange(3), (8, 1)), ways, 3)
-    assert np.exp(model.by_search(log)).sum() == pytest.approx(1.0, abs=1e-6)
+    log = ClickLog(np.tile(np.arange(3), (8, 1)), ways, 3)
+    assert np.exp(model.log_likelihoods(log)).sum() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_readers_look_less_the_further_down() -> None:
     """The chance to be looked at falls along a list, under both models."""
     result = np.arange(10)[None, :]
-    for model in (Position(1.0 / np.arange(1.0, 11.0), np.full(10, 0.5)), Cascade(np.full(10, 0.5), 0.5, 0.9)):
-        assert np.all(np.diff(looked_at(model, result)[0]) < 0)
+    for model in (
+        PositionModel(1.0 / np.arange(1.0, 11.0), np.full(10, 0.5)),
+        CascadeModel(np.full(10, 0.5), 0.5, 0.9),
+    ):
+        assert np.all(np.diff(examination_probabilities(model, result)[0]) < 0)

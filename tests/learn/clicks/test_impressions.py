@@ -4,45 +4,47 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.learn.clicks.impressions import joined
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.learn.clicks.impressions import build_impressions
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
 MARK, OTHER = "00000001aaaaaaaa", "00000001bbbbbbbb"
-TWO = (Shown(7, 1, 3.0), Shown(8, 2, 2.0, reason="tried"))
+TWO = (ShownResult(7, 1, 3.0), ShownResult(8, 2, 2.0, reason="tried"))
 
 
-def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -> SlateRecord:
+def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -> SearchEvent:
     """A search with two results."""
     told = {"id": id_, "at_s": at_s, "query": "Kites", "words": "kites", "total": 2, "visitor": visitor, "results": TWO}
-    return SlateRecord(**{**told, **about})  # type: ignore[arg-type]
+    return SearchEvent(**{**told, **about})  # type: ignore[arg-type]
 
 
-def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visitor: str = MARK) -> Event:
+def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visitor: str = MARK) -> ClickEvent:
     """Somebody opened a result."""
-    return Event(id_, "click", page, at_s, after_s, visitor)
+    return ClickEvent(id_, "click", page, at_s, after_s, visitor)
 
 
 def test_a_late_click_finds_its_slate() -> None:
     """Clicks are joined by the slate's token, in whatever order both come."""
-    seen = joined([slate("a"), slate("b", 200.0, OTHER)], [click("b", 8, 9000.0, 9200.0), click("a", 7)])
+    seen = build_impressions([slate("a"), slate("b", 200.0, OTHER)], [click("b", 8, 9000.0, 9200.0), click("a", 7)])
     assert seen.page.tolist() == [7, 8, 7, 8]
     assert seen.clicked.tolist() == [True, False, False, True]
 
 
 def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
     """A slate without view or click, a doubted slate and a doubted click leave no row, or no click."""
-    doubted = click("c", 7)._replace(doubt="too quick")
-    view = Event("c", "view", 0, 101.0, 1.0, MARK)
-    seen = joined([slate("a"), slate("b", doubt="says it is a program"), slate("c")], [click("b", 7), view, doubted])
+    doubted = click("c", 7)._replace(filter_reason="too quick")
+    view = ClickEvent("c", "view", 0, 101.0, 1.0, MARK)
+    seen = build_impressions(
+        [slate("a"), slate("b", doubt="says it is a program"), slate("c")], [click("b", 7), view, doubted]
+    )
     assert len(np.unique(seen.slate)) == 1
     assert not seen.clicked.any()
 
 
 def test_who_is_back_at_once_did_not_like_it() -> None:
     """A click is worth less the sooner its reader clicks or searches again; who stays away liked it."""
-    quick = joined([slate("a"), slate("b", 107.0)], [click("a", 7, 5.0, 105.0)])
-    again = joined([slate("a")], [click("a", 7, 5.0), click("a", 8, 6.0, 106.0)])
-    stayed = joined([slate("a")], [click("a", 7)])
+    quick = build_impressions([slate("a"), slate("b", 107.0)], [click("a", 7, 5.0, 105.0)])
+    again = build_impressions([slate("a")], [click("a", 7, 5.0), click("a", 8, 6.0, 106.0)])
+    stayed = build_impressions([slate("a")], [click("a", 7)])
     assert quick.liked[0] == 0.0
     assert again.liked.tolist() == [0.0, 1.0]
     assert stayed.liked[0] == 1.0
@@ -51,20 +53,20 @@ def test_who_is_back_at_once_did_not_like_it() -> None:
 def test_fast_worlds_are_told_by_the_wall() -> None:
     """Where the world turns a thousand times as fast, a reader who is back after two real seconds is back at once."""
     told = [slate("a"), slate("b", 2105.0)], [click("a", 7, 5.0, 105.0)]
-    assert joined(*told).liked[0] == 1.0
-    assert joined(*told, speed=1000.0).liked[0] == 0.0
+    assert build_impressions(*told).liked[0] == 1.0
+    assert build_impressions(*told, speed=1000.0).liked[0] == 0.0
 
 
 def test_browsers_of_one_address_are_known_as_such() -> None:
     """Two marks of one address are two visitors and one address."""
-    seen = joined([slate("a"), slate("b", visitor=OTHER)], [click("a", 7), click("b", 7)])
+    seen = build_impressions([slate("a"), slate("b", visitor=OTHER)], [click("a", 7), click("b", 7)])
     assert len(np.unique(seen.visitor)) == 2
     assert len(np.unique(seen.address)) == 1
 
 
 def test_programs_are_in_no_group() -> None:
     """What an API answered is learned from, and compared with nothing."""
-    seen = joined([slate("a", via="api", policy="linear/1")], [click("a", 7)])
+    seen = build_impressions([slate("a", via="api", policy="linear/1")], [click("a", 7)])
     assert seen.by_policy == ("", "")
 
 
@@ -72,9 +74,9 @@ def test_programs_are_in_no_group() -> None:
     st.lists(st.builds(slate, st.text(max_size=2), st.floats(0, 1e9), st.text(max_size=9)), max_size=6),
     st.lists(st.builds(click, st.text(max_size=2), st.integers(-1, 9), st.floats(0, 1e6), st.floats(0, 1e9))),
 )
-def test_anything_is_joined(slates: list[SlateRecord], events: list[Event]) -> None:
+def test_anything_is_joined(slates: list[SearchEvent], events: list[ClickEvent]) -> None:
     """Whatever the record holds, columns are of one length and likes between 0 and 1."""
-    seen = joined(slates, events)
+    seen = build_impressions(slates, events)
     assert {len(column) for column in seen[:11]} == {len(seen.page)}
     assert ((seen.liked >= 0) & (seen.liked <= 1)).all()
     assert (seen.liked[~seen.clicked] == 0).all()

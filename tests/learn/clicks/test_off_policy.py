@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from vedette.learn.clicks.off_policy import NOT_ENOUGH, Decisions, Estimate, doubly_robust, ips, snips
+from vedette.learn.clicks.off_policy import NOT_ENOUGH_DATA, Decisions, Estimate, doubly_robust, ips, snips
 from vedette.policy import rng_for
 
 Estimator = Callable[[Decisions], Estimate]
@@ -48,4 +48,4 @@ def test_few_decisions_are_no_evidence(estimate: Estimator) -> None:
     never = logged(4_000, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), VALUES, floor=0.1)
     unlike = never._replace(target=np.zeros(4_000))
     for log in (logged(50, TARGET, VALUES), unlike, Decisions(*(np.zeros(0),) * 5)):
-        assert estimate(log).said == NOT_ENOUGH
+        assert estimate(log).said == NOT_ENOUGH_DATA

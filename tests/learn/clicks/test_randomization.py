@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vedette.learn.clicks.examination import examined_by_lots
+from vedette.learn.clicks.examination import correct_examination
 from vedette.learn.clicks.impressions import Impressions
 from vedette.policy import Floats
 
@@ -43,7 +43,7 @@ def ratio(examined: Floats) -> float:
 
 def test_lots_correct_a_model_that_was_misled() -> None:
     """With many showings by lot the two places are looked at as they truly are, relative to each other."""
-    found = examined_by_lots(shown_by_lot(30, 300), MISLED)
+    found = correct_examination(shown_by_lot(30, 300), MISLED)
     assert abs(np.log(ratio(found) / ratio(TRUE))) < 0.25 < abs(np.log(ratio(MISLED) / ratio(TRUE)))
     others = np.delete(np.arange(10), [2, 7])
     assert np.allclose(found[others], MISLED[others]), "of other places lots say nothing"
@@ -51,7 +51,7 @@ def test_lots_correct_a_model_that_was_misled() -> None:
 
 def test_few_showings_by_lot_correct_little() -> None:
     """A handful of clicks hardly moves what thousands said."""
-    few = examined_by_lots(shown_by_lot(1, 12), MISLED)
+    few = correct_examination(shown_by_lot(1, 12), MISLED)
     assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
 
 
@@ -59,6 +59,6 @@ def test_what_relevance_put_there_says_nothing() -> None:
     """Without lots, or where each page only ever stood at one place, the model stays as it is."""
     by_lot = shown_by_lot(30, 300)
     certain = by_lot._replace(propensity=np.ones(len(by_lot.page)))
-    assert np.array_equal(examined_by_lots(certain, MISLED), MISLED)
+    assert np.array_equal(correct_examination(certain, MISLED), MISLED)
     fixed = by_lot._replace(place=np.where(by_lot.page == 0, 2, 7))
-    assert np.array_equal(examined_by_lots(fixed, MISLED), MISLED)
+    assert np.array_equal(correct_examination(fixed, MISLED), MISLED)

@@ -3,17 +3,17 @@
 import numpy as np
 from tests.learn.sample_events import EXAMINED, made_record
 
-from vedette.learn.clicks.impressions import joined
-from vedette.learn.clicks.reputations import FEWEST_CLICKS, Taught, taught_by
-from vedette.learn.events import Event, SlateRecord
+from vedette.learn.clicks.impressions import build_impressions
+from vedette.learn.clicks.reputations import MIN_CLICKS, LearnedQuality, learn_reputations
+from vedette.learn.events import ClickEvent, SearchEvent
 
 PAGES = {page: 0.03 * page for page in range(1, 11)}
 HOSTS = dict.fromkeys(PAGES, 3)
 
 
-def taught(record: tuple[list[SlateRecord], list[Event]], now_days: float = 3.0) -> Taught:
+def taught(record: tuple[list[SearchEvent], list[ClickEvent]], now_days: float = 3.0) -> LearnedQuality:
     """What is learned of a record, of which there is enough."""
-    found = taught_by(joined(*record), HOSTS, now_days)
+    found = learn_reputations(build_impressions(*record), HOSTS, now_days)
     assert found is not None
     return found
 
@@ -21,10 +21,10 @@ def taught(record: tuple[list[SlateRecord], list[Event]], now_days: float = 3.0)
 def test_few_clicks_teach_nothing() -> None:
     """Below the threshold, and for many clicks of few people, there is no reputation at all."""
     record = made_record(PAGES, 40)
-    assert sum(event.kind == "click" for event in record[1]) < FEWEST_CLICKS
-    assert taught_by(joined(*record), HOSTS, 3.0) is None
+    assert sum(event.kind == "click" for event in record[1]) < MIN_CLICKS
+    assert learn_reputations(build_impressions(*record), HOSTS, 3.0) is None
     alone = [slate._replace(visitor="00000001aaaaaaaa") for slate in made_record(PAGES, 2000)[0]]
-    assert taught_by(joined(alone, made_record(PAGES, 2000)[1]), HOSTS, 3.0) is None
+    assert learn_reputations(build_impressions(alone, made_record(PAGES, 2000)[1]), HOSTS, 3.0) is None
 
 
 def test_better_pages_are_believed_to_be_better() -> None:
@@ -52,7 +52,7 @@ def test_one_address_with_many_browsers_moves_no_page() -> None:
     """A thousand clicks of one address on the poorest page count as those of a few people, and the reason is told."""
     slates, events = made_record(PAGES, 2000)
     bad = [slate._replace(id=f"x{n}", visitor=f"0badcafe{n:08x}") for n, slate in enumerate(slates[:1000])]
-    clicks = [Event(slate.id, "click", 1, slate.at_s + 5.0, 5.0, slate.visitor) for slate in bad]
+    clicks = [ClickEvent(slate.id, "click", 1, slate.at_s + 5.0, 5.0, slate.visitor) for slate in bad]
     honest, attacked = taught((slates, events)), taught((slates + bad, events + clicks))
     assert abs(attacked.mean[0] - honest.mean[0]) < 0.02
     assert attacked.taken_off["same address"] > 900

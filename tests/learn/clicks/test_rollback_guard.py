@@ -3,58 +3,65 @@
 import numpy as np
 from tests.learn.sample_events import made_record
 
-from vedette.learn.clicks.impressions import Bools, Impressions, joined
-from vedette.learn.clicks.rollback_guard import REST_S, Arm, Guarded, Measured, judged, measured
+from vedette.learn.clicks.impressions import Bools, Impressions, build_impressions
+from vedette.learn.clicks.rollback_guard import (
+    FALLBACK_S,
+    Arm,
+    GroupComparison,
+    RollbackGuard,
+    compare_groups,
+    update_guard,
+)
 
 
 def seen_with(share: float) -> tuple[Impressions, Bools]:
     """Clicks of two groups, of which those of the second are returned from at once with this probability."""
     slates, events = made_record({1: 0.5, 2: 0.5}, 600, seed=1)
     others, theirs = made_record({1: 0.5, 2: 0.5}, 600, seed=2, policy="prospect/1")
-    seen = joined(slates + others, events + theirs)
+    seen = build_impressions(slates + others, events + theirs)
     is_learned = np.array([name == "prospect/1" for name in seen.by_policy])
     rng = np.random.default_rng(5)
     spoilt = is_learned & seen.clicked & (rng.random(len(seen.page)) < share)
     return seen._replace(liked=np.where(spoilt, 0.0, seen.liked)), is_learned
 
 
-def verdict(share: float) -> Guarded:
+def verdict(share: float) -> RollbackGuard:
     """What the guard says of such groups."""
     seen, is_learned = seen_with(share)
-    return judged(Guarded(), measured(seen, is_learned, np.ones(len(seen.page), bool)), 50.0)
+    return update_guard(RollbackGuard(), compare_groups(seen, is_learned, np.ones(len(seen.page), bool)), 50.0)
 
 
 def test_equal_groups_are_left_alone() -> None:
     """Nothing is said where nothing differs."""
-    assert verdict(0.0) == Guarded()
+    assert verdict(0.0) == RollbackGuard()
 
 
 def test_harm_is_seen_and_said() -> None:
     """Clicks that are worth a third less end it for a week, with the reason."""
     found = verdict(0.35)
-    assert found.holds(50.0)
-    assert not found.holds(50.0 + REST_S)
+    assert found.is_active(50.0)
+    assert not found.is_active(50.0 + FALLBACK_S)
     assert "quality per click fell" in found.why
 
 
 def test_it_tries_again_with_new_evidence() -> None:
     """After its week it compares only what came since."""
-    held = Guarded(100.0, 0.0, "quality per click fell")
-    bad = Measured(Arm(500, 900, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
-    assert judged(held, bad, 50.0) == held
-    assert judged(held, bad, 101.0) == Guarded(since_s=100.0)
+    held = RollbackGuard(100.0, 0.0, "quality per click fell")
+    bad = GroupComparison(Arm(500, 900, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
+    assert update_guard(held, bad, 50.0) == held
+    assert update_guard(held, bad, 101.0) == RollbackGuard(since_s=100.0)
 
 
 def test_few_people_say_nothing() -> None:
     """However large the difference, a handful of people is no evidence."""
-    few = Measured(Arm(5, 90, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
+    few = GroupComparison(Arm(5, 90, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
     assert not few.is_enough
-    assert judged(Guarded(), few, 5.0) == Guarded()
+    assert update_guard(RollbackGuard(), few, 5.0) == RollbackGuard()
 
 
 def test_intervals_are_over_people() -> None:
     """A hundred clicks of one person are not a hundred opinions: the interval has no end."""
     seen, is_learned = seen_with(0.0)
     alone = seen._replace(visitor=np.zeros(len(seen.page), np.int64))
-    found = measured(alone, is_learned, np.ones(len(seen.page), bool))
-    assert found.learned.give_or_take == float("inf")
+    found = compare_groups(alone, is_learned, np.ones(len(seen.page), bool))
+    assert found.learned.half_width == float("inf")

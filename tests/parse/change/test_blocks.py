@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.change.blocks import blocks_of
-from vedette.parse.html.page import read_page
+from vedette.parse.change.blocks import extract_blocks
+from vedette.parse.html.page import parse_page
 
 PAGE = """<body><nav><a href=/>Home</a></nav><div id=post-{number} class=entry><h1>{title}</h1><p>{text}<p>{text}</div>
 <div class=ticker>{ticker}</div>"""
@@ -26,8 +26,8 @@ MARKUP = st.lists(st.sampled_from([*PIECES, "word ", "It is a sentence of some l
 
 def test_places_stay_when_the_text_changes() -> None:
     """Other words, other numbers in names: the same places; different containers: different places."""
-    old = blocks_of(PAGE.format(number=1, title="One", text="It was a calm day.", ticker="12:01"))
-    new = blocks_of(PAGE.format(number=22, title="Two", text="It was a stormy night.", ticker="13:37"))
+    old = extract_blocks(PAGE.format(number=1, title="One", text="It was a calm day.", ticker="12:01"))
+    new = extract_blocks(PAGE.format(number=22, title="Two", text="It was a stormy night.", ticker="13:37"))
     assert [block.place for block in old] == [block.place for block in new]
     home, title, first, second, ticker = (block.place for block in old)
     assert first == second
@@ -36,13 +36,13 @@ def test_places_stay_when_the_text_changes() -> None:
 
 def test_blocks_know_what_is_content() -> None:
     """The menu is a block, but not of the content."""
-    blocks = blocks_of(PAGE.format(number=1, title="One", text="It was a calm day at sea.", ticker=""))
+    blocks = extract_blocks(PAGE.format(number=1, title="One", text="It was a calm day at sea.", ticker=""))
     assert [(block.text, block.in_main) for block in blocks][:2] == [("Home", False), ("One", True)]
 
 
 @given(MARKUP.map("".join))
 def test_blocks_are_the_text(markup: str) -> None:
     """Whatever the markup, the blocks are the lines of the text, and those of the content its lines."""
-    page, blocks = read_page(markup), blocks_of(markup)
+    page, blocks = parse_page(markup), extract_blocks(markup)
     assert "\n".join(block.text for block in blocks) == page.text
     assert "\n".join(block.text for block in blocks if block.in_main) == page.main

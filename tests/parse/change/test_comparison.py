@@ -12,45 +12,53 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import page_truth, text_changed_s
-from vedette.lab.worlds.world import Question
+from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
+from vedette.lab.worlds.world import WorldRequest
 from vedette.model import fingerprint as link_print
-from vedette.parse.change.comparison import Block, Change, JudgedBy, Kept, Seen, compare, first
-from vedette.parse.similarity.minhash import sketch_of
-from vedette.parse.similarity.shingles import fingerprint, shingles
+from vedette.parse.change.comparison import (
+    Change,
+    ChangeRule,
+    NewVersion,
+    PlacedText,
+    StoredVersion,
+    build_first_version,
+    compare_versions,
+)
+from vedette.parse.similarity.minhash import build_sketch
+from vedette.parse.similarity.shingles import fingerprint_text, shingle_text
 
-RULES: tuple[JudgedBy, ...] = get_args(JudgedBy)
+RULES: tuple[ChangeRule, ...] = get_args(ChangeRule)
 TEXT = " ".join(
     f"{a} {b} {c}" for a in ("red", "old", "far") for b in ("boat", "gate") for c in ("north", "east", "up")
 )
 
 
-def version(main: str, *, links: Sequence[int] = (), frame: str = "", blocks: Sequence[Block] = ()) -> Seen:
+def version(main: str, *, links: Sequence[int] = (), frame: str = "", blocks: Sequence[PlacedText] = ()) -> NewVersion:
     """A version of a page by what it says."""
-    sketch = sketch_of(shingles(main))
+    sketch = build_sketch(shingle_text(main))
     mins = sketch.mins if sketch else b""
     body = xxhash.xxh3_128_digest(repr((main, list(links), frame, blocks)).encode())
     numbers = np.array([link_print(f"http://a.example/{link}") for link in links], dtype=np.int64)
-    return Seen(body, fingerprint(f"{frame} {main}"), fingerprint(main), mins, numbers, blocks)
+    return NewVersion(body, fingerprint_text(f"{frame} {main}"), fingerprint_text(main), mins, numbers, blocks)
 
 
-def verdicts(old: Seen, new: Seen) -> dict[str, bool]:
+def verdicts(old: NewVersion, new: NewVersion) -> dict[str, bool]:
     """Changed or not, by each rule."""
-    return {rule: compare(first(old), new, rule)[0].changed for rule in RULES}
+    return {rule: compare_versions(build_first_version(old), new, rule)[0].changed for rule in RULES}
 
 
 @given(st.text(), st.lists(st.integers(0, 9)), st.lists(st.tuples(st.integers(), st.text()), max_size=5))
-def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list[Block]) -> None:
+def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list[PlacedText]) -> None:
     """By no rule, for any page."""
     seen = version(main, links=links, blocks=blocks)
     for rule in RULES:
-        change, kept = compare(first(seen), seen, rule)
+        change, kept = compare_versions(build_first_version(seen), seen, rule)
         assert not change.changed
         assert (change.share, change.links_added, change.links_removed) == (0.0, 0, 0)
-        assert kept.links_print == first(seen).links_print
+        assert kept.links_print == build_first_version(seen).links_print
 
 
 @pytest.mark.parametrize(
@@ -65,7 +73,7 @@ def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list
     ],
     ids=["digits", "case and signs", "frame", "words", "links", "a link twice"],
 )
-def test_each_rule_sees_its_own_kind_of_change(new: Seen, changed: set[str]) -> None:
+def test_each_rule_sees_its_own_kind_of_change(new: NewVersion, changed: set[str]) -> None:
     """Bytes see all; text sees words anywhere; main, and queries at first, words of the main text; links see links."""
     seen = verdicts(version(TEXT + " 7 views", links=[1]), new)
     assert {rule for rule, said in seen.items() if said} == changed
@@ -78,13 +86,13 @@ def test_the_share_follows_how_much_was_rewritten() -> None:
     shares = []
     for kept_words in (50, 40, 20, 0):
         text = " ".join(words[:kept_words]) + " " + " ".join("qwertyuiop"[: 1 + i % 9] for i in range(54 - kept_words))
-        shares.append(compare(first(old), version(text))[0].share)
+        shares.append(compare_versions(build_first_version(old), version(text))[0].share)
     assert shares == sorted(shares)
     assert shares[0] < 0.5 < shares[-1]
     assert shares[-1] > 0.9
 
 
-def with_box(fetch: int, edit: str = "") -> Seen:
+def with_box(fetch: int, edit: str = "") -> NewVersion:
     """A main text with a box that turns; the box is a part of the main text."""
     long = " ".join(f"{TEXT} {tail}" for tail in ("one", "two", "three", "four"))
     quote = " ".join("abcdefghij"[int(digit)] * 3 for digit in f"{fetch:06}")
@@ -92,11 +100,11 @@ def with_box(fetch: int, edit: str = "") -> Seen:
     return version(f"{article} {quote}", blocks=[(1, article), (2, quote)])
 
 
-def watched(*versions: Seen) -> list[Change]:
+def watched(*versions: NewVersion) -> list[Change]:
     """The changes of successive versions."""
-    changes, kept = [], first(versions[0])
+    changes, kept = [], build_first_version(versions[0])
     for seen in versions[1:]:
-        change, kept = compare(kept, seen)
+        change, kept = compare_versions(kept, seen)
         changes.append(change)
     return changes
 
@@ -114,8 +122,8 @@ def test_an_edit_beside_a_rotating_box_is_a_change_of_its_own_share() -> None:
     steps = [with_box(fetch) for fetch in range(0, 80_000, 11_111)]
     edit = " ".join(["another", "sentence", "stands", "here", "now"] * 2)
     edited = watched(*steps, with_box(99_999, edit))[-1]
-    alone = compare(first(steps[-1]), with_box(77_777, edit))[0].share
-    raw = compare(first(steps[-1]), with_box(99_999, edit), "bytes")[0].share
+    alone = compare_versions(build_first_version(steps[-1]), with_box(77_777, edit))[0].share
+    raw = compare_versions(build_first_version(steps[-1]), with_box(99_999, edit), "bytes")[0].share
     assert edited.changed
     assert edited.share <= raw
     assert abs(edited.share - alone) <= 0.1
@@ -123,14 +131,16 @@ def test_an_edit_beside_a_rotating_box_is_a_change_of_its_own_share() -> None:
 
 def test_links_are_counted() -> None:
     """Added and removed ones, whatever their order."""
-    change, _ = compare(first(version("a", links=range(100))), version("a", links=[*range(140, 4, -1)]), "links")
+    change, _ = compare_versions(
+        build_first_version(version("a", links=range(100))), version("a", links=[*range(140, 4, -1)]), "links"
+    )
     assert (change.links_added, change.links_removed) == (41, 5)
 
 
 def test_many_links_are_estimated_from_a_bounded_sample() -> None:
     """Thousands of links cost a kilobyte, and the numbers are right within a fifth of them."""
-    old = first(version("a", links=range(6000)))
-    change, kept = compare(old, version("a", links=range(2000, 7000)), "links")
+    old = build_first_version(version("a", links=range(6000)))
+    change, kept = compare_versions(old, version("a", links=range(2000, 7000)), "links")
     assert len(kept.blob) < 1100
     assert change.links_added == pytest.approx(1000, abs=400)
     assert change.links_removed == pytest.approx(2000, abs=400)
@@ -140,20 +150,20 @@ def test_many_links_are_estimated_from_a_bounded_sample() -> None:
 def test_a_torn_or_foreign_blob_is_no_blob(noise: bytes, cut: int) -> None:
     """The comparison goes on as if nothing had been learned."""
     old, new = with_box(1), with_box(2)
-    kept = first(old)
-    bare = compare(Kept(*_but_blob(kept), b""), new)
+    kept = build_first_version(old)
+    bare = compare_versions(StoredVersion(*_but_blob(kept), b""), new)
     for blob in (noise, kept.blob[:cut], kept.blob[cut:] + noise, noise + kept.blob):
         if blob != kept.blob:
-            assert compare(Kept(*_but_blob(kept), blob), new) == bare
+            assert compare_versions(StoredVersion(*_but_blob(kept), blob), new) == bare
 
 
-def _but_blob(kept: Kept) -> tuple[bytes, bytes, bytes, bytes, int]:
+def _but_blob(kept: StoredVersion) -> tuple[bytes, bytes, bytes, bytes, int]:
     return kept.body_digest, kept.text_print, kept.main_print, kept.sketch, kept.links_print
 
 
 def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
     """A page that had no words before changed; how much cannot be said."""
-    change, _ = compare(first(version("")), version(TEXT))
+    change, _ = compare_versions(build_first_version(version("")), version(TEXT))
     assert change.changed
     assert change.share == 0.0
 
@@ -171,40 +181,40 @@ def place_of(node: LexborNode) -> int:
     return xxhash.xxh32_intdigest("/".join(path).encode())
 
 
-def read(url: str, body: bytes, judged: str) -> Seen:
+def read(url: str, body: bytes, judged: str) -> NewVersion:
     """A page of the made web, with the blocks of its main or whole text."""
     tree = LexborHTMLParser(body)
     whole, main = (tree.css(name)[0].text(separator=" ") for name in ("body", "main"))
-    sketch = sketch_of(shingles(main))
+    sketch = build_sketch(shingle_text(main))
     assert sketch is not None
     links = [link_print(urljoin(url, node.attributes["href"] or "")) for node in tree.css("a[href]")]
     blocks = [(place_of(node), node.text()) for node in tree.css(judged)[0].css("h1,h2,p,li,nav")]
     digest = xxhash.xxh3_128_digest(body)
-    return Seen(digest, fingerprint(whole), fingerprint(main), sketch.mins, np.array(links), blocks)
+    return NewVersion(digest, fingerprint_text(whole), fingerprint_text(main), sketch.mins, np.array(links), blocks)
 
 
-def judge(world: MadeWorld, site: Site, number: int, rule: JudgedBy, days: int) -> Counter[tuple[bool, bool]]:
+def judge(world: SyntheticWorld, site: Site, number: int, rule: ChangeRule, days: int) -> Counter[tuple[bool, bool]]:
     """(truly changed, said to be changed) for daily fetches of a page; the first four days are for learning."""
     truth, table = page_truth(site, number), Counter[tuple[bool, bool]]()
     path = truth.url.partition(site.name)[2]
-    bodies = [world.reply(Question(site.name, path), world.start_s + day * DAY_S + 1).body for day in range(days)]
+    bodies = [world.reply(WorldRequest(site.name, path), world.start_s + day * DAY_S + 1).body for day in range(days)]
     versions = [read(truth.url, body, "body" if rule == "text" else "main") for body in bodies]
     articles = [body.partition(b"</article>")[0] for body in bodies]
-    kept = first(versions[0])
+    kept = build_first_version(versions[0])
     for day in range(1, days):
-        change, kept = compare(kept, versions[day], rule)
+        change, kept = compare_versions(kept, versions[day], rule)
         now_s = world.start_s + day * DAY_S + 1
         # Now and then an edit chooses the paragraph that stood there.
-        edited = text_changed_s(site, number, now_s) > now_s - DAY_S and articles[day] != articles[day - 1]
+        edited = last_text_change_s(site, number, now_s) > now_s - DAY_S and articles[day] != articles[day - 1]
         if day > 3:
             table[edited, change.changed] += 1
     return table
 
 
 @pytest.fixture(scope="module")
-def steady_pages() -> tuple[MadeWorld, list[tuple[Site, int]]]:
+def steady_pages() -> tuple[SyntheticWorld, list[tuple[Site, int]]]:
     """Pages of a calm world that neither move nor die."""
-    world = open_made("tiny", calm=True)
+    world = open_synthetic_world("tiny", calm=True)
     pages = [(site, number) for site in world.sites.values() for number in range(min(12, site.births.stock))]
     truths = [page_truth(site, number) for site, number in pages]
     return world, [
@@ -217,7 +227,10 @@ def steady_pages() -> tuple[MadeWorld, list[tuple[Site, int]]]:
     [("bytes", 0.0, 1.0), ("text", 0.0, 0.1), ("main", 0.0, 0.01), ("links", 1.0, 0.0)],
 )
 def test_the_made_webs_truth_is_found(
-    steady_pages: tuple[MadeWorld, list[tuple[Site, int]]], rule: JudgedBy, most_missed: float, most_invented: float
+    steady_pages: tuple[SyntheticWorld, list[tuple[Site, int]]],
+    rule: ChangeRule,
+    most_missed: float,
+    most_invented: float,
 ) -> None:
     """Edits are seen by all rules but that of links, which never change there; boxes and counters are discounted.
 

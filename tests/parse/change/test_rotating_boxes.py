@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.parse.change.comparison import (
-    MOST_PLACES,
-    Block,
-    Record,
-    Turn,
+    MAX_PLACES,
+    BoxComparison,
+    PlacedText,
+    PlaceRecord,
+    compare_boxes,
+    count_unchanged,
     pack_records,
-    turn,
     unpack_records,
-    unturned,
 )
 
 ARTICLE, MENU, BOX = 11, 12, 13
@@ -29,16 +29,16 @@ def letters(number: int) -> str:
     return "x" + "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
-def page(fetch: int, *, version: int = 0, place: int = BOX) -> list[Block]:
+def page(fetch: int, *, version: int = 0, place: int = BOX) -> list[PlacedText]:
     """A page whose box is another on every fetch."""
     return [(MENU, "Home News About"), (ARTICLE, article(version)), (place, f"Quote {letters(fetch)} of the day")]
 
 
-def fetched(*pages: list[Block]) -> list[Turn]:
+def fetched(*pages: list[PlacedText]) -> list[BoxComparison]:
     """The comparisons of successive versions."""
-    turns, records = [], turn({}, pages[0]).records
+    turns, records = [], compare_boxes({}, pages[0]).records
     for blocks in pages[1:]:
-        turns.append(turn(records, blocks))
+        turns.append(compare_boxes(records, blocks))
         records = turns[-1].records
     return turns
 
@@ -46,86 +46,88 @@ def fetched(*pages: list[Block]) -> list[Turn]:
 def test_a_box_that_turns_every_time_is_learned() -> None:
     """The first changes count, since nobody can know; later ones are the box's, and nothing steady changed."""
     turns = fetched(*(page(fetch) for fetch in range(8)))
-    assert turns[0].steady == 1
-    assert all((seen.steady, seen.boxes) == (0, 1) for seen in turns[3:])
+    assert turns[0].steady_changes == 1
+    assert all((seen.steady_changes, seen.box_changes) == (0, 1) for seen in turns[3:])
 
 
 def test_an_edit_beside_a_turning_box_counts() -> None:
     """What the page itself says changes in one fetch, while the box turns as always."""
     *_, edited, after = fetched(*(page(fetch) for fetch in range(6)), page(6, version=1), page(7, version=1))
-    assert (edited.steady, edited.boxes) == (1, 1)
-    assert (after.steady, after.boxes) == (0, 1)
+    assert (edited.steady_changes, edited.box_changes) == (1, 1)
+    assert (after.steady_changes, after.box_changes) == (0, 1)
 
 
 def test_a_box_whose_place_has_a_new_name_each_time_is_learned() -> None:
     """Coming and going is learned as a whole: some boxes carry a new class on every fetch."""
     turns = fetched(*(page(fetch, place=100 + fetch) for fetch in range(8)))
-    assert turns[0].steady
-    assert all((seen.steady, seen.boxes) == (0, 1) for seen in turns[4:])
+    assert turns[0].steady_changes
+    assert all((seen.steady_changes, seen.box_changes) == (0, 1) for seen in turns[4:])
 
 
 def test_a_live_ticker_has_no_box() -> None:
     """Where most of the text is new each time, the page is what turns, and every version is a change."""
     turns = fetched(*([(MENU, "Home"), (ARTICLE, article(fetch))] for fetch in range(10)))
-    assert all(seen.steady == 1 for seen in turns)
+    assert all(seen.steady_changes == 1 for seen in turns)
 
 
 def test_a_large_part_that_changes_daily_is_content() -> None:
     """A list of headlines beside a longer menu that never changes is still what people come for."""
     menu = SENTENCE * 3
     turns = fetched(*([(MENU, menu), (ARTICLE, SENTENCE + letters(day) * 9)] for day in range(10)))
-    assert all(seen.steady == 1 for seen in turns)
+    assert all(seen.steady_changes == 1 for seen in turns)
 
 
 def test_a_box_that_stood_still_is_content_again() -> None:
     """After many fetches on which it stayed, its next change is news."""
     turning = [page(fetch) for fetch in range(10)]
     still = [page(10)] * 20
-    assert fetched(*turning, *still, page(11))[-1].steady == 1
+    assert fetched(*turning, *still, page(11))[-1].steady_changes == 1
 
 
 def test_the_same_bytes_are_evidence_of_standing_still() -> None:
     """A place that changed in all comparisons but those of equal bytes is no rotating box."""
-    records = turn({}, page(0)).records
+    records = compare_boxes({}, page(0)).records
     for fetch in range(1, 6):
         for _ in range(4):
-            records = unturned(records)
-        seen = turn(records, page(fetch))
+            records = count_unchanged(records)
+        seen = compare_boxes(records, page(fetch))
         records = seen.records
-        assert seen.steady == 1
+        assert seen.steady_changes == 1
 
 
 def test_digits_do_not_turn_a_place() -> None:
     """A counter is no change of its place."""
     (seen,) = fetched([(MENU, "7 readers today")], [(MENU, "1,204 readers today")])
-    assert (seen.steady, seen.boxes) == (0, 0)
+    assert (seen.steady_changes, seen.box_changes) == (0, 0)
 
 
 @given(BLOCKS, BLOCKS)
-def test_records_stay_small_and_survive_packing(before: list[Block], after: list[Block]) -> None:
+def test_records_stay_small_and_survive_packing(before: list[PlacedText], after: list[PlacedText]) -> None:
     """Whatever a page does, there are few records of ten bytes, and unpacking gives them back."""
-    records = turn(turn({}, before).records, after).records
-    assert len(records) <= MOST_PLACES
+    records = compare_boxes(compare_boxes({}, before).records, after).records
+    assert len(records) <= MAX_PLACES
     assert len(pack_records(records)) == 10 * len(records)
     assert unpack_records(pack_records(records)) == records
 
 
 @given(BLOCKS)
-def test_an_equal_page_has_no_turned_place(blocks: list[Block]) -> None:
+def test_an_equal_page_has_no_turned_place(blocks: list[PlacedText]) -> None:
     """However many places it has."""
-    seen = turn(turn({}, blocks).records, blocks)
-    assert (seen.steady, seen.boxes, seen.boxes_share) == (0, 0, 0.0)
+    seen = compare_boxes(compare_boxes({}, blocks).records, blocks)
+    assert (seen.steady_changes, seen.box_changes, seen.box_share) == (0, 0, 0.0)
 
 
 @given(st.binary(max_size=700), BLOCKS)
-def test_foreign_bytes_are_read_as_something_harmless(packed: bytes, blocks: list[Block]) -> None:
+def test_foreign_bytes_are_read_as_something_harmless(packed: bytes, blocks: list[PlacedText]) -> None:
     """Records that nobody wrote may be wrong; they do not raise, and what follows is packable."""
-    records: dict[int, Record] = unpack_records(packed)
-    assert unpack_records(pack_records(turn(records, blocks).records)) == turn(records, blocks).records
+    records: dict[int, PlaceRecord] = unpack_records(packed)
+    assert (
+        unpack_records(pack_records(compare_boxes(records, blocks).records)) == compare_boxes(records, blocks).records
+    )
 
 
 def test_very_many_blocks_are_all_compared() -> None:
     """A change in the last of ten thousand blocks is seen."""
     blocks = [(number % 50, letters(number)) for number in range(10_000)]
     (seen,) = fetched(blocks, [*blocks[:-1], (0, "another word")])
-    assert seen.steady == 1
+    assert seen.steady_changes == 1

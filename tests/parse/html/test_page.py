@@ -2,7 +2,7 @@
 
 import pytest
 
-from vedette.parse.html.page import Link, Page, read_page
+from vedette.parse.html.page import Link, Page, parse_page
 
 PROSE = "The keeper of the light went down to the boats every evening, and came back with news of the ships. "
 MENU = "".join(f"<li><a href=/m{number}>Entry {number}</a></li>" for number in range(8))
@@ -10,7 +10,7 @@ MENU = "".join(f"<li><a href=/m{number}>Entry {number}</a></li>" for number in r
 
 def main(body: str) -> str:
     """The content of a page."""
-    return read_page(body).main
+    return parse_page(body).main
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def main(body: str) -> str:
 )
 def test_visible_text(markup: str, text: str) -> None:
     """Inline tags do not split words, breaks and cells do, blocks are lines; what is not shown is not text."""
-    assert read_page(markup).text == text
+    assert parse_page(markup).text == text
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_visible_text(markup: str, text: str) -> None:
 @pytest.mark.parametrize("after", ["<p>after</p>", "<div>after</div>"])
 def test_hidden_text(hidden: str, after: str) -> None:
     """What a reader does not see is no text of the page, but it is counted; what follows it is seen."""
-    page = read_page(f"<p>before</p>{hidden}{after}")
+    page = parse_page(f"<p>before</p>{hidden}{after}")
     assert (page.text, page.hidden_words) == ("before\nafter", 2)
 
 
@@ -73,7 +73,7 @@ def test_hidden_text(hidden: str, after: str) -> None:
 )
 def test_boilerplate_goes(around: str) -> None:
     """Menus, notices and lists of links are visible but no content, whether named as such or only made so."""
-    page = read_page(f"{around.format(MENU)}<h2>News</h2><p>{PROSE}</p>{around.format(MENU)}")
+    page = parse_page(f"{around.format(MENU)}<h2>News</h2><p>{PROSE}</p>{around.format(MENU)}")
     assert page.main == f"News\n{PROSE.strip()}"
     assert "Entry 3" in page.text
 
@@ -122,7 +122,7 @@ def test_what_is_left_open_does_not_swallow_the_page(markup: str) -> None:
 def test_without_prose() -> None:
     """Where nothing is prose, the little that there is counts; a page of links alone is its own content."""
     assert main(f"<nav>{MENU}</nav><p>Closed today") == "Closed today"
-    page = read_page(f"<ul>{MENU}</ul>")
+    page = parse_page(f"<ul>{MENU}</ul>")
     assert page.main == page.text
     assert page.words == 16
 
@@ -146,17 +146,17 @@ def test_without_prose() -> None:
 )
 def test_links(markup: str, link: Link) -> None:
     """A link has its words, or those for its picture; each address comes once, vouched for if it is once."""
-    assert read_page(markup).links == (link,)
+    assert parse_page(markup).links == (link,)
 
 
 def test_links_end_where_others_begin() -> None:
     """A link that was left open is over when the next begins."""
-    assert [link.text for link in read_page("<a href=/a>one<a href=/b>two</a>three").links] == ["one", "two"]
+    assert [link.text for link in parse_page("<a href=/a>one<a href=/b>two</a>three").links] == ["one", "two"]
 
 
 def test_text_after_a_hidden_paragraph() -> None:
     """The end of a paragraph ends its hiding, whatever comes next."""
-    assert read_page("<p hidden>secret</p>open").text == "open"
+    assert parse_page("<p hidden>secret</p>open").text == "open"
 
 
 @pytest.mark.parametrize(
@@ -171,15 +171,15 @@ def test_text_after_a_hidden_paragraph() -> None:
 )
 def test_tags_that_were_seen_before(markup: str, text: str) -> None:
     """What a tag did at first does not tell what it does later: that hangs on what is hidden around it."""
-    assert read_page(markup).text == text
+    assert parse_page(markup).text == text
 
 
 def test_headings_and_title() -> None:
     """Headings come with their levels; the first of the first level is the title of a page without one."""
-    page = read_page("<h2>Be<b>fore</b></h2><h1> The <a href=/>light</a></h1><h3></h3>")
+    page = parse_page("<h2>Be<b>fore</b></h2><h1> The <a href=/>light</a></h1><h3></h3>")
     assert page.headings == ((2, "Before"), (1, "The light"))
     assert page.title == "The light"
-    assert read_page("<title>T</title><h1>H</h1>").title == "T"
+    assert parse_page("<title>T</title><h1>H</h1>").title == "T"
 
 
 HEAD = """
@@ -196,7 +196,7 @@ HEAD = """
 
 def test_what_a_page_says_of_itself() -> None:
     """Language, description, canonical, refresh, alternates, feeds and dates are those that the page declares."""
-    page = read_page(HEAD)
+    page = parse_page(HEAD)
     assert (page.language, page.description, page.canonical) == ("en", "a page", "/one")
     assert page.refresh == (7, "/new?a=1")
     assert (page.alternates, page.feeds) == ((("de", "/de"),), ("/feed",))
@@ -224,7 +224,7 @@ def test_what_a_page_says_of_itself() -> None:
 )
 def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
     """A page that sends its readers elsewhere says when and where; one that only loads itself again does not."""
-    assert read_page(f'<meta http-equiv=refresh content="{content}">').refresh == refresh
+    assert parse_page(f'<meta http-equiv=refresh content="{content}">').refresh == refresh
 
 
 @pytest.mark.parametrize(
@@ -244,9 +244,9 @@ def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
 )
 def test_a_page_that_is_empty_without_scripts(markup: str, needs: bool) -> None:  # noqa: FBT001 - a column of the table
     """Next to no words, and a script that would bring them: such a page is known by that."""
-    assert read_page(markup).needs_script is needs
+    assert parse_page(markup).needs_script is needs
 
 
 def test_an_empty_page() -> None:
     """Nothing is a page too."""
-    assert read_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False)
+    assert parse_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False)

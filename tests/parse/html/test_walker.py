@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from vedette.parse.change.blocks import blocks_of
-from vedette.parse.html.page import Page, read_page
+from vedette.parse.change.blocks import extract_blocks
+from vedette.parse.html.page import Page, parse_page
 
 MANY = 100_000
 # Markup without what only a tree can know (drawings, templates) and without what a tree drops (frames, nesting rules).
@@ -35,7 +35,7 @@ PIECES = [
 
 def links(text: str) -> tuple[str, ...]:
     """The addresses of a page that its author vouches for."""
-    return tuple(link.href for link in read_page(text).links if not link.nofollow)
+    return tuple(link.href for link in parse_page(text).links if not link.nofollow)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def links(text: str) -> tuple[str, ...]:
 )
 def test_title(text: str, title: str) -> None:
     """The title is the first title element's text, with its white space collapsed and its references read."""
-    assert read_page(text).title == title
+    assert parse_page(text).title == title
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_title(text: str, title: str) -> None:
 )
 def test_base(text: str, base: str | None) -> None:
     """The first base with an address counts; one of a megabyte would be paid for with every link, so it does not."""
-    assert read_page(text).base == base
+    assert parse_page(text).base == base
 
 
 def test_links_in_order_and_once() -> None:
@@ -111,7 +111,7 @@ def test_noscript_is_read() -> None:
 def test_robots_meta() -> None:
     """Named metas arrive as they were written, in their order; others have no say."""
     text = "<meta name=Robots content='noindex, nofollow'><meta charset=x><meta name=a><meta name=vedette content>"
-    assert read_page(text).robots_meta == (("Robots", "noindex, nofollow"), ("vedette", ""))
+    assert parse_page(text).robots_meta == (("Robots", "noindex, nofollow"), ("vedette", ""))
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
@@ -122,7 +122,7 @@ def test_the_links_are_those_of_a_full_parser(text: str) -> None:
     wanted = dict.fromkeys(a["href"] or "" for a in found if "nofollow" not in (a.get("rel") or "").split())
     assert links(text) == tuple(wanted)
     title = tree.css_first("title")
-    assert read_page(text).title == (" ".join(title.text().split()) if title else "")
+    assert parse_page(text).title == (" ".join(title.text().split()) if title else "")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_links_are_those_of_a_full_parser(text: str) -> None:
 )
 def test_a_hundred_thousand_of_anything(text: str) -> None:
     """Deep nesting, many links and unfinished markup are read to the end, in time that grows with length alone."""
-    reading = read_page(text + "'\"></a></script></title>--></svg>")
+    reading = parse_page(text + "'\"></a></script></title>--></svg>")
     assert len(reading.links) <= 1
     assert len(reading.robots_meta) < MANY
 
@@ -151,7 +151,7 @@ def test_formatting_that_explodes_in_a_tree() -> None:
 
 def test_the_number_of_links_is_bounded() -> None:
     """A page of a hundred thousand links yields the first of them, and its title all the same."""
-    reading = read_page("".join(f"<a href={number}>" for number in range(MANY)) + "<title>end</title>")
+    reading = parse_page("".join(f"<a href={number}>" for number in range(MANY)) + "<title>end</title>")
     assert 1_000 <= len(reading.links) < MANY
     assert [link.href for link in reading.links[:2]] == ["0", "1"]
     assert reading.title == "end"
@@ -159,7 +159,7 @@ def test_the_number_of_links_is_bounded() -> None:
 
 def test_lengths_are_bounded() -> None:
     """No title or link of a stranger is kept at any length; its neighbours are."""
-    reading = read_page(f"<title>{'x' * MANY}</title><a href=/{'x' * MANY}><a href=/b>")
+    reading = parse_page(f"<title>{'x' * MANY}</title><a href=/{'x' * MANY}><a href=/b>")
     assert 100 <= len(reading.title) < MANY
     assert [link.href for link in reading.links] == ["/b"]
 
@@ -180,7 +180,7 @@ def is_clean(page: Page) -> bool:
 def test_surrogates_and_nul() -> None:
     """What no file could keep is replaced where it stands."""
     text = "\ud800<title>a\0\udfff</title><a href='/\ud800'><base href='\0'><meta name=a content='\udc00'>"
-    assert is_clean(read_page(text))
+    assert is_clean(parse_page(text))
     assert len(links(text)) == 1
 
 
@@ -191,11 +191,11 @@ def test_surrogates_and_nul() -> None:
 )
 def test_any_text_can_be_read(text: str) -> None:
     """Nothing that a page says is an error, everything read off it can be kept, and it is no longer than the page."""
-    page = read_page(text)
+    page = parse_page(text)
     assert is_clean(page)
     assert len(page.main) <= len(page.text) <= len(text)
     assert sum(len(link.href) for link in page.links) <= len(text)
-    assert "\n".join(block.text for block in blocks_of(text)) == page.text
+    assert "\n".join(block.text for block in extract_blocks(text)) == page.text
 
 
 TIDY = [
@@ -232,13 +232,13 @@ def untidy(piece: str) -> str:
 @given(st.lists(st.sampled_from(TIDY)))
 def test_the_way_of_writing_does_not_matter(pieces: list[str]) -> None:
     """Most tags are tidy and read by shorter ways; the same tags written otherwise say the same."""
-    assert read_page("".join(map(untidy, pieces))) == read_page("".join(pieces))
+    assert parse_page("".join(map(untidy, pieces))) == parse_page("".join(pieces))
 
 
 @pytest.mark.parametrize(("written", "sign"), [("&amp", "&"), ("&amp;", "&"), ("a&lt;b", "a<b"), ("&#65", "A")])
 def test_any_number_of_references(written: str, sign: str) -> None:
     """Megabytes of references are read like a few of them."""
-    assert read_page(written * MANY).text == sign * MANY
+    assert parse_page(written * MANY).text == sign * MANY
 
 
 def calls(read: Callable[[str], object], text: str) -> int:
@@ -309,7 +309,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("read", [read_page, blocks_of])
+@pytest.mark.parametrize("read", [parse_page, extract_blocks])
 @pytest.mark.parametrize("shape", HOSTILE)
 def test_twice_the_text_is_at_most_twice_the_work(shape: str, read: Callable[[str], object]) -> None:
     """Whatever is repeated, the number of calls grows no faster than the page."""
@@ -321,28 +321,28 @@ def test_lists_are_bounded() -> None:
     """Nothing that a page can say a thousand times is kept a thousand times."""
     said = "<h2>x</h2><meta name=date content=x><time datetime=x><link rel=alternate hreflang=a href=b>"
     data = "<script type=application/ld+json>{}</script>"
-    page = read_page((said + data) * 1000)
+    page = parse_page((said + data) * 1000)
     kept = (page.headings, page.stamps, page.alternates, page.linked_data, page.robots_meta)
     assert all(0 < len(each) < 1000 for each in kept)
 
 
 def test_a_page_of_millions_of_tags_is_read_in_part() -> None:
     """The first tags of a page that has no end of them are read; the rest is left, and the page is still a page."""
-    page = read_page("<p>first" + "<i>" * 1_500_000 + "<p>last")
+    page = parse_page("<p>first" + "<i>" * 1_500_000 + "<p>last")
     assert page.text == "first"
 
 
 def test_megabytes_in_one_tag() -> None:
     """A tag of megabytes is read over, and the page goes on behind it."""
-    page = read_page(f"<div {'x=1 ' * 1_000_000} class='{'nav ' * 100_000}'><p>Here the page goes on.</div>")
+    page = parse_page(f"<div {'x=1 ' * 1_000_000} class='{'nav ' * 100_000}'><p>Here the page goes on.</div>")
     assert page.text == "Here the page goes on."
 
 
 def test_an_attribute_is_whole_or_not_there() -> None:
     """However much stands before it in a tag, an address is never cut short."""
-    assert not read_page(f"<a{' ' * 200_000}href=/x>").links
+    assert not parse_page(f"<a{' ' * 200_000}href=/x>").links
     for length in range(0, 200_000, 999):
-        page = read_page(f"<a {'x' * length} href='{'/abcdefghi' * 200}'>y</a>")
+        page = parse_page(f"<a {'x' * length} href='{'/abcdefghi' * 200}'>y</a>")
         assert all(link.href == "/abcdefghi" * 200 for link in page.links)
 
 
@@ -352,6 +352,6 @@ def test_words_of_links_are_those_of_a_full_parser() -> None:
         f"<h{level}>T{level} <i>i</i></h{level}><p>See <a href=/{level}>the <b>b</b>oat &amp; {level}</a>.</p>"
         for level in range(1, 7)
     )
-    tree, page = LexborHTMLParser(text), read_page(text)
+    tree, page = LexborHTMLParser(text), parse_page(text)
     assert [link.text for link in page.links] == [node.text() for node in tree.css("a")]
     assert [heading for _, heading in page.headings] == [node.text() for node in tree.css("h1, h2, h3, h4, h5, h6")]

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.quality.indexability import Objection, Unworthy, Worth, objections, unworthy
+from vedette.parse.quality.indexability import Objection, PageQuality, RejectReason, find_objection, list_objections
 
-GOOD = Worth(words=400, letters=2400, onward_links=12)
+GOOD = PageQuality(words=400, letters=2400, onward_links=12)
 BAD = {
-    Unworthy.NOINDEX: Worth(words=400, letters=2400, noindex=True),
-    Unworthy.COPY: Worth(words=400, letters=2400, copy_of="https://example.org/a"),
-    Unworthy.MISSING: Worth(words=30, letters=200, missing='says "Not found"'),
-    Unworthy.SCRIPT: Worth(words=3, letters=20, needs_script=True),
-    Unworthy.EMPTY: Worth(words=0, letters=0, onward_links=50),
-    Unworthy.THIN: Worth(words=4, letters=25),
-    Unworthy.SPAM: Worth(words=400, letters=2400, spam_score=0.97, spam_reasons=("one word", "many hosts")),
+    RejectReason.NOINDEX: PageQuality(words=400, letters=2400, noindex=True),
+    RejectReason.COPY: PageQuality(words=400, letters=2400, copy_of="https://example.org/a"),
+    RejectReason.MISSING: PageQuality(words=30, letters=200, missing='says "Not found"'),
+    RejectReason.SCRIPT: PageQuality(words=3, letters=20, needs_script=True),
+    RejectReason.EMPTY: PageQuality(words=0, letters=0, onward_links=50),
+    RejectReason.THIN: PageQuality(words=4, letters=25),
+    RejectReason.SPAM: PageQuality(words=400, letters=2400, spam_score=0.97, spam_reasons=("one word", "many hosts")),
 }
 PAGES = st.builds(
-    Worth,
+    PageQuality,
     words=st.integers(0, 200),
     letters=st.integers(0, 2000),
     onward_links=st.integers(0, 20),
@@ -29,44 +29,44 @@ PAGES = st.builds(
 )
 
 
-def kind_of(objection: Objection | None) -> Unworthy | None:
+def kind_of(objection: Objection | None) -> RejectReason | None:
     """The name of an objection."""
     return objection.kind if objection else None
 
 
 def test_an_ordinary_page_is_worth_indexing() -> None:
     """Nothing speaks against it."""
-    assert unworthy(GOOD) is None
+    assert find_objection(GOOD) is None
 
 
-@pytest.mark.parametrize("kind", list(Unworthy))
-def test_every_objection_is_raised_by_its_page(kind: Unworthy) -> None:
+@pytest.mark.parametrize("kind", list(RejectReason))
+def test_every_objection_is_raised_by_its_page(kind: RejectReason) -> None:
     """Each name stands for something that happens."""
-    assert kind_of(unworthy(BAD[kind])) is kind
+    assert kind_of(find_objection(BAD[kind])) is kind
 
 
 def test_a_reason_says_what_it_rests_on() -> None:
     """The operator reads which page it copies, and which signs speak of spam."""
-    assert "https://example.org/a" in str(unworthy(BAD[Unworthy.COPY]))
-    assert "one word; many hosts" in str(unworthy(BAD[Unworthy.SPAM]))
+    assert "https://example.org/a" in str(find_objection(BAD[RejectReason.COPY]))
+    assert "one word; many hosts" in str(find_objection(BAD[RejectReason.SPAM]))
 
 
 @given(PAGES)
-def test_overruling_reveals_the_next_objection_and_in_the_end_none(page: Worth) -> None:
+def test_overruling_reveals_the_next_objection_and_in_the_end_none(page: PageQuality) -> None:
     """One overruled name removes that objection and no other."""
-    overruled: list[Unworthy] = []
-    for objection in objections(page):
-        assert kind_of(unworthy(page, overruled)) is objection.kind
+    overruled: list[RejectReason] = []
+    for objection in list_objections(page):
+        assert kind_of(find_objection(page, overruled)) is objection.kind
         overruled.append(objection.kind)
-    assert unworthy(page, overruled) is None
+    assert find_objection(page, overruled) is None
 
 
 def test_a_directory_of_links_is_no_thin_page() -> None:
     """Few words of its own, but it leads somewhere."""
-    assert unworthy(Worth(words=12, letters=70, onward_links=40)) is None
+    assert find_objection(PageQuality(words=12, letters=70, onward_links=40)) is None
 
 
 def test_a_page_without_spaces_is_not_thin() -> None:
     """Chinese and Japanese texts have few words by any count of blanks."""
     text = "港の朝は静かで、潮とともに届いた荷について尋ねる者は誰もいなかった。" * 4
-    assert unworthy(Worth(words=len(text.split()), letters=len(text))) is None
+    assert find_objection(PageQuality(words=len(text.split()), letters=len(text))) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.quality.soft404 import looks_missing
+from vedette.parse.quality.soft404 import find_missing_notice
 
 SORRY = "Sorry. Go back to the start page, or try the search."
 ARTICLE = "The harbour was quiet at dawn, and nobody asked about the cargo that came in with the tide. " * 20
@@ -63,38 +63,38 @@ def words_of(text: str) -> int:
 @pytest.mark.parametrize("title", MISSING)
 def test_a_short_page_that_says_so_is_missing(title: str) -> None:
     """In its title or in its first heading, in the languages that people write, whatever the site adds to it."""
-    assert looks_missing(title, [], SORRY, words_of(SORRY))
-    assert looks_missing("Example", [title], SORRY, words_of(SORRY))
+    assert find_missing_notice(title, [], SORRY, words_of(SORRY))
+    assert find_missing_notice("Example", [title], SORRY, words_of(SORRY))
 
 
 @pytest.mark.parametrize("title", MISSING)
 def test_a_long_page_is_there_whatever_its_title(title: str) -> None:
     """An article about missing pages has something to say."""
-    assert looks_missing(title, [title], ARTICLE, words_of(ARTICLE)) is None
+    assert find_missing_notice(title, [title], ARTICLE, words_of(ARTICLE)) is None
 
 
 @pytest.mark.parametrize("title", THERE)
 def test_a_short_page_with_another_title_is_there(title: str) -> None:
     """A number or a word that also stands on error pages is not enough."""
     text = "It was built in France, and few of them are left."
-    assert looks_missing(title, [title], text, words_of(text)) is None
+    assert find_missing_notice(title, [title], text, words_of(text)) is None
 
 
 def test_a_list_of_changes_may_speak_of_what_was_not_found() -> None:
     """Neither its later headings nor its text make a page a missing one."""
     text = "Fixed a crash when the configuration was not found. The error is shown now. Sorting is stable."
-    assert looks_missing("Changes in version 2", ["Changes", "Not found"], text, words_of(text)) is None
+    assert find_missing_notice("Changes in version 2", ["Changes", "Not found"], text, words_of(text)) is None
 
 
 def test_a_very_short_text_may_say_it_in_a_sentence() -> None:
     """Some sites give their error pages the title of the site."""
     text = "We are sorry. The page that you are looking for could not be found."
-    assert looks_missing("Example Ltd", ["Example Ltd"], text, words_of(text))
+    assert find_missing_notice("Example Ltd", ["Example Ltd"], text, words_of(text))
 
 
 def test_the_reason_quotes_the_page() -> None:
     """Whoever asks why sees the words that decided."""
-    reason = looks_missing("Beispiel | Seite nicht gefunden", [], SORRY, words_of(SORRY))
+    reason = find_missing_notice("Beispiel | Seite nicht gefunden", [], SORRY, words_of(SORRY))
     assert reason is not None
     assert "Seite nicht gefunden" in reason
 
@@ -102,9 +102,9 @@ def test_the_reason_quotes_the_page() -> None:
 @given(st.text(), st.lists(st.text(), max_size=3), st.text(), st.integers(0, 200))
 def test_no_text_makes_it_fail(title: str, headings: list[str], main: str, words: int) -> None:
     """Whatever a page says, the answer is a reason or none."""
-    assert looks_missing(title, headings, main, words) != ""
+    assert find_missing_notice(title, headings, main, words) != ""
 
 
 def test_a_hostile_title_is_read_only_so_far() -> None:
     """A megabyte of beginnings of sayings is as good as a short one; it ends."""
-    assert looks_missing("page " * 200_000, ["page " * 200_000], "page " * 50, 50) is None
+    assert find_missing_notice("page " * 200_000, ["page " * 200_000], "page " * 50, 50) is None

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.worlds.synthetic.sites import FARM
-from vedette.lab.worlds.synthetic.world import MadeWorld, open_made
-from vedette.lab.worlds.world import Question
-from vedette.parse.html.page import read_page
-from vedette.parse.quality.spam import RULES, Rule, Signs, signs_of, spam_score
+from vedette.lab.worlds.synthetic.sites import LINK_FARM
+from vedette.lab.worlds.synthetic.world import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.world import WorldRequest
+from vedette.parse.html.page import parse_page
+from vedette.parse.quality.spam import RULES, SpamFeatures, SpamRule, extract_features, score_spam
 
 HOST = "example.org"
 Links = list[tuple[str, str]]
@@ -45,18 +45,18 @@ COOKIES = (
     "This notice tells which cookies we set, for how long, and who can read them. "
 )
 HAM = {
-    "article": signs_of(HOST, "The harbour at dawn", PROSE * 3, 250, 20, OWN),
-    "poem": signs_of(HOST, "Row the boat", POEM, 80, 0, OWN),
-    "numbers": signs_of(HOST, "Rainfall by year, 1900 to 1989", NUMBERS, 360, 0, OWN),
-    "glossary": signs_of(HOST, "Glossary", GLOSSARY, 500, 0, OWN),
-    "code": signs_of(HOST, "reader.py", CODE, 300, 0, OWN),
-    "cookies": signs_of(HOST, "Cookie policy", COOKIES, 90, 60, OWN),
-    "clubs": signs_of(
+    "article": extract_features(HOST, "The harbour at dawn", PROSE * 3, 250, 20, OWN),
+    "poem": extract_features(HOST, "Row the boat", POEM, 80, 0, OWN),
+    "numbers": extract_features(HOST, "Rainfall by year, 1900 to 1989", NUMBERS, 360, 0, OWN),
+    "glossary": extract_features(HOST, "Glossary", GLOSSARY, 500, 0, OWN),
+    "code": extract_features(HOST, "reader.py", CODE, 300, 0, OWN),
+    "cookies": extract_features(HOST, "Cookie policy", COOKIES, 90, 60, OWN),
+    "clubs": extract_features(
         HOST, "Clubs", "Clubs in town.", 3, 0, [(f"https://club{n}.test/", f"Club {n}") for n in range(40)]
     ),
-    "one partner": signs_of(HOST, "Our shop", PROSE, 90, 0, OWN + [("https://shop.test/item", "Buy")] * 15),
-    "chinese": signs_of(HOST, "港口", "港口的早晨很安静没有人问起随潮水而来的货物" * 40, 40, 0, OWN),
-    "empty": signs_of(HOST, "", "", 0, 0, []),
+    "one partner": extract_features(HOST, "Our shop", PROSE, 90, 0, OWN + [("https://shop.test/item", "Buy")] * 15),
+    "chinese": extract_features(HOST, "港口", "港口的早晨很安静没有人问起随潮水而来的货物" * 40, 40, 0, OWN),
+    "empty": extract_features(HOST, "", "", 0, 0, []),
 }
 STUFFED = "cheap watches buy cheap watches online best cheap watches store cheap watches sale "
 KEYWORDS = ", ".join(f"{kind}, loan, {kind} loan, credit" for kind in ("car", "home", "fast", "easy", "cash") * 12)
@@ -64,45 +64,45 @@ FARM_LINKS: Links = [
     (f"http://best-{word.strip('.,').lower()}-{n}.farm.test/{n}", word) for n, word in enumerate(PROSE.split())
 ]
 SPAM = {
-    "stuffed": signs_of(HOST, "Cheap cheap cheap watches", STUFFED * 30, 390, 0, OWN),
-    "hidden": signs_of(HOST, "Watches watches watches watches watches", PROSE + STUFFED * 9, 200, 4000, OWN),
-    "keywords": signs_of(HOST, "Loan loan loan loan", KEYWORDS, 300, 0, OWN),
-    "farm": signs_of("a.farm.test", "Best of all", PROSE[:300], 50, 0, FARM_LINKS),
+    "stuffed": extract_features(HOST, "Cheap cheap cheap watches", STUFFED * 30, 390, 0, OWN),
+    "hidden": extract_features(HOST, "Watches watches watches watches watches", PROSE + STUFFED * 9, 200, 4000, OWN),
+    "keywords": extract_features(HOST, "Loan loan loan loan", KEYWORDS, 300, 0, OWN),
+    "farm": extract_features("a.farm.test", "Best of all", PROSE[:300], 50, 0, FARM_LINKS),
 }
 
 
 @pytest.mark.parametrize("name", sorted(HAM))
 def test_an_honest_page_is_let_through(name: str) -> None:
     """Refrains, tables, lists, listings and legal notices repeat themselves for honest reasons."""
-    assert spam_score(HAM[name]).score < 0.5, spam_score(HAM[name])
+    assert score_spam(HAM[name]).score < 0.5, score_spam(HAM[name])
 
 
 @pytest.mark.parametrize("name", sorted(SPAM))
 def test_spam_is_seen_and_named(name: str) -> None:
     """Each kind gets a high score and at least one reason in words."""
-    found = spam_score(SPAM[name])
+    found = score_spam(SPAM[name])
     assert found.score >= 0.5, (found, SPAM[name])
     assert found.reasons
 
 
 def test_every_spam_page_scores_above_every_honest_one() -> None:
     """The two kinds are apart, whatever the threshold between them."""
-    honest = max(spam_score(signs).score for signs in HAM.values())
-    assert honest < min(spam_score(signs).score for signs in SPAM.values())
+    honest = max(score_spam(signs).score for signs in HAM.values())
+    assert honest < min(score_spam(signs).score for signs in SPAM.values())
 
 
 def test_links_from_elsewhere_speak_for_a_page() -> None:
     """A portal that links to many hosts of its own is known by those who link to it."""
-    alone = signs_of("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=0)
-    known = signs_of("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=100)
-    assert spam_score(known).score < spam_score(SPAM["farm"]).score < spam_score(alone).score
+    alone = extract_features("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=0)
+    known = extract_features("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=100)
+    assert score_spam(known).score < score_spam(SPAM["farm"]).score < score_spam(alone).score
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.sign)
-def test_more_of_a_sign_is_never_less_spam(rule: Rule) -> None:
+def test_more_of_a_sign_is_never_less_spam(rule: SpamRule) -> None:
     """Every rule names a sign that exists, and counts upwards."""
-    assert isinstance(getattr(Signs(), rule.sign), int | float)
-    logits = [rule.logits(value / 4) for value in range(80)]
+    assert isinstance(getattr(SpamFeatures(), rule.feature), int | float)
+    logits = [rule.compute_logits(value / 4) for value in range(80)]
     assert logits == sorted(logits)
     assert logits[0] < logits[-1]
 
@@ -110,7 +110,7 @@ def test_more_of_a_sign_is_never_less_spam(rule: Rule) -> None:
 @pytest.mark.parametrize("before", [0, 40, 100, 130])
 def test_what_begins_honestly_may_be_stuffed(before: int) -> None:
     """A first sentence or two of prose do not hide a stuffed text from a glance."""
-    signs = signs_of(HOST, "Watches", PROSE[:before] + STUFFED * 30, 390, 0, OWN)
+    signs = extract_features(HOST, "Watches", PROSE[:before] + STUFFED * 30, 390, 0, OWN)
     assert signs.top_share > 0.2
     assert signs.pair_share > 0.5
 
@@ -119,46 +119,46 @@ def test_what_begins_honestly_may_be_stuffed(before: int) -> None:
 def test_a_host_is_seen_however_it_is_written(scheme: str) -> None:
     """Scheme, user, port and case make no difference to the farm that links lead to."""
     links = [(f"{scheme}Best-{n}.Farm.test:8080?page={n}", f"Page {n}") for n in range(30)]
-    assert signs_of("a.farm.test", "Best", PROSE, 90, 0, links).fan_share == 1
+    assert extract_features("a.farm.test", "Best", PROSE, 90, 0, links).fan_share == 1
 
 
 def test_slashes_in_a_path_name_no_host() -> None:
     """Two slashes later in an address, as of a redirector, are part of its path."""
     links = [(f"{path}//other{n}.test/", "") for path in ("a", "/go", "/go?to=http:", "ftp:") for n in range(10)]
-    assert signs_of(HOST, "Links", PROSE, 90, 0, links).foreign_share == 0
+    assert extract_features(HOST, "Links", PROSE, 90, 0, links).foreign_share == 0
 
 
 def test_links_to_the_own_host_do_not_leave_it() -> None:
     """A page that writes its host into every link is no different from one that leaves it out."""
     links = [(f"https://{HOST}{href}", text) for href, text in OWN]
-    assert signs_of(HOST, "Home", PROSE, 90, 0, links) == signs_of(HOST, "Home", PROSE, 90, 0, OWN)
+    assert extract_features(HOST, "Home", PROSE, 90, 0, links) == extract_features(HOST, "Home", PROSE, 90, 0, OWN)
 
 
-SHARES = [rule.sign for rule in RULES if rule.sign.endswith("_share") and rule.sign != "comma_share"]
+SHARES = [rule.feature for rule in RULES if rule.feature.endswith("_share") and rule.feature != "comma_share"]
 PAIRS = st.lists(st.tuples(st.text(max_size=40) | st.from_regex(r"(https?:)?//[^/]{1,20}/.*"), st.text()), max_size=60)
 
 
 @given(st.text(), st.text(), st.text(), st.integers(0, 10**6), st.integers(0, 10**6), PAIRS)
 def test_no_page_makes_it_fail(host: str, title: str, main: str, words: int, hidden: int, links: Links) -> None:
     """Whatever stands on a page, the score is a number from 0 to 1, and every share a share."""
-    signs = signs_of(host, title, main, words, hidden, links)
-    assert 0 <= spam_score(signs).score <= 1
+    signs = extract_features(host, title, main, words, hidden, links)
+    assert 0 <= score_spam(signs).score <= 1
     assert isfinite(signs.word_letters)
     assert all(0 <= getattr(signs, name) <= 1 for name in SHARES)
 
 
-def made_score(world: MadeWorld, url: str) -> float:
+def made_score(world: SyntheticWorld, url: str) -> float:
     """The score of a page of the made web."""
     host, _, path = url.removeprefix("http://").partition("/")
-    page = read_page(world.reply(Question(host, f"/{path}"), world.start_s).body.decode())
+    page = parse_page(world.reply(WorldRequest(host, f"/{path}"), world.start_s).body.decode())
     links = [(link.href, link.text) for link in page.links]
-    return spam_score(signs_of(host, page.title, page.main, page.words, page.hidden_words, links)).score
+    return score_spam(extract_features(host, page.title, page.main, page.words, page.hidden_words, links)).score
 
 
 def test_the_farm_of_the_made_web_is_apart_from_its_pages() -> None:
     """Every page of the farm is condemned, no ordinary page and no start page is."""
-    world = open_made("tiny")
+    world = open_synthetic_world("tiny")
     pages = [url for host in world.sites for url in (f"http://{host}/", *world.live_pages(host, world.start_s))]
     honest = [made_score(world, url) for url in pages]
-    farm = [made_score(world, f"http://best-{number}.{FARM}/{number}") for number in range(100)]
+    farm = [made_score(world, f"http://best-{number}.{LINK_FARM}/{number}") for number in range(100)]
     assert max(honest) < 0.5 < min(farm), (max(honest), min(farm))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.similarity.canonical import Member, choose
+from vedette.parse.similarity.canonical import Member, choose_canonical
 
 SITE = "http://a.example"
 URLS = st.sampled_from(
@@ -34,7 +34,7 @@ MEMBERS = st.lists(
             "name it as canonical",
         ),
         (Member("https://a.example/x?a=1"), Member(f"{SITE}/x", in_links=9), "https"),
-        (Member(f"{SITE}/x?a=1", redirected=1), Member(f"{SITE}/x", in_links=9), "redirects"),
+        (Member(f"{SITE}/x?a=1", redirects=1), Member(f"{SITE}/x", in_links=9), "redirects"),
         (Member(f"{SITE}/long/path/x"), Member(f"{SITE}/x?a=1", in_links=9), "query"),
         (Member(f"{SITE}/x?a=1"), Member(f"{SITE}/x?PHPSESSID=1", in_links=9), "query"),
         (Member(f"{SITE}/long/path", in_links=2), Member(f"{SITE}/x", in_links=1), "links"),
@@ -48,7 +48,7 @@ MEMBERS = st.lists(
 def test_the_first_step_that_differs_decides(winner: Member, loser: Member, word: str) -> None:
     """In the order of the rule, and the reason names the step and the runner-up."""
     for members in ([winner, loser], [loser, winner]):
-        place, reason = choose(members)
+        place, reason = choose_canonical(members)
         assert members[place] == winner
         assert word in reason
         assert loser.url in reason
@@ -59,38 +59,38 @@ def test_the_order_of_members_is_no_matter(members: list[Member], data: st.DataO
     """The same member is chosen for the same reason."""
     others = data.draw(st.permutations(members))
     present = data.draw(URLS)
-    (one, why), (other, likewise) = choose(members, present), choose(others, present)
+    (one, why), (other, likewise) = choose_canonical(members, present), choose_canonical(others, present)
     assert (members[one], why) == (others[other], likewise)
 
 
 @given(MEMBERS)
 def test_what_was_chosen_stays(members: list[Member]) -> None:
     """Choosing again among the same members changes nothing."""
-    chosen = members[choose(members)[0]].url
-    assert members[choose(members, chosen)[0]].url == chosen
+    chosen = members[choose_canonical(members)[0]].url
+    assert members[choose_canonical(members, chosen)[0]].url == chosen
 
 
 def test_the_present_one_stays_unless_something_weighty_speaks_against_it() -> None:
     """More links or a shorter URL do not move it; https does."""
     present = f"{SITE}/long/path"
     members = [Member(present), Member(f"{SITE}/x", in_links=1000)]
-    assert choose(members, present)[0] == 0
-    assert choose(members)[0] == 1
-    assert choose([*members, Member("https://a.example/y")], present)[0] == 2
+    assert choose_canonical(members, present)[0] == 0
+    assert choose_canonical(members)[0] == 1
+    assert choose_canonical([*members, Member("https://a.example/y")], present)[0] == 2
 
 
 def test_a_stranger_cannot_take_a_pages_place() -> None:
     """However many copies another site has, and however well they are dressed, they speak only among themselves."""
     original = Member(f"{SITE}/x?a=1", in_links=3)
     thief = "https://b.example/x"
-    copies = [Member(thief, thief, redirected=9), *(Member(f"{thief}/{n}", thief) for n in range(20))]
-    assert choose([original, *copies])[0] == 0
+    copies = [Member(thief, thief, redirects=9), *(Member(f"{thief}/{n}", thief) for n in range(20))]
+    assert choose_canonical([original, *copies])[0] == 0
 
 
 def test_a_page_may_yield_to_another_site() -> None:
     """A reprint that names the original as its canonical gives way, though more links lead to it."""
     reprint = Member("https://b.example/reprint", f"{SITE}/x", in_links=99)
-    place, reason = choose([reprint, Member(f"{SITE}/x")])
+    place, reason = choose_canonical([reprint, Member(f"{SITE}/x")])
     assert place == 1
     assert "yields" in reason
 
@@ -99,10 +99,10 @@ def test_a_page_may_yield_to_another_site() -> None:
 def test_any_text_is_chosen_from(texts: list[str]) -> None:
     """Hostile URLs do not raise, and somebody is chosen."""
     members = [Member(f"http://{text}", text) for text in texts] + [Member(text, text) for text in texts]
-    assert 0 <= choose(members)[0] < len(members)
+    assert 0 <= choose_canonical(members)[0] < len(members)
 
 
 def test_an_empty_group_is_a_mistake() -> None:
     """There is nobody to choose."""
     with pytest.raises(ValueError, match="at least one"):
-        choose([])
+        choose_canonical([])

@@ -8,26 +8,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.similarity.minhash import BANDS, BINS, Sketch, bands_of, minhash, similarities, similarity, sketch_of
-from vedette.parse.similarity.shingles import Words, shingles
+from vedette.parse.similarity.minhash import (
+    BANDS,
+    BINS,
+    Sketch,
+    build_sketch,
+    compute_bands,
+    estimate_similarities,
+    estimate_similarity,
+    minhash,
+)
+from vedette.parse.similarity.shingles import WideHashes, shingle_text
 
 SIGMAS = 5
 LINEAR_PRIME = 2**61 - 1
 
 
-def sketch(numbers: Words) -> Sketch:
+def sketch(numbers: WideHashes) -> Sketch:
     """Of something that has shingles."""
-    made = sketch_of(numbers)
+    made = build_sketch(numbers)
     assert made is not None
     return made
 
 
 def likeness(one: str, other: str) -> float:
     """Of two texts."""
-    return similarity(sketch(shingles(one)).mins, sketch(shingles(other)).mins)
+    return estimate_similarity(sketch(shingle_text(one)).mins, sketch(shingle_text(other)).mins)
 
 
-def pair(rng: np.random.Generator, union: int, common: int) -> tuple[Words, Words]:
+def pair(rng: np.random.Generator, union: int, common: int) -> tuple[WideHashes, WideHashes]:
     """Two sets with so many members together and so many in both; the rest is divided evenly."""
     members = rng.integers(0, 2**64, union, dtype=np.uint64)
     middle = common + (union - common) // 2
@@ -55,7 +64,9 @@ def test_estimate_is_the_jaccard_index(union: int, share: float) -> None:
     rng, pairs = np.random.default_rng([union, int(100 * share)]), 200
     common = round(share * union)
     truth = common / union
-    estimates = np.array([similarity(*(sketch(side).mins for side in pair(rng, union, common))) for _ in range(pairs)])
+    estimates = np.array(
+        [estimate_similarity(*(sketch(side).mins for side in pair(rng, union, common))) for _ in range(pairs)]
+    )
     # Where J = 0 chance agreements remain, one in 256 places, and estimates below 0 count as 0.
     sigma = sqrt(max(truth * (1 - truth), 1 / 256) / BINS)
     assert abs(estimates.mean() - truth) < SIGMAS * 1.5 * sigma / sqrt(pairs)
@@ -70,7 +81,7 @@ def test_agrees_with_plain_minhash() -> None:
     for common in (60, 120, 180):
         for _ in range(10):
             one, other = pair(rng, 240, common)
-            ours.append(similarity(sketch(one).mins, sketch(other).mins) - common / 240)
+            ours.append(estimate_similarity(sketch(one).mins, sketch(other).mins) - common / 240)
             mins = [minhash((int(value) for value in side), functions) for side in (one, other)]
             plain.append(sum(a == b for a, b in zip(*mins, strict=True)) / BINS - common / 240)
     assert np.std(ours) < 1.5 * np.std(plain)
@@ -78,7 +89,7 @@ def test_agrees_with_plain_minhash() -> None:
 
 def test_no_text_no_sketch() -> None:
     """An empty page is like no other, not even like another empty page."""
-    assert sketch_of(shingles("2024-05-01 12:30")) is None
+    assert build_sketch(shingle_text("2024-05-01 12:30")) is None
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=300))
@@ -87,7 +98,7 @@ def test_any_numbers_have_a_sketch(numbers: list[int]) -> None:
     array = np.array(numbers, np.uint64)
     one, other = sketch(array), sketch(np.array(sorted(numbers * 2), np.uint64))
     assert (one.mins, one.bands.tolist()) == (other.mins, other.bands.tolist())
-    assert similarity(one.mins, other.mins) == 1
+    assert estimate_similarity(one.mins, other.mins) == 1
 
 
 def test_short_texts_are_told_apart() -> None:
@@ -97,8 +108,8 @@ def test_short_texts_are_told_apart() -> None:
     for number in range(400):
         words = ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, 7)) for _ in range(number % 10 + 1)]
         texts.append(" ".join(words))
-    rows = np.array([np.frombuffer(sketch(shingles(text)).mins, np.uint8) for text in texts])
-    likenesses = np.array([similarities(row.tobytes(), rows) for row in rows])
+    rows = np.array([np.frombuffer(sketch(shingle_text(text)).mins, np.uint8) for text in texts])
+    likenesses = np.array([estimate_similarities(row.tobytes(), rows) for row in rows])
     assert likenesses[~np.eye(len(texts), dtype=bool)].max() < 1 / 3
     assert (likenesses.diagonal() == 1).all()
 
@@ -129,8 +140,8 @@ def test_bands_are_read_off_a_kept_sketch() -> None:
     rng = np.random.default_rng(5)
     made = [sketch(rng.integers(0, 2**64, 500, dtype=np.uint64)) for _ in range(4)]
     kept = np.array([np.frombuffer(one.mins, np.uint8) for one in made])
-    assert bands_of(kept).tolist() == [one.bands.tolist() for one in made]
-    assert bands_of(kept).shape == (4, BANDS)
+    assert compute_bands(kept).tolist() == [one.bands.tolist() for one in made]
+    assert compute_bands(kept).shape == (4, BANDS)
 
 
 @pytest.mark.parametrize(("share", "least", "most"), [(0.3, 0, 0.02), (0.7, 0.5, 0.75), (0.9, 0.98, 1)])
@@ -150,4 +161,6 @@ def test_one_against_many() -> None:
     one, other = pair(rng, 500, 300)
     sketches = [sketch(side).mins for side in (one, other, one[:100])]
     rows = np.array([np.frombuffer(mins, np.uint8) for mins in sketches])
-    assert similarities(sketches[0], rows).tolist() == [similarity(sketches[0], mins) for mins in sketches]
+    assert estimate_similarities(sketches[0], rows).tolist() == [
+        estimate_similarity(sketches[0], mins) for mins in sketches
+    ]

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.parse.similarity import shingles as module
-from vedette.parse.similarity.shingles import fingerprint, fingerprint_of, normal_form, shingles, shingles_of
+from vedette.parse.similarity.shingles import (
+    fingerprint_form,
+    fingerprint_text,
+    normal_form,
+    shingle_form,
+    shingle_text,
+)
 from vedette.text import FACTOR, SPACELESS
 
 WORDS = st.lists(st.sampled_from(["sea", "land", "air", "fire", "été", "море", "a", "zz"]), max_size=40)
@@ -49,8 +55,8 @@ def test_short_way_is_the_long_way(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=())))
 def test_no_text_fails(text: str) -> None:
     """Lone surrogates, controls and unassigned characters are read like all others."""
-    assert fingerprint(text) == fingerprint_of(normal_form(text))
-    assert len(shingles(text)) <= max(1, len(text))
+    assert fingerprint_text(text) == fingerprint_form(normal_form(text))
+    assert len(shingle_text(text)) <= max(1, len(text))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,7 @@ def test_normal_forms(text: str, form: str) -> None:
 @given(WORDS, st.integers(1, 6))
 def test_equal_numbers_are_equal_words(words: list[str], width: int) -> None:
     """Two shingles of a text have one number exactly if they are the same words, whatever stands before them."""
-    numbers = shingles(" ".join(words), width=width).tolist()
+    numbers = shingle_text(" ".join(words), width=width).tolist()
     pieces = [tuple(words[at : at + width]) for at in range(max(1, len(words) - width + 1))] if words else []
     assert len(numbers) == len(pieces)
     assert len(set(zip(pieces, numbers, strict=True))) == len(set(pieces)) == len(set(numbers))
@@ -84,23 +90,23 @@ def test_equal_numbers_are_equal_words(words: list[str], width: int) -> None:
 @given(WORDS, WORDS)
 def test_place_makes_no_difference(before: list[str], words: list[str]) -> None:
     """What a text says has the same numbers behind any other text."""
-    alone = shingles(" ".join([*words, *["end"] * 4]))
-    behind = shingles(" ".join([*before, *words, *["end"] * 4]))
+    alone = shingle_text(" ".join([*words, *["end"] * 4]))
+    behind = shingle_text(" ".join([*before, *words, *["end"] * 4]))
     assert np.array_equal(behind[len(behind) - len(alone) :], alone)
 
 
 def test_words_are_not_run_together() -> None:
     """Where words begin and end is part of the number and of the fingerprint."""
     one, other = "to get her there now", "together there now now"
-    assert not np.isin(shingles(one), shingles(other)).any()
-    assert fingerprint("to get her") != fingerprint("together")
+    assert not np.isin(shingle_text(one), shingle_text(other)).any()
+    assert fingerprint_text("to get her") != fingerprint_text("together")
 
 
 def test_numbers_are_spread() -> None:
     """Shingles of one-letter words, whose polynomials are close together, fill all sixteenths of the range alike."""
     letters = [chr(97 + at % 26) for at in range(26)]
     text = " ".join(a + " " + b + " " + c for a in letters for b in letters for c in letters)
-    numbers = np.unique(shingles(text, width=3))
+    numbers = np.unique(shingle_text(text, width=3))
     counts = np.bincount((numbers >> np.uint64(60)).astype(int), minlength=16)
     expected = len(numbers) / 16
     assert abs(counts - expected).max() < 5 * expected**0.5
@@ -116,7 +122,7 @@ def test_numbers_are_for_ever() -> None:
     value = 0
     for word in (b"to", b"be", b"or", b"not"):
         value = value * int(FACTOR) + plain_mix(int.from_bytes(word, "little"))
-    assert shingles("To be, or not").tolist() == [plain_mix(value % 2**64)]
+    assert shingle_text("To be, or not").tolist() == [plain_mix(value % 2**64)]
 
 
 @given(st.integers(1, 200), st.data())
@@ -125,7 +131,7 @@ def test_every_letter_counts(size: int, data: st.DataObject) -> None:
     word = "a" * size
     at = data.draw(st.integers(0, size - 1))
     others = [word[:at] + "b" + word[at + 1 :], word + "a", word + "b"]
-    numbers = [int(shingles(each, width=1)[0]) for each in (word, *others)]
+    numbers = [int(shingle_text(each, width=1)[0]) for each in (word, *others)]
     assert len(set(numbers)) == len(numbers)
 
 
@@ -135,23 +141,23 @@ def test_last_letters_of_several_words() -> None:
     texts = [
         f"sevenis{a} sevenis{b} sevenis{c} sevenis{d}" for a in letters for b in letters for c in "ab" for d in "ab"
     ]
-    assert len({int(shingles(text)[0]) for text in texts}) == len(texts)
+    assert len({int(shingle_text(text)[0]) for text in texts}) == len(texts)
 
 
 @given(st.lists(st.integers(1, 80), min_size=1, max_size=30))
 def test_neighbours_make_no_difference(sizes: list[int]) -> None:
     """A word has the number that it has alone beside longer and shorter words."""
     words = [chr(97 + at % 26) * size for at, size in enumerate(sizes)]
-    assert shingles(" ".join(words), width=1).tolist() == [int(shingles(word, width=1)[0]) for word in words]
+    assert shingle_text(" ".join(words), width=1).tolist() == [int(shingle_text(word, width=1)[0]) for word in words]
 
 
 def test_long_texts_are_cut() -> None:
     """A text of many megabytes costs bounded memory: what lies behind the first megabyte adds no shingle."""
-    form = b"abc " * (module.MOST_BYTES // 4)
-    assert np.array_equal(shingles_of(form + b"other words at the end"), shingles_of(form[: module.MOST_BYTES]))
+    form = b"abc " * (module.MAX_BYTES // 4)
+    assert np.array_equal(shingle_form(form + b"other words at the end"), shingle_form(form[: module.MAX_BYTES]))
 
 
 @pytest.mark.parametrize("text", ["a" * 300_000, "é" * 300_000, "a " * 200_000, "日" * 200_000, "\u0301" * 300_000])
 def test_monotonous_texts(text: str) -> None:
     """One endless word, or one word without end, has few different shingles and is no trouble."""
-    assert len(np.unique(shingles(text))) <= 2
+    assert len(np.unique(shingle_text(text))) <= 2

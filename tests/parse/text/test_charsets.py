@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.text.charsets import codec_of, decode
+from vedette.parse.text.charsets import decode_page, find_codec
 
 RUSSIAN = "Библиотеку построили на окраине города, потому что на старой площади для неё уже не было места."
 SENTENCES = {
@@ -45,7 +45,7 @@ SENTENCES = {
 )
 def test_the_first_that_speaks_is_believed(body: bytes, content_type: str, charset: str, source: str) -> None:
     """Byte-order mark, header, page, content, default: in this order, and the answer says which it was."""
-    decoded = decode(body, content_type)
+    decoded = decode_page(body, content_type)
     assert (decoded.charset, decoded.source) == (charset, source)
 
 
@@ -76,14 +76,14 @@ def test_the_first_that_speaks_is_believed(body: bytes, content_type: str, chars
 )
 def test_the_page_declares_its_charset(head: bytes) -> None:
     """A declaration is found however it is written, and nothing that only looks like one is taken for it."""
-    decoded = decode(head + b"\xc2\xc9\xc2\xcc\xc9\xcf", "text/html")
+    decoded = decode_page(head + b"\xc2\xc9\xc2\xcc\xc9\xcf", "text/html")
     assert (decoded.charset, decoded.source) == ("koi8-r", "page")
     assert decoded.text.endswith("библио")
 
 
 def test_a_declaration_behind_a_long_comment_counts() -> None:
     """A browser starts anew when it meets one behind the kilobyte that it looks through first."""
-    decoded = decode(
+    decoded = decode_page(
         b"<!--" + b"x" * 1100 + b"--><head><meta charset=windows-1251><title>\xcf\xf0</title>", "text/html"
     )
     assert decoded.text.endswith("<title>Пр</title>")
@@ -102,7 +102,7 @@ def test_a_declaration_behind_a_long_comment_counts() -> None:
 )
 def test_what_is_no_declaration_declares_nothing(head: bytes) -> None:
     """Comments, quoted values, a content without its pragma, and all that the first kilobytes do not hold whole."""
-    assert decode(head, "text/html").source == "default"
+    assert decode_page(head, "text/html").source == "default"
 
 
 @pytest.mark.parametrize(
@@ -121,21 +121,21 @@ def test_what_is_no_declaration_declares_nothing(head: bytes) -> None:
 )
 def test_labels_stand_for_what_browsers_take(head: bytes, charset: str) -> None:
     """An old label means its superset; one in which the declaration could not have been read means another."""
-    assert decode(head, "text/html").charset == charset
+    assert decode_page(head, "text/html").charset == charset
 
 
 def test_xml_comes_first_in_xml() -> None:
     """In XHTML the XML declaration outranks a meta element, which has no meaning there."""
     body = b"<?xml version='1.0' encoding='koi8-r'?><html><meta charset='big5'/></html>"
-    assert decode(body, "application/xhtml+xml").charset == "koi8-r"
-    assert decode(body, "text/html").charset == "big5"
+    assert decode_page(body, "application/xhtml+xml").charset == "koi8-r"
+    assert decode_page(body, "text/html").charset == "big5"
 
 
 def test_an_xml_declaration_in_utf_16_is_seen_without_a_mark() -> None:
     """Its first characters alternate with zeros."""
     text = "<?xml version='1.0'?><p>ж</p>"
-    assert decode(text.encode("utf-16-le"), "text/html").text == text
-    assert decode(text.encode("utf-16-be"), "text/html").text == text
+    assert decode_page(text.encode("utf-16-le"), "text/html").text == text
+    assert decode_page(text.encode("utf-16-be"), "text/html").text == text
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_an_xml_declaration_in_utf_16_is_seen_without_a_mark() -> None:
 def test_undeclared_text_is_recognised(language: str, codec: str, repeats: int) -> None:
     """The charset of a bare sentence is guessed, and so is that of a long page full of markup."""
     page = f'<div class="box"><p id="first">{SENTENCES[language]}</p><a href="/x/y">link</a></div>' * repeats
-    decoded = decode(page.encode(codec), "text/html")
+    decoded = decode_page(page.encode(codec), "text/html")
     assert (decoded.text, decoded.source) == (page, "content")
 
 
@@ -162,7 +162,7 @@ def test_a_few_broken_bytes_do_not_unmake_utf_8() -> None:
     """An undeclared page in UTF-8 stays so when it was cut off in a character, or has one byte of another charset."""
     body = RUSSIAN.encode()
     for broken in (body[:-2], body + "ж".encode()[:1], body[:30] + b"\xa9" + body[30:]):
-        decoded = decode(broken, "text/html")
+        decoded = decode_page(broken, "text/html")
         assert decoded.charset == "utf-8"
         assert decoded.text.count("\ufffd") == 1
 
@@ -170,8 +170,8 @@ def test_a_few_broken_bytes_do_not_unmake_utf_8() -> None:
 @pytest.mark.parametrize("label", ["iso-2022-kr", "hz-gb-2312", "iso-2022-cn"])
 def test_a_dangerous_charset_is_not_read(label: str) -> None:
     """Text that hides its markup from filters is replaced by one character."""
-    assert decode(b"~{<script>~}", f"text/html; charset={label}").text == "\ufffd"
-    assert codec_of(label) is None
+    assert decode_page(b"~{<script>~}", f"text/html; charset={label}").text == "\ufffd"
+    assert find_codec(label) is None
 
 
 @pytest.mark.parametrize(
@@ -190,20 +190,20 @@ def test_a_dangerous_charset_is_not_read(label: str) -> None:
 )
 def test_decoders_follow_the_standard(label: str, body: bytes, text: str) -> None:
     """Where the tables of Python and of the Encoding standard part ways, the standard's are used."""
-    assert decode(body, f"text/html; charset={label}").text == text
+    assert decode_page(body, f"text/html; charset={label}").text == text
 
 
 @pytest.mark.parametrize("label", ["gbk", "big5", "euc-jp", "shift_jis", "euc-kr", "gb18030", "utf-8"])
 def test_a_half_character_swallows_no_markup(label: str) -> None:
     """A lead byte before a tag, or at the end, is one bad character; the tag stays a tag."""
-    text = decode(b"\xe4<b>\xe4", f"text/html; charset={label}").text
+    text = decode_page(b"\xe4<b>\xe4", f"text/html; charset={label}").text
     assert text == "\ufffd<b>\ufffd"
 
 
 @given(st.binary(max_size=3000), st.text(max_size=60))
 def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
     """Whatever comes is decoded to text that can be written down again."""
-    decode(body, content_type).text.encode()
+    decode_page(body, content_type).text.encode()
 
 
 @given(
@@ -213,11 +213,11 @@ def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
 )
 def test_no_broken_page_is_an_error(body: bytes, start: bytes, label: str) -> None:
     """Half declarations and half characters are text too, in every charset."""
-    decode(start + body, f"text/html; charset={label}").text.encode()
+    decode_page(start + body, f"text/html; charset={label}").text.encode()
 
 
 @given(st.text(max_size=300))
 def test_declared_utf_8_comes_back(text: str) -> None:
     """What was written in UTF-8 and says so is read as it was written."""
     page = f"<meta charset=utf-8>{text}"
-    assert decode(page.encode("utf-8", "replace"), "text/html").text == page.encode("utf-8", "replace").decode()
+    assert decode_page(page.encode("utf-8", "replace"), "text/html").text == page.encode("utf-8", "replace").decode()

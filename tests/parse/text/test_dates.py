@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.text.dates import Dates, dates_of
+from vedette.parse.text.dates import PageDates, find_dates
 
 NOW_S = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 TEN_O_CLOCK_S = datetime(2026, 11, 15, 10, tzinfo=UTC).timestamp()
@@ -19,7 +19,7 @@ ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(mi
 
 def published(text: str) -> float | None:
     """When a page was published whose only word on it is this."""
-    return dates_of([("date", text)], [], PLAIN_URL, "", NOW_S).published_s
+    return find_dates([("date", text)], [], PLAIN_URL, "", NOW_S).published_s
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_the_most_deliberate_word_wins() -> None:
     words = [("time:published", "2026-11-03"), ("date", "2026-11-05"), ("article:published_time", "2026-11-02")]
     url = "https://example.org/2026/11/04/title"
     days = [
-        dates_of(words, [in_linked_data()], url, "", NOW_S),
-        dates_of(words, [], url, "", NOW_S),
-        dates_of(words[:1], [], url, "", NOW_S),
-        dates_of([], [], url, "", NOW_S),
+        find_dates(words, [in_linked_data()], url, "", NOW_S),
+        find_dates(words, [], url, "", NOW_S),
+        find_dates(words[:1], [], url, "", NOW_S),
+        find_dates([], [], url, "", NOW_S),
     ]
     assert [day.source for day in days] == ["linked data", "meta", "time", "url"]
     assert [datetime.fromtimestamp(day.published_s or 0, UTC).day for day in days] == [1, 2, 3, 4]
@@ -131,9 +131,9 @@ def test_the_most_deliberate_word_wins() -> None:
 def test_last_modified_is_the_weakest_word_on_changes() -> None:
     """The header is believed where the page says nothing of a change; it never dates the publication."""
     header = "Sun, 15 Nov 2026 10:00:00 GMT"
-    assert dates_of([], [], PLAIN_URL, header, NOW_S) == Dates(None, TEN_O_CLOCK_S, "header")
-    stated = dates_of([("og:updated_time", "2026-11-15")], [], PLAIN_URL, header, NOW_S)
-    assert stated == Dates(None, MIDNIGHT_S, "meta")
+    assert find_dates([], [], PLAIN_URL, header, NOW_S) == PageDates(None, TEN_O_CLOCK_S, "header")
+    stated = find_dates([("og:updated_time", "2026-11-15")], [], PLAIN_URL, header, NOW_S)
+    assert stated == PageDates(None, MIDNIGHT_S, "meta")
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ def test_last_modified_is_the_weakest_word_on_changes() -> None:
 )
 def test_a_url_may_hold_the_day(path: str, found: bool) -> None:  # noqa: FBT001 -- a table's column
     """A whole day in the path is the day of publication; months, other numbers and queries are not."""
-    dates = dates_of([], [], f"https://example.org{path}", "", NOW_S)
+    dates = find_dates([], [], f"https://example.org{path}", "", NOW_S)
     assert dates.published_s == (MIDNIGHT_S if found else None)
 
 
 @pytest.mark.parametrize("untrue", ["2026-11-18", "2126-11-15", "1989-12-31", "1970-01-01T00:00:00Z", "0001-01-01"])
 def test_what_cannot_be_true_gives_way_to_the_next(untrue: str) -> None:
     """Dates ahead of us or before the web are mistakes; a weaker but possible word is taken instead."""
-    dates = dates_of([("article:published_time", untrue), ("date", "2026-11-15")], [], PLAIN_URL, untrue, NOW_S)
-    assert dates == Dates(MIDNIGHT_S, None, "meta")
+    dates = find_dates([("article:published_time", untrue), ("date", "2026-11-15")], [], PLAIN_URL, untrue, NOW_S)
+    assert dates == PageDates(MIDNIGHT_S, None, "meta")
 
 
 def test_tomorrow_is_still_believed() -> None:
@@ -172,8 +172,8 @@ def test_tomorrow_is_still_believed() -> None:
 def test_a_page_does_not_change_before_it_is_published() -> None:
     """A change that is older than the publication is dropped in favour of one that is not."""
     words = [("date", "2026-11-10"), ("article:modified_time", "2026-11-09"), ("og:updated_time", "2026-11-15")]
-    assert dates_of(words, [], PLAIN_URL, "", NOW_S).modified_s == MIDNIGHT_S
-    assert dates_of(words[:2], [], PLAIN_URL, "", NOW_S).modified_s is None
+    assert find_dates(words, [], PLAIN_URL, "", NOW_S).modified_s == MIDNIGHT_S
+    assert find_dates(words[:2], [], PLAIN_URL, "", NOW_S).modified_s is None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_page_does_not_change_before_it_is_published() -> None:
 )
 def test_linked_data_is_asked_about_the_article(text: str) -> None:
     """Alone, in a list, in a graph, as a page's main entity: the article's date is found, and not another's."""
-    dates = dates_of([], [text], PLAIN_URL, "", NOW_S)
+    dates = find_dates([], [text], PLAIN_URL, "", NOW_S)
     assert (dates.published_s, dates.source) == (published("2026-11-01"), "linked data")
 
 
@@ -211,14 +211,14 @@ def test_linked_data_is_asked_about_the_article(text: str) -> None:
 )
 def test_other_linked_data_says_nothing(text: str) -> None:
     """Dates of reviews, wrong types, broken texts and depth bombs are as good as silence."""
-    assert dates_of([], [text], PLAIN_URL, "", NOW_S) == Dates(None, None, "")
+    assert find_dates([], [text], PLAIN_URL, "", NOW_S) == PageDates(None, None, "")
 
 
 def test_bare_time_elements_count_where_they_agree() -> None:
     """One date, however often, is the page's; several are those of a list or of comments."""
     one, other = ("time", "2026-11-15"), ("time", "2026-11-14")
-    assert dates_of([one, one], [], PLAIN_URL, "", NOW_S) == Dates(MIDNIGHT_S, None, "time")
-    assert dates_of([one, other], [], PLAIN_URL, "", NOW_S) == Dates(None, None, "")
+    assert find_dates([one, one], [], PLAIN_URL, "", NOW_S) == PageDates(MIDNIGHT_S, None, "time")
+    assert find_dates([one, other], [], PLAIN_URL, "", NOW_S) == PageDates(None, None, "")
 
 
 @given(
@@ -229,5 +229,5 @@ def test_bare_time_elements_count_where_they_agree() -> None:
 )
 def test_no_text_is_an_error(stamps: list[tuple[str, str]], linked_data: list[str], url: str, header: str) -> None:
     """Whatever strangers write, the answer is dates that can be true, or none."""
-    dates = dates_of(stamps, linked_data, url, header, NOW_S)
+    dates = find_dates(stamps, linked_data, url, header, NOW_S)
     assert all(s is None or 0 < s <= NOW_S + 86_400 for s in (dates.published_s, dates.modified_s))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.text.language import language_of
+from vedette.parse.text.language import detect_language
 
 PARAGRAPHS = {
     "en": (
@@ -212,84 +212,84 @@ def primary(tag: str) -> str:
 @pytest.mark.parametrize("declared", ["", "en", "de-AT", "ja", "zh-CN", "xx", "x-default"])
 def test_a_paragraph_needs_no_declaration(tag: str, declared: str) -> None:
     """Three sentences are recognised in every language, under a wrong declaration as well as under none."""
-    assert language_of(PARAGRAPHS[tag], declared) == primary(tag)
+    assert detect_language(PARAGRAPHS[tag], declared) == primary(tag)
 
 
 @pytest.mark.parametrize("tag", PARAGRAPHS)
 def test_a_true_declaration_does_no_harm(tag: str) -> None:
     """A page that says what it is comes out as that."""
-    assert language_of(PARAGRAPHS[tag], tag) == primary(tag)
-    assert language_of(PARAGRAPHS[tag], f"{primary(tag).upper()}_XX") == primary(tag)
+    assert detect_language(PARAGRAPHS[tag], tag) == primary(tag)
+    assert detect_language(PARAGRAPHS[tag], f"{primary(tag).upper()}_XX") == primary(tag)
 
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_a_short_sentence_is_recognised(language: str) -> None:
     """Half a dozen words are enough where the declaration does not contradict them."""
-    assert language_of(SENTENCES[language], language) == language
+    assert detect_language(SENTENCES[language], language) == language
 
 
 @pytest.mark.parametrize(("declared", "language"), [("da", "da"), ("nb-NO", "no"), ("nn", "no"), ("no", "no")])
 def test_the_declaration_decides_between_close_relatives(declared: str, language: str) -> None:
     """A sentence that is as good Danish as Norwegian is what its page says."""
-    assert language_of("Butikken er lukket.", declared) == language
+    assert detect_language("Butikken er lukket.", declared) == language
 
 
 @pytest.mark.parametrize("declared", ["", "en", "ru"])
 @pytest.mark.parametrize("text", ["", " \n\t", "12 345, 67.8 %", "2026-11-15 10:00", "→ • — ©", "\x00\x01", "x"])
 def test_no_words_no_language(text: str, declared: str) -> None:
     """Digits, signs and a lone letter are in no language, even if the page declares one."""
-    assert language_of(text, declared) == ""
+    assert detect_language(text, declared) == ""
 
 
 def test_a_word_or_two_are_taken_as_declared() -> None:
     """Too little to recognise is believed to be what the page says, if it could be by its letters."""
-    assert language_of("Impressum", "de") == "de"
-    assert language_of("Impressum", "") == ""
-    assert language_of("Impressum", "ru") == ""
-    assert language_of("日本", "ja") == "ja"
-    assert language_of("日本", "ko") == ""
+    assert detect_language("Impressum", "de") == "de"
+    assert detect_language("Impressum", "") == ""
+    assert detect_language("Impressum", "ru") == ""
+    assert detect_language("日本", "ja") == "ja"
+    assert detect_language("日本", "ko") == ""
 
 
 def test_the_larger_part_of_a_mixed_text_counts() -> None:
     """Some words of another language do not change what a page is written in."""
     mixed = PARAGRAPHS["ru"] + " Click here to download the latest release. " + PARAGRAPHS["ru"]
-    assert language_of(mixed, "en") == "ru"
-    assert language_of(PARAGRAPHS["de"] + CODE + PARAGRAPHS["de"], "en") == "de"
+    assert detect_language(mixed, "en") == "ru"
+    assert detect_language(PARAGRAPHS["de"] + CODE + PARAGRAPHS["de"], "en") == "de"
 
 
 def test_menu_and_footer_do_not_count() -> None:
     """A long text is judged by what stands inside it, not by the English of the template round it."""
     template = "Home About us Contact Terms of use Privacy policy All rights reserved " * 4
-    assert language_of(template + PARAGRAPHS["fi"] * 6 + template, "en") == "fi"
+    assert detect_language(template + PARAGRAPHS["fi"] * 6 + template, "en") == "fi"
 
 
 def test_odd_characters_do_not_hide_a_language() -> None:
     """Control characters, half surrogates and what is no character are read over."""
     odd = PARAGRAPHS["el"].replace(" ", " \x00\ud800\ufffe\x7f ")
-    assert language_of(odd, "en") == "el"
+    assert detect_language(odd, "en") == "el"
 
 
 @pytest.mark.parametrize("declared", ["und", "mul", "zxx", "*", "english", "C", "e", "1", "\ud800\ud800"])
 def test_a_declaration_that_names_no_language_is_none(declared: str) -> None:
     """Where the text does not tell either, nothing is made up."""
-    assert language_of("Impressum", declared) == ""
+    assert detect_language("Impressum", declared) == ""
 
 
 @given(st.text(max_size=1500), st.text(max_size=20) | st.sampled_from(["en", "zh-TW", "tlh", "sr-Latn"]))
 def test_any_text_has_a_short_plain_answer(text: str, declared: str) -> None:
     """Whatever comes, the answer is a primary subtag or nothing, and never an error."""
-    answer = language_of(text, declared)
+    answer = detect_language(text, declared)
     assert answer == "" or (answer.isascii() and answer.isalpha() and answer.islower() and len(answer) in {2, 3})
 
 
 @given(st.sampled_from(sorted(PARAGRAPHS)), st.integers(2, 40))
 def test_length_does_not_matter(tag: str, times: int) -> None:
     """The windows of a long text see the same language as the whole of a short one."""
-    assert language_of(PARAGRAPHS[tag] * times, "") == primary(tag)
+    assert detect_language(PARAGRAPHS[tag] * times, "") == primary(tag)
 
 
 @pytest.mark.parametrize("declared", ["", "ru"])
 def test_where_a_window_falls_on_numbers_more_is_read(declared: str) -> None:
     """A table a third and two thirds down does not hide the language of the text behind it."""
     table, text = "12.5 | 34.7 | 56.9 | " * 6, PARAGRAPHS["pl"][:200]
-    assert language_of((table + text) * 3, declared) == "pl"
+    assert detect_language((table + text) * 3, declared) == "pl"

@@ -2,16 +2,16 @@
 
 import pytest
 
-from vedette.parse.text.charsets import codec_of, decode
+from vedette.parse.text.charsets import decode_page, find_codec
 from vedette.parse.text.media_types import is_html, is_pdf
 
 
 @pytest.mark.parametrize("label", ["unicode_escape", "punycode", "idna", "utf-7", "undefined", "hex", "rot13", "mbcs"])
 def test_names_that_only_python_knows(label: str) -> None:
     """A page cannot choose a codec that is no charset of the web: some of them are slow, unsafe or not text."""
-    assert codec_of(label) is None
+    assert find_codec(label) is None
     body = f"<meta charset={label}>\\ud800 +2AA- \\q".encode()
-    assert decode(body, f"text/html; charset={label}").text == body.decode()
+    assert decode_page(body, f"text/html; charset={label}").text == body.decode()
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from vedette.lab.baselines.models.poisson import Poisson
 from vedette.lab.baselines.models.replacement import Replacement
-from vedette.lab.baselines.models.signals import Signals
+from vedette.lab.baselines.models.signals import SignalModel
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.base import ChangeModel
 from vedette.refresh.models.mixture import Mixture
@@ -23,21 +23,21 @@ from vedette.refresh.models.young import Young
 
 DAY_S = 86_400.0
 MODELS: tuple[ChangeModel, ...] = (
-    *(Waves(), Poisson(), Pooled(), Ageing(), TwoStage(), Replacement(), Rhythm(), Signals(), Young(), Mixture()),
+    *(Waves(), Poisson(), Pooled(), Ageing(), TwoStage(), Replacement(), Rhythm(), SignalModel(), Young(), Mixture()),
 )
 NAMES = [model.name for model in MODELS]
 
 
 def looks(
     changed: npt.ArrayLike, day: float, gap_d: float | Sequence[float], *, first: bool = False, **columns: Any
-) -> Known:
+) -> KnownPages:
     """A look at each of some pages on a day, so long after the one before."""
     count = len(np.asarray(changed))
     last_s = np.full(count, day * DAY_S)
     before_s = np.full(count, np.nan) if first else last_s - np.asarray(gap_d, np.float64) * DAY_S
     told = {name: np.asarray(values) for name, values in columns.items()}
     modified_s = told.pop("modified_s", np.full(count, np.nan))
-    return Known(
+    return KnownPages(
         np.arange(count),
         last_s,
         np.asarray(changed, bool),
@@ -48,7 +48,7 @@ def looks(
     )
 
 
-def taught(model: ChangeModel, batches: Sequence[Known]) -> Memory:
+def taught(model: ChangeModel, batches: Sequence[KnownPages]) -> Memory:
     """What a model remembers after these."""
     memory = Memory.empty(model.page_width, model.group_width)
     for batch in batches:
@@ -56,13 +56,13 @@ def taught(model: ChangeModel, batches: Sequence[Known]) -> Memory:
     return memory
 
 
-def later(batch: Known, days: float) -> Floats:
+def later(batch: KnownPages, days: float) -> Floats:
     """So many days after the last fetch of each page."""
     return batch.last_fetch_s + days * DAY_S
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> list[Known]:
+def stories(draw: st.DrawFn) -> list[KnownPages]:
     """Some pages of some groups, met and then looked at a few times; some are gone, some have dates or signals."""
     count = draw(st.integers(1, 4))
     section = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))

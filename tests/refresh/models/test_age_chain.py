@@ -9,12 +9,12 @@ from vedette.policy import rng_for
 from vedette.refresh.models.age_chain import (
     AgeChain,
     WeekChain,
-    falling,
-    from_ages,
-    from_lifetimes,
-    from_survival,
-    memoryless,
-    periodic,
+    chain_from_ages,
+    chain_from_lifetimes,
+    chain_from_survival,
+    fit_nonincreasing,
+    memoryless_chain,
+    periodic_chain,
 )
 
 chances = st.one_of(st.just(0.0), st.just(1.0), st.floats(0.01, 0.99))
@@ -24,12 +24,12 @@ ages, steps = st.integers(0, 8), st.integers(0, 12)
 
 def test_the_periodic_page_of_the_print() -> None:
     """Eq. 9: a page that changes every third step goes 0, 1, 2 and back."""
-    assert periodic(3).matrix().tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert periodic_chain(3).matrix().tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
 
 
 def test_the_memoryless_page_of_the_print() -> None:
     """Eq. 10: the chance of a reset is the same at every age, and the last age keeps whoever is not reset."""
-    assert memoryless(0.3, 2).matrix() == pytest.approx(np.array([[0.3, 0.7, 0], [0.3, 0, 0.7], [0.3, 0, 0.7]]))
+    assert memoryless_chain(0.3, 2).matrix() == pytest.approx(np.array([[0.3, 0.7, 0], [0.3, 0, 0.7], [0.3, 0, 0.7]]))
 
 
 @given(chains, ages, steps)
@@ -38,57 +38,57 @@ def test_unchanged_is_a_product_also_beyond_the_last_age(chain: AgeChain, age: i
     by_hand = 1.0
     for step in range(steps):
         by_hand *= 1 - chain.resets[min(age + step, chain.last_age)]
-    assert chain.unchanged(age, steps) == pytest.approx(by_hand)
+    assert chain.survival(age, steps) == pytest.approx(by_hand)
 
 
 @given(chains, ages, steps)
 def test_changed_or_not_is_where_the_replacement_model_ends(chain: AgeChain, age: int, steps: int) -> None:
     """The absorbing state of the machine that waits to be replaced holds what a look would find."""
-    moves = np.linalg.matrix_power(chain.replacement(), steps)
+    moves = np.linalg.matrix_power(chain.replacement_matrix(), steps)
     assert moves.sum(axis=1) == pytest.approx(np.ones(len(moves)))
-    assert moves[min(age, chain.last_age), -1] == pytest.approx(float(chain.changed(age, steps)))
+    assert moves[min(age, chain.last_age), -1] == pytest.approx(float(chain.change_chance(age, steps)))
 
 
 @given(chains, ages, steps)
 def test_the_first_change_comes_at_one_age(chain: AgeChain, age: int, steps: int) -> None:
     """Eq. 18 summed over ages is the chance of a change, and weighted with the time that is left it is Z (eq. 15)."""
-    first = [float(chain.changed_at(age + step, age)) for step in range(steps)]
-    assert sum(first) == pytest.approx(float(chain.changed(age, steps)))
+    first = [float(chain.first_change_chance(age + step, age)) for step in range(steps)]
+    assert sum(first) == pytest.approx(float(chain.change_chance(age, steps)))
     late = sum((steps - step) * chance for step, chance in enumerate(first))
-    assert late == pytest.approx(float(chain.out_of_date(age, steps)))
+    assert late == pytest.approx(float(chain.expected_staleness(age, steps)))
 
 
 @given(chains, ages, steps)
 def test_a_look_finds_one_of_the_changes(chain: AgeChain, age: int, steps: int) -> None:
     """At least as many changes are expected as a look is likely to find, and at most one a step."""
     expected = chain.expected_changes(age, steps)
-    assert float(chain.changed(age, steps)) <= expected + 1e-9
+    assert float(chain.change_chance(age, steps)) <= expected + 1e-9
     assert expected <= steps + 1e-9
 
 
 @given(chains)
 def test_the_stationary_vector_stays(chain: AgeChain) -> None:
     """One step changes nothing about it, for pages without a limit of powers as well."""
-    share = chain.stationary()
+    share = chain.stationary_ages()
     assert share.sum() == pytest.approx(1.0)
     assert share @ chain.matrix() == pytest.approx(share)
 
 
 def test_a_periodic_page_has_no_limit_but_a_stationary_vector() -> None:
     """Eq. 12 fails for it: its powers go round for ever."""
-    powers = [periodic(3).ages_after(0, steps).tolist() for steps in (30, 31)]
+    powers = [periodic_chain(3).age_distribution(0, steps).tolist() for steps in (30, 31)]
     assert powers == [[1, 0, 0], [0, 1, 0]]
-    assert periodic(3).stationary() == pytest.approx(np.full(3, 1 / 3))
+    assert periodic_chain(3).stationary_ages() == pytest.approx(np.full(3, 1 / 3))
 
 
 def test_lives_of_three_steps_are_the_periodic_page() -> None:
     """Eq. 7 is indexed by the age at reset, a step less than the life."""
-    assert from_lifetimes(np.array([3, 3]), 2).matrix().tolist() == periodic(3).matrix().tolist()
+    assert chain_from_lifetimes(np.array([3, 3]), 2).matrix().tolist() == periodic_chain(3).matrix().tolist()
 
 
 def test_lives_whose_end_was_not_seen_count_as_watched() -> None:
     """Two lives ended after one step, and two others were still going on after two: one change in two at age 0."""
-    chain = from_lifetimes(np.array([1, 1]), 1, unended=np.array([2, 2]))
+    chain = chain_from_lifetimes(np.array([1, 1]), 1, unended=np.array([2, 2]))
     assert chain.resets.tolist() == [0.5, 0.0]
 
 
@@ -96,35 +96,35 @@ def test_lives_whose_end_was_not_seen_count_as_watched() -> None:
 def test_lives_and_ages_of_a_memoryless_page_tell_its_rate(reset: float) -> None:
     """Both ways of eq. 7 and 8 lead to the same chain, the last state included."""
     lives = rng_for(1, "test/lives").geometric(reset, 20_000)
-    assert from_lifetimes(lives, 3).resets == pytest.approx(np.full(4, reset), abs=0.05)
-    assert from_ages(memoryless(reset, 5).stationary()).resets == pytest.approx(np.full(6, reset))
+    assert chain_from_lifetimes(lives, 3).resets == pytest.approx(np.full(4, reset), abs=0.05)
+    assert chain_from_ages(memoryless_chain(reset, 5).stationary_ages()).resets == pytest.approx(np.full(6, reset))
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=9).filter(lambda seen: sum(seen) > 0))
 def test_noisy_ages_make_probabilities(seen: list[float]) -> None:
     """Counts that rise with age, or vanish, lead to no chance outside 0 to 1."""
-    chain = from_ages(np.array(seen))
+    chain = chain_from_ages(np.array(seen))
     assert chain.last_age == len(seen) - 1
 
 
 @given(st.lists(st.floats(-50, 50), max_size=12))
 def test_a_falling_fit_never_rises_and_keeps_the_sum(values: list[float]) -> None:
     """Averages of neighbours: what falls already stays as it is."""
-    fitted = falling(np.array(values))
+    fitted = fit_nonincreasing(np.array(values))
     assert (np.diff(fitted) <= 1e-9).all()
     assert fitted.sum() == pytest.approx(sum(values), abs=1e-6)
-    assert falling(-np.sort(np.array(values))).tolist() == (-np.sort(np.array(values))).tolist()
+    assert fit_nonincreasing(-np.sort(np.array(values))).tolist() == (-np.sort(np.array(values))).tolist()
 
 
 def test_a_survival_makes_its_chain() -> None:
     """What is left after each step, over what was left before it."""
-    assert from_survival(np.array([1.0, 0.5, 0.5, 0.0])).resets.tolist() == [0.5, 0.0, 1.0]
+    assert chain_from_survival(np.array([1.0, 0.5, 0.5, 0.0])).resets.tolist() == [0.5, 0.0, 1.0]
 
 
 def test_a_page_of_working_days_rests_at_weekends() -> None:
     """From Friday's look to Monday nothing happens, which the chain alone cannot say."""
     pace = np.array([1.0, 1, 1, 1, 1, 0, 0])
-    busy = WeekChain(memoryless(0.5, 0), pace)
-    assert busy.unchanged(0, 2, weekday=5) == 1.0
-    assert busy.unchanged(0, 7, weekday=2) == pytest.approx(0.5**5)
-    assert WeekChain(memoryless(0.5, 0), np.ones(7)).unchanged(0, 7, 3) == pytest.approx(0.5**7)
+    busy = WeekChain(memoryless_chain(0.5, 0), pace)
+    assert busy.survival(0, 2, weekday=5) == 1.0
+    assert busy.survival(0, 7, weekday=2) == pytest.approx(0.5**5)
+    assert WeekChain(memoryless_chain(0.5, 0), np.ones(7)).survival(0, 7, 3) == pytest.approx(0.5**7)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refresh.models.change_models import DAY_S, MODELS, NAMES, later, looks, stories, taught
 
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import ChangeModel
 
 few = settings(max_examples=5)  # nine models, each with its own
@@ -17,7 +17,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=NAMES)
 @few
 @given(story=stories(), waits=st.lists(st.floats(0, 1e4), min_size=2, max_size=5).map(sorted))
 def test_chances_are_chances_and_never_fall_with_time(
-    model: ChangeModel, story: list[Known], waits: list[float]
+    model: ChangeModel, story: list[KnownPages], waits: list[float]
 ) -> None:
     """Whatever was seen, a chance lies in 0 to 1, and waiting longer never lowers it; rates are finite and in order."""
     memory, batch = taught(model, story), story[-1]
@@ -31,7 +31,7 @@ def test_chances_are_chances_and_never_fall_with_time(
 @each_model
 @few
 @given(story=stories())
-def test_what_is_given_stays_as_it_was(model: ChangeModel, story: list[Known]) -> None:
+def test_what_is_given_stays_as_it_was(model: ChangeModel, story: list[KnownPages]) -> None:
     """Neither learning nor asking writes to a memory or a batch."""
     memory = taught(model, story[:-1])
     pages, groups = memory.pages.copy(), memory.groups.copy()

@@ -6,9 +6,9 @@ from tests.refresh.models.change_models import DAY_S, later, looks, taught
 
 from vedette.lab.baselines.models.poisson import Poisson
 from vedette.lab.baselines.models.replacement import Replacement
-from vedette.lab.baselines.models.signals import Signals
+from vedette.lab.baselines.models.signals import SignalModel
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.gamma import Gamma, expected_time, pooled_prior
 from vedette.refresh.models.mixture import Mixture
@@ -18,7 +18,7 @@ from vedette.refresh.models.two_stage import SHAPES, TwoStage
 from vedette.refresh.models.young import Young
 
 
-def drawn_looks(rates: Floats, gaps_d: Floats, seed: int) -> list[Known]:
+def drawn_looks(rates: Floats, gaps_d: Floats, seed: int) -> list[KnownPages]:
     """Memoryless pages of these rates, looked at after these gaps."""
     rng = rng_for(seed, "tests/models")
     days = np.cumsum(gaps_d)
@@ -83,7 +83,7 @@ def test_a_gamma_belief_holds_the_rate_nine_times_in_ten() -> None:
     assert np.mean((drawn > low) & (drawn < high)) == pytest.approx(0.9, abs=0.01)
 
 
-def bursts(days: int) -> list[Known]:
+def bursts(days: int) -> list[KnownPages]:
     """A page that changes daily for five days and rests for 45, looked at daily."""
     return [looks([day % 50 < 5], float(day), 1.0) for day in range(1, days)]
 
@@ -171,7 +171,7 @@ def test_rhythm_learns_an_hour_from_dates_even_from_rare_looks() -> None:
 def test_signals_are_trusted_as_far_as_they_were_right() -> None:
     """Site 1 announces its changes, site 2 announces at random: a signal of site 1 says more."""
     rng = rng_for(8, "signals")
-    model, site = Signals(), np.repeat([1, 2], 20)
+    model, site = SignalModel(), np.repeat([1, 2], 20)
     memory = Memory.empty(model.page_width, model.group_width)
     for day in range(5, 300, 5):
         changed = rng.random(40) < 0.3
@@ -183,7 +183,7 @@ def test_signals_are_trusted_as_far_as_they_were_right() -> None:
     assert heard[:20].mean() > 0.9
     assert heard[20:].mean() < 0.6
     assert unheard[:20].mean() < unheard[20:].mean()
-    worth = model.worth(memory, last)
+    worth = model.estimate_quality(memory, last)
     assert worth.recall[0] > 0.9
     assert worth.false_d[0] < worth.false_d[-1]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
 from vedette.policy import Due, Floats, rng_for
-from vedette.refresh.known_pages import Bools, Known, Memory
-from vedette.refresh.models.hazards import EDGES_D, FLOOR, Lives, learned, lives_of, nothing_learned
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
+from vedette.refresh.models.hazards import EDGES_D, FLOOR, LifeCurves, empty_memory, get_life_curves, learn
 from vedette.refresh.policies.greedy_c1 import GreedyC1
 from vedette.refresh.policies.greedy_c2 import GreedyC2
 from vedette.refresh.policies.n_day import NDay
@@ -25,9 +25,9 @@ numbers = st.integers(0, 19)
 
 def looks(
     count: int, *, at_d: float, changed: Bools | Floats | None = None, first: bool = False, cost: float = 1.0
-) -> Known:
+) -> KnownPages:
     """Fetches of pages 0, 1 … at one time."""
-    return Known(
+    return KnownPages(
         np.arange(count),
         np.full(count, at_d * DAY_S),
         np.zeros(count, bool) if changed is None else changed.astype(bool),
@@ -38,19 +38,19 @@ def looks(
 
 
 @cache
-def watched(number: int, days: int = 30) -> tuple[Memory, Known]:
+def watched(number: int, days: int = 30) -> tuple[Memory, KnownPages]:
     """Pages of which each was looked at daily, and changed with a chance of its own; and the latest fetches."""
     rng = rng_for(number, "test/watched")
     chance = rng.random(12) ** 3
     batch = looks(12, at_d=0, first=True)
-    memory = learned(nothing_learned(), batch)
+    memory = learn(empty_memory(), batch)
     for day in range(1, days + 1):
         batch = looks(12, at_d=day, changed=rng.random(12) < chance)
-        memory = learned(memory, batch)
+        memory = learn(memory, batch)
     return memory, batch
 
 
-def wait_d(rule: Rule, memory: Memory, batch: Known, price: float) -> Floats:
+def wait_d(rule: Rule, memory: Memory, batch: KnownPages, price: float) -> Floats:
     """How long each page waits, with the seed of lots fixed."""
     due: Floats = (rule.due(memory, batch, 0.0, price, rng_for(1, "test")) - batch.last_fetch_s) / DAY_S
     return due
@@ -58,7 +58,7 @@ def wait_d(rule: Rule, memory: Memory, batch: Known, price: float) -> Floats:
 
 def test_they_are_due_policies() -> None:
     """The type checker agrees that all have the shape that the keeper asks for."""
-    rules: list[Due[None, Memory, Known, Known]] = [GreedyC1(), GreedyC2(), NDay()]
+    rules: list[Due[None, Memory, KnownPages, KnownPages]] = [GreedyC1(), GreedyC2(), NDay()]
     assert [rule.name for rule in rules] == ["greedy-c1", "greedy-c2", "n-day"]
 
 
@@ -67,7 +67,7 @@ def test_c1_is_due_when_the_chance_reaches_the_price(number: int, price: float) 
     """To the moment, but for a thousandth of the wait that is drawn by lot; and never after the bound."""
     memory, batch = watched(number)
     exact = GreedyC1()._wait_d(memory, batch, price)
-    chance = 1 - lives_of(memory, batch).unchanged(exact)
+    chance = 1 - get_life_curves(memory, batch).survival(exact)
     on_time = exact < 180
     assert chance[on_time] == pytest.approx(np.full(on_time.sum(), price))
     assert (chance[~on_time] <= price + 1e-9).all()
@@ -79,7 +79,7 @@ def test_c2_is_due_when_the_days_out_of_date_reach_the_price(number: int, price:
     """Z has no end, so at any price there is a day, if not before the bound."""
     memory, batch = watched(number)
     exact = GreedyC2()._wait_d(memory, batch, price)
-    late_d = lives_of(memory, batch).out_of_date(exact)
+    late_d = get_life_curves(memory, batch).expected_staleness(exact)
     on_time = exact < 180
     assert late_d[on_time] == pytest.approx(np.full(on_time.sum(), price))
     assert (late_d[~on_time] <= price + 1e-9).all()
@@ -118,7 +118,7 @@ def test_one_day_ahead_is_the_one_day_rule(number: int, price: float) -> None:
 
 def test_planning_ahead_turns_from_fast_pages_to_slow_ones() -> None:
     """Table 1 as a policy: where the one-day rule favours the faster page, days ahead shift looks to the slower."""
-    lives = Lives(np.zeros(2), np.array([[2.0], [0.1]]) * np.ones(len(EDGES_D)))
+    lives = LifeCurves(np.zeros(2), np.array([[2.0], [0.1]]) * np.ones(len(EDGES_D)))
     toll = np.full(2, 0.8)
     one, three = (NDay(days=days)._wait_d(lives, toll) for days in (1, 3))
     assert one[0] < one[1]
@@ -129,12 +129,12 @@ def test_changes_that_come_soon_after_changes_are_learned() -> None:
     """Pages that change at age 0 to 1 only have a high rate there, and a low one later."""
     rng = rng_for(1, "test/bursts")
     batch = looks(400, at_d=0, first=True)
-    memory = learned(nothing_learned(), batch)
+    memory = learn(empty_memory(), batch)
     age = np.zeros(400)
     for half_day in range(1, 80):
         changed = rng.random(400) < np.where(age < 1, 0.3, 0.005)
         age = np.where(changed, 0.25, age + 0.5)
-        memory = learned(memory, looks(400, at_d=half_day / 2, changed=changed))
+        memory = learn(memory, looks(400, at_d=half_day / 2, changed=changed))
     changes, watched_d = np.split(memory.groups[0], 2)
     rates = changes[:4] / watched_d[:4]
     assert rates[0] > 10 * rates[2]
@@ -144,43 +144,43 @@ def test_a_section_and_a_page_have_rates_of_their_own() -> None:
     """Two sections, one busy, and one page that is busier than its section."""
     batch = looks(20, at_d=0, first=True)
     section = np.repeat([1, 2], 10)
-    memory = nothing_learned()
+    memory = empty_memory()
     for day in range(60):
         changed = (section == 1) & (np.arange(20) % 3 == day % 3) | (np.arange(20) == 19)
         batch = looks(20, at_d=day, changed=changed, first=day == 0)
-        batch = Known(
+        batch = KnownPages(
             batch.place, batch.last_fetch_s, batch.changed, batch.first_fetch, batch.modified_s, section=section
         )
-        memory = learned(memory, batch)
-    rate = lives_of(memory, batch).rate[:, 0]
+        memory = learn(memory, batch)
+    rate = get_life_curves(memory, batch).rate[:, 0]
     assert rate[:10].min() > 2 * rate[10:19].max()
     assert rate[19] > 3 * rate[10:19].max()
 
 
 def test_what_tells_nothing_is_not_counted() -> None:
     """First fetches, and pages that are found gone, say nothing of changes."""
-    memory = learned(nothing_learned(), looks(3, at_d=0, changed=np.ones(3), first=True))
+    memory = learn(empty_memory(), looks(3, at_d=0, changed=np.ones(3), first=True))
     assert memory.groups.sum() == 0
-    gone = Known(
+    gone = KnownPages(
         np.arange(3), np.full(3, DAY_S), np.ones(3, bool), np.zeros(3, bool), np.full(3, np.nan), gone=np.ones(3, bool)
     )
-    assert learned(memory, gone).groups.sum() == 0
+    assert learn(memory, gone).groups.sum() == 0
 
 
 def test_no_rate_is_below_the_floor() -> None:
     """After years without a change there is still a chance, or a page would be forgotten."""
-    memory = learned(nothing_learned(), looks(5, at_d=0, first=True))
+    memory = learn(empty_memory(), looks(5, at_d=0, first=True))
     for year in range(1, 30):
-        memory = learned(memory, looks(5, at_d=365.0 * year))
-    assert lives_of(memory, looks(5, at_d=0)).rate.min() >= FLOOR
+        memory = learn(memory, looks(5, at_d=365.0 * year))
+    assert get_life_curves(memory, looks(5, at_d=0)).rate.min() >= FLOOR
 
 
 def test_the_servers_word_on_the_last_change_counts() -> None:
     """Where it is given, it is the age; a time to come is no word."""
-    batch = Known(
+    batch = KnownPages(
         np.arange(2), np.full(2, 10 * DAY_S), np.zeros(2, bool), np.ones(2, bool), np.array([4 * DAY_S, 99 * DAY_S])
     )
-    assert lives_of(learned(nothing_learned(), batch), batch).age_d.tolist() == [6.0, 0.0]
+    assert get_life_curves(learn(empty_memory(), batch), batch).age_d.tolist() == [6.0, 0.0]
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.inf, np.nan])

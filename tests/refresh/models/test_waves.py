@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.waves import Waves
 
 DAY_S = 86_400.0
@@ -14,10 +14,10 @@ PAGES = 40
 SECTION = np.repeat([2, 3], PAGES // 2)
 
 
-def told(pages: list[int], last_d: float, before_d: Floats | None, *, changed: bool | list[bool]) -> Known:
+def told(pages: list[int], last_d: float, before_d: Floats | None, *, changed: bool | list[bool]) -> KnownPages:
     """A batch about some pages, in days."""
     count, rows = len(pages), np.array(pages)
-    return Known(
+    return KnownPages(
         rows,
         np.full(count, last_d * DAY_S),
         np.full(count, changed) if isinstance(changed, bool) else np.array(changed),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.expected_gain import ExpectedGain
 
 DAY_S = 86_400.0
@@ -16,10 +16,10 @@ POLICY = ExpectedGain()
 
 def batch(
     last_d: float, before_d: float | None, changed: list[bool], gain: list[float] | None = None, cost: float = 1.0
-) -> Known:
+) -> KnownPages:
     """The same pages, all fetched on one day."""
     count = len(changed)
-    return Known(
+    return KnownPages(
         np.arange(count),
         np.full(count, last_d * DAY_S),
         np.array(changed),
@@ -31,7 +31,7 @@ def batch(
     )
 
 
-def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple[Memory, Known]:
+def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple[Memory, KnownPages]:
     """Pages that were fetched every ten days and found as the rows of a pattern say."""
     state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(pattern[0])), 10 * DAY_S)
     seen = batch(10.0, None, pattern[0])
@@ -41,7 +41,7 @@ def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple
     return state, seen
 
 
-def due_d(state: Memory, seen: Known, price: float) -> Floats:
+def due_d(state: Memory, seen: KnownPages, price: float) -> Floats:
     """When pages are due, in days."""
     now = float(seen.last_fetch_s[0])
     return POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain")) / DAY_S
@@ -91,23 +91,23 @@ def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
     policy, day_s = POLICY, DAY_S
     pages, no = 20, np.zeros(20, bool)
     groups = {"section": np.repeat([2, 3], 10), "site": np.ones(20, np.int64)}
-    known = Known(np.arange(pages), np.full(pages, day_s), no, ~no, np.full(pages, np.nan), **groups)
+    known = KnownPages(np.arange(pages), np.full(pages, day_s), no, ~no, np.full(pages, np.nan), **groups)
     state = policy.observe(policy.start(None), known, day_s)
-    some = known.some(np.isin(np.arange(pages), [0, 1, 2, 10, 11, 12]))
+    some = known.select(np.isin(np.arange(pages), [0, 1, 2, 10, 11, 12]))
     later = replace(
         some, first_fetch=np.zeros(6, bool), last_fetch_s=np.full(6, 40 * day_s), before_s=np.full(6, day_s)
     )
     gone = np.array([True] * 3 + [False] * 3)
-    without = policy.observe(state, later.some(~gone), 40 * day_s)
+    without = policy.observe(state, later.select(~gone), 40 * day_s)
     after = policy.observe(state, replace(later, gone=gone, changed=gone), 40 * day_s)
-    left = known.some(np.array([5, 15]))
+    left = known.select(np.array([5, 15]))
     worth = policy.value(after, left, 41 * day_s)
     assert worth[0] > 1.1 * worth[1]
     calm, dying = (policy.rates(each, left).mean for each in (without, after))
     np.testing.assert_allclose(dying, calm)
 
 
-def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, Known]:
+def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, KnownPages]:
     """Pages that are fetched every ten days, some of which were announced as changed on the day before."""
     state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(told)), 10 * DAY_S)
     seen = batch(10.0, None, changed)
@@ -119,7 +119,7 @@ def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[M
     return state, seen
 
 
-def waits_d(state: Memory, seen: Known, *, heard: bool) -> float:
+def waits_d(state: Memory, seen: KnownPages, *, heard: bool) -> float:
     """How long the last of the pages waits from two days after its fetch, with or without an announcement."""
     now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
     said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan))

@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
 from vedette.policy import Due, rng_for
-from vedette.refresh.known_pages import Known
+from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
 
 times_s = st.lists(st.floats(0, 4e9), max_size=10)
 
 
-def sources(fetched_s: list[float], *, changed: bool = False) -> Known:
+def sources(fetched_s: list[float], *, changed: bool = False) -> KnownPages:
     """Sources with these last fetches."""
     count = len(fetched_s)
     flags = np.full(count, changed)
-    return Known(np.arange(count), np.array(fetched_s, dtype=np.float64), flags, flags, np.full(count, np.nan))
+    return KnownPages(np.arange(count), np.array(fetched_s, dtype=np.float64), flags, flags, np.full(count, np.nan))
 
 
 def test_it_is_a_due_policy() -> None:
     """The type checker agrees that the policy has the shape that the keeper asks for."""
-    policy: Due[None, tuple[()], Known, Known] = Fixed()
+    policy: Due[None, tuple[()], KnownPages, KnownPages] = Fixed()
     assert policy.name == "fixed"
 
 

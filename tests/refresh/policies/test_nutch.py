@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
 from vedette.policy import Due, Floats, rng_for
-from vedette.refresh.known_pages import Known
+from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.nutch import Nutch
 
 DAY_S = 86_400.0
@@ -33,10 +33,10 @@ visits = st.lists(
 )
 
 
-def known(rows: list[tuple[float, bool, bool, float]], places: list[int] | None = None) -> Known:
+def known(rows: list[tuple[float, bool, bool, float]], places: list[int] | None = None) -> KnownPages:
     """A batch of rows of last fetch, changed, first fetch and modification time."""
     fetched_s, changed, first, modified_s = zip(*rows, strict=True)
-    return Known(
+    return KnownPages(
         np.arange(len(rows)) if places is None else np.array(places),
         np.array(fetched_s),
         np.array(changed),
@@ -45,19 +45,19 @@ def known(rows: list[tuple[float, bool, bool, float]], places: list[int] | None 
     )
 
 
-def visit(*, at_s: float = 0.0, changed: bool = False, first: bool = False, modified_s: float = np.nan) -> Known:
+def visit(*, at_s: float = 0.0, changed: bool = False, first: bool = False, modified_s: float = np.nan) -> KnownPages:
     """One fetch of one page."""
     return known([(at_s, changed, first, modified_s)])
 
 
-def due_s(policy: Nutch, state: Floats, batch: Known) -> Floats:
+def due_s(policy: Nutch, state: Floats, batch: KnownPages) -> Floats:
     """When each page is due."""
     return policy.due(state, batch, 0.0, 0.0, rng_for(1, "test"))
 
 
 def test_it_is_a_due_policy() -> None:
     """The type checker agrees that the policy has the shape that the keeper asks for."""
-    policy: Due[None, Floats, Known, Known] = Nutch()
+    policy: Due[None, Floats, KnownPages, KnownPages] = Nutch()
     assert policy.name == "nutch"
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
-from vedette.lab.core.registry import policies
+from vedette.lab.core.registry import load_policies
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.ebr import Ebr
 from vedette.refresh.policies.freshness import Freshness
 from vedette.refresh.policies.lambdacrawl import LambdaCrawl
@@ -24,10 +24,10 @@ PRICED = (Freshness(), LambdaCrawl(), Sbr(), Ebr(), UserCentric())
 each = pytest.mark.parametrize("policy", PRICED, ids=lambda policy: policy.name)
 
 
-def looks(days: list[float], changed: list[bool], **columns: Any) -> Known:
+def looks(days: list[float], changed: list[bool], **columns: Any) -> KnownPages:
     """One fetch of each page, so many days after the one before, which was at time 0."""
     count = len(days)
-    return Known(
+    return KnownPages(
         np.arange(count),
         np.array(days) * DAY_S,
         np.array(changed, bool),
@@ -38,7 +38,7 @@ def looks(days: list[float], changed: list[bool], **columns: Any) -> Known:
     )
 
 
-def learned(policy: Any, *batches: Known) -> Memory:
+def learned(policy: Any, *batches: KnownPages) -> Memory:
     """What a policy remembers of these."""
     memory = policy.start(None)
     for batch in batches:
@@ -47,14 +47,14 @@ def learned(policy: Any, *batches: Known) -> Memory:
     return memory
 
 
-def waits_d(policy: Any, memory: Memory, batch: Known, price: float) -> Floats:
+def waits_d(policy: Any, memory: Memory, batch: KnownPages, price: float) -> Floats:
     """Days from the last fetch until each page is due."""
     due_s = policy.due(memory, batch, 0.0, price, rng_for(1, "tests/published"))
     waits: Floats = (due_s - batch.last_fetch_s) / DAY_S
     return waits
 
 
-def some_fetches(seed: int, count: int = 12) -> Known:
+def some_fetches(seed: int, count: int = 12) -> KnownPages:
     """Fetches of everything that can be told of them."""
     rng = rng_for(seed, "tests/published/fetches")
     changed = rng.random(count) < 0.5
@@ -110,7 +110,7 @@ def test_first_fetches_and_deaths_teach_nothing(policy: Any) -> None:
 
 def test_they_are_found_by_name() -> None:
     """Whoever runs the lab finds them beside the others."""
-    assert {"uniform", "stormcrawler", *(policy.name for policy in PRICED)} <= set(policies("refresh"))
+    assert {"uniform", "stormcrawler", *(policy.name for policy in PRICED)} <= set(load_policies("refresh"))
 
 
 @given(

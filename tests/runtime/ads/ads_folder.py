@@ -12,14 +12,14 @@ from tests.web.small_search import SmallSearch
 
 from vedette.adapters.ads.campaign_store import AdRow
 from vedette.config import Rate, Serve
-from vedette.runtime.ads.selection import FolderSponsor, terms_of
-from vedette.runtime.commands.executor import carry_out
-from vedette.web.app import make_app
-from vedette.web.branding import Look
-from vedette.web.commands.ads_commands import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder
-from vedette.web.commands.ads_text import ad_of, advertiser_of, campaign_of
-from vedette.web.public.ads import Sponsored
-from vedette.web.server import bind, server_of
+from vedette.runtime.ads.selection import FolderAdServer, build_terms
+from vedette.runtime.commands.executor import execute_command
+from vedette.web.app import create_app
+from vedette.web.branding import Branding
+from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign
+from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
+from vedette.web.public.ads import AdLinks
+from vedette.web.server import bind, create_server
 
 SECRET = b"a secret of this server"
 BROWSER = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
@@ -29,39 +29,39 @@ SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 def ad(campaign: str, bid: str, phrase: str = "red shoes", title: str = "", way: str = "broad") -> AdRow:
     """An ad for a phrase."""
     name = title or f"Shoes of {campaign}"
-    return ad_of(campaign, name, "Red ones, today", f"https://{campaign}.example.org/shoes", bid, [(way, phrase)])
+    return parse_ad(campaign, name, "Red ones, today", f"https://{campaign}.example.org/shoes", bid, [(way, phrase)])
 
 
-def ordered(folder: Path, *orders: MarketOrder) -> None:
+def ordered(folder: Path, *orders: AdCommand) -> None:
     """Carried out while nothing runs."""
     with opened(folder) as state:
         for order in orders:
-            carry_out(order, state, NOW_S, "a test")
+            execute_command(order, state, NOW_S, "a test")
 
 
 def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
     """Ads with the budgets of their campaigns, all of one advertiser, all approved."""
-    orders: list[MarketOrder] = [KeepAdvertiser(advertiser_of("ann"))]
+    orders: list[AdCommand] = [KeepAdvertiser(parse_advertiser("ann"))]
     for number, (row, budget) in enumerate(ads, 1):
-        orders += [KeepCampaign(campaign_of(row.campaign, "ann", budget)), KeepAd(row), JudgeAd(number, "approved")]
+        orders += [KeepCampaign(parse_campaign(row.campaign, "ann", budget)), KeepAd(row), JudgeAd(number, "approved")]
     ordered(folder, *orders)
 
 
-def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> FolderSponsor:
+def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> FolderAdServer:
     """Whoever chooses, by a clock of the test's."""
-    return FolderSponsor(folder, terms_of(serve), lambda _day: b"salt", wall)
+    return FolderAdServer(folder, build_terms(serve), lambda _day: b"salt", wall)
 
 
 def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starlette:
     """The application around it."""
-    return make_app(SmallSearch(), serve, Look(), sponsored=Sponsored(sponsor(folder, wall, serve), SECRET))
+    return create_app(SmallSearch(), serve, Branding(), sponsored=AdLinks(sponsor(folder, wall, serve), SECRET))
 
 
 @contextmanager
 def serving(made: Starlette) -> Iterator[int]:
     """A real server of an application on a free port of loopback, which is told."""
     listening = bind("127.0.0.1:0")
-    server = server_of(made)
+    server = create_server(made)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

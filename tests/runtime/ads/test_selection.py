@@ -11,15 +11,15 @@ import pytest
 from starlette.testclient import TestClient
 from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
 
-from vedette.adapters.ads.ledger_reader import LedgerView
-from vedette.adapters.ads.ledger_store import Showing, read_ledger
-from vedette.serve.ads.click_validity import Objection
-from vedette.web.auth.tokens import Issued, token_of
+from vedette.adapters.ads.ledger_reader import LedgerReader
+from vedette.adapters.ads.ledger_store import AdImpression, read_ledger
+from vedette.serve.ads.click_validity import ClickRejection
+from vedette.web.auth.tokens import TokenClaims, sign_token
 from vedette.web.commands.ads_commands import JudgeAd, KeepAd, PauseCampaign
-from vedette.web.public.visits import Visit
+from vedette.web.public.visits import Visitor
 
 START_S = 1_800_000_000.0
-PERSON = Visit("198.51.100.7", "Browser")
+PERSON = Visitor("198.51.100.7", "Browser")
 _HREF = re.compile(r'href="(/sponsored/[^"]+)"')
 
 
@@ -42,9 +42,9 @@ def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestCl
     )
 
 
-def latest(folder: Path) -> list[Showing]:
+def latest(folder: Path) -> list[AdImpression]:
     """What was shown, the first first."""
-    return LedgerView(folder).latest(100)[::-1]
+    return LedgerReader(folder).read_latest(100)[::-1]
 
 
 def test_ads_stand_apart_and_are_charged_the_second_price(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_only_what_is_asked_for_is_shown(tmp_path: Path) -> None:
     for path in ("/search?q=blue+shoes", "/search?q=red+shoes&page=2", "/search?site=red.example"):
         assert "<aside" not in client.get(path).text
     assert "<aside" not in client.get("/search?q=red+shoes", headers={"user-agent": "curl/8"}).text
-    found = {tally.payer: tally for tally in LedgerView(tmp_path).tallies(latest(tmp_path)[0].day)}
+    found = {tally.payer: tally for tally in LedgerReader(tmp_path).read_tallies(latest(tmp_path)[0].day)}
     assert (found["high"].shown, found["poor"].shown, found["poor"].lost_reserve) == (1, 0, 1)
     ordered(tmp_path, PauseCampaign("high", paused=True))
     clock.now_s += 2
@@ -95,8 +95,8 @@ def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
     ordered(tmp_path, JudgeAd(1, "revoked"))
     clock.now_s += 5
     answer = client.get(href)
-    assert (answer.status_code, Objection.OFF_TARGET.value[3:] in answer.text) == (410, True)
-    assert [one.said for one in latest(tmp_path)] == [Objection.OFF_TARGET]
+    assert (answer.status_code, ClickRejection.OFF_TARGET.value[3:] in answer.text) == (410, True)
+    assert [one.said for one in latest(tmp_path)] == [ClickRejection.OFF_TARGET]
 
 
 def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> 
     client = browser(tmp_path, clock)
     (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
     tokens = [
-        token_of(Issued(latest(tmp_path)[0].token, START_S), SECRET),
-        token_of(Issued("00" * 16, START_S), b"guessed"),
+        sign_token(TokenClaims(latest(tmp_path)[0].token, START_S), SECRET),
+        sign_token(TokenClaims("00" * 16, START_S), b"guessed"),
         href.removeprefix("/sponsored/")[:-1] + ("A" if href[-1] != "A" else "B"),
         "https:%2F%2Fevil.example.org",
         "x" * 5000,
@@ -132,8 +132,8 @@ def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> 
         assert answer.status_code == 404 or "not one of ours" in answer.text
     assert client.head(href).status_code == 405
     assert [one.closed for one in latest(tmp_path)] == [""]
-    (refused,) = LedgerView(tmp_path).refused(latest(tmp_path)[0].day)
-    assert (refused.payer, refused.reason, refused.times >= 4) == ("", Objection.FORGED.value, True)
+    (refused,) = LedgerReader(tmp_path).read_refused_clicks(latest(tmp_path)[0].day)
+    assert (refused.payer, refused.reason, refused.times >= 4) == ("", ClickRejection.FORGED.value, True)
 
 
 def test_replays_and_storms_cost_nothing_more(tmp_path: Path) -> None:
@@ -145,8 +145,10 @@ def test_replays_and_storms_cost_nothing_more(tmp_path: Path) -> None:
     clock.now_s += 5
     assert {client.get(href).status_code for _ in range(20)} == {303}
     day = latest(tmp_path)[0].day
-    assert LedgerView(tmp_path).balances(day)["high"].charged == Decimal("0.05")
-    assert [one[1:] for one in LedgerView(tmp_path).refused(day)] == [("high", Objection.DUPLICATE.value, 19)]
+    assert LedgerReader(tmp_path).read_balances(day)["high"].charged == Decimal("0.05")
+    assert [one[1:] for one in LedgerReader(tmp_path).read_refused_clicks(day)] == [
+        ("high", ClickRejection.DUPLICATE.value, 19)
+    ]
 
 
 def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
@@ -154,11 +156,11 @@ def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
     market(tmp_path, (ad("high", "0.05"), "0.05"))
     clock = Clock(1_800_053_940.0)  # 2027-01-15 22:59 in UTC, a minute before midnight in Berlin
     berlin = sponsor(tmp_path, clock, SERVE.__class__(sponsored=True, time_zone="Europe/Berlin"))
-    assert len(berlin.shown("red shoes", PERSON)) == 1
+    assert len(berlin.choose_ads("red shoes", PERSON)) == 1
     clock.now_s += 10
-    assert berlin.shown("red shoes", PERSON) == ()
+    assert berlin.choose_ads("red shoes", PERSON) == ()
     clock.now_s += 120
-    assert len(berlin.shown("red shoes", PERSON)) == 1
+    assert len(berlin.choose_ads("red shoes", PERSON)) == 1
     assert [one.day.isoformat() for one in latest(tmp_path)] == ["2027-01-15", "2027-01-16"]
 
 
@@ -170,11 +172,11 @@ def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
     charged: list[int] = []
     for hour in range(48):
         for _ in range(3):
-            shown = here.shown("red shoes", PERSON)
+            shown = here.choose_ads("red shoes", PERSON)
             clock.now_s += 2
             for each in shown if hour >= 24 else ():
                 address = f"198.51.100.{len(charged)}"
-                if here.clicked(each.showing, Visit(address, "Browser")).refused == "":
+                if here.charge_click(each.impression, Visitor(address, "Browser")).refusal == "":
                     charged.append(hour - 24)
             clock.now_s += 1_198
     assert len(charged) == 20  # 1.00 by 0.05
@@ -198,12 +200,12 @@ def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
     market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
     for turn in range(25):
-        for shown in here.shown("red shoes", PERSON):
+        for shown in here.choose_ads("red shoes", PERSON):
             clock.now_s += 1
             if "good" in shown.title:
-                here.clicked(shown.showing, PERSON._replace(address=f"198.51.{turn}.7"))
+                here.charge_click(shown.impression, PERSON._replace(address=f"198.51.{turn}.7"))
         clock.now_s += 700
-    (first, _) = here.shown("red shoes", PERSON)
+    (first, _) = here.choose_ads("red shoes", PERSON)
     assert "good" in first.title
 
 
@@ -218,17 +220,17 @@ def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
             assert db is not None
             return dict(db.execute("SELECT payer, sum(views) FROM tally GROUP BY payer"))
 
-    here.shown("red shoes", PERSON)
+    here.choose_ads("red shoes", PERSON)
     assert views() == {"first": 1.0, "second": 0.55}
     for turn in range(160):
-        for shown in here.shown("red shoes", PERSON):
+        for shown in here.choose_ads("red shoes", PERSON):
             clock.now_s += 1
             if turn % 2:
-                here.clicked(shown.showing, PERSON._replace(address=f"198.51.{turn}.7"))
+                here.charge_click(shown.impression, PERSON._replace(address=f"198.51.{turn}.7"))
         clock.now_s += 120
     before = views()
     clock.now_s += 700
-    here.shown("red shoes", PERSON)
+    here.choose_ads("red shoes", PERSON)
     after = views()
     least = min(after[name] - before[name] for name in after)
     assert 0.62 < least < 1.0
@@ -261,6 +263,6 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    balance = LedgerView(tmp_path).balances(latest(tmp_path)[0].day)["high"]
+    balance = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)["high"]
     assert (balance.charged, balance.held) == (Decimal("0.20"), Decimal(0))
     assert landed == [303] * 8

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tests.runtime.indexing.test_index_builder import SITE, Web, page
 
-from vedette.adapters.alerts.alert_store import WatchBook, WatchView
+from vedette.adapters.alerts.alert_store import AlertReader, AlertStore
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.engine.ports import Find, Signal
+from vedette.engine.ports import ChangeSignal, Discovery
 from vedette.model import Site
-from vedette.runtime.alerts.publisher import Telling
+from vedette.runtime.alerts.publisher import AlertMatcher
 from vedette.runtime.alerts.service import FolderNewPages
-from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.indexing.indexer import rebuild
-from vedette.web.commands.alert_text import watch_of
+from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddRules, AddWatch, RemoveWatch, Rule, Undo
 
 WORDS = "Unlike any other page it speaks of {} and nothing but {}, at some length, so that no two of them are alike."
@@ -33,7 +33,7 @@ def web(tmp_path: Path) -> Web:
     """A folder with one site, whose first crawl is over."""
     web = Web(tmp_path / "data")
     with web.state() as state:
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=web.now_s))
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=web.now_s))
     web.answers("home", page("Home", text("home")))
     return web
 
@@ -42,22 +42,22 @@ def appears(web: Web, path: str, body: str, how: str = "page") -> None:
     """A page is found on the home page, as news, and fetched."""
     web.answers(path, body)
     with web.state() as state:
-        (id_,) = state.urls.find([f"{SITE.start}{path}"]).tolist()
-        state.book.keep_finds([Find(id_, 1, how, 0)])
+        (id_,) = state.urls.find_ids([f"{SITE.start}{path}"]).tolist()
+        state.store.save_discoveries([Discovery(id_, 1, how, 0)])
 
 
 def tell(web: Web) -> None:
     """The index is brought up to date, and all that is new is told."""
     web.index()
-    with closing(WatchBook(web.folder)) as book:
-        telling = Telling(web.folder, start_clock(web.now_s, 1.0), book)
+    with closing(AlertStore(web.folder)) as book:
+        telling = AlertMatcher(web.folder, start_clock(web.now_s, 1.0), book)
         while telling.step():
             pass
 
 
 def paths(web: Web, watch: str = "", allowed: tuple[str, ...] = ()) -> list[str]:
     """What was told, in order."""
-    items = FolderNewPages(web.folder).after(0, 100, watch, allowed).items
+    items = FolderNewPages(web.folder).list_after(0, 100, watch, allowed).items
     return [item.url.removeprefix(SITE.start) for item in items]
 
 
@@ -66,7 +66,7 @@ def test_a_new_page_is_told_with_all_that_is_known_of_it(web: Web) -> None:
     born = '<meta property="article:published_time" content="2027-01-15T07:00:00Z">'
     appears(web, "a", page("Apples", text("apple"), born), "feed")
     tell(web)
-    (item,) = FolderNewPages(web.folder).after(0, 10, "", ()).items
+    (item,) = FolderNewPages(web.folder).list_after(0, 10, "", ()).items
     assert (item.title, item.how, item.via) == ("Apples", "feed", f"{SITE.start}home")
     assert item.snippet.startswith("Apples applea")
     assert item.born_s is not None
@@ -118,25 +118,25 @@ def test_what_is_noted_but_not_yet_findable_waits(web: Web) -> None:
     """The herald may be quicker than the index; and a kill between the two costs nothing."""
     appears(web, "a", page("Apples", text("apple")))
     web.index()
-    with closing(WatchBook(web.folder)) as book:
-        (noted,) = book.fresh(10)
-        book.note_fresh([noted._replace(print=7, page=10**6)], (), (), web.now_s)
-        telling = Telling(web.folder, start_clock(web.now_s, 1.0), book)
+    with closing(AlertStore(web.folder)) as book:
+        (noted,) = book.list_new_pages(10)
+        book.add_new_pages([noted._replace(print=7, page=10**6)], (), (), web.now_s)
+        telling = AlertMatcher(web.folder, start_clock(web.now_s, 1.0), book)
         assert (telling.step(), telling.step()) == (1, 0)
-        assert [one.print for one in book.fresh(10)] == [7]
+        assert [one.print for one in book.list_new_pages(10)] == [7]
     assert paths(web) == ["a"]
 
 
 def test_watches_by_place_and_by_query(web: Web) -> None:
     """Each gets what fits: the real query language decides, and only all words do."""
     wanted = {
-        "everything": watch_of("everything", "*"),
-        "folder": watch_of("folder", "http://www.example.org/news/"),
-        "elsewhere": watch_of("elsewhere", "example.net"),
-        "either": watch_of("either", query="applea OR bearb"),
-        "phrase": watch_of("phrase", query='"applea appleb" -bearb'),
-        "title": watch_of("title", "example.org", "intitle:bears"),
-        "loose": watch_of("loose", query="applea zeppelin"),
+        "everything": parse_alert("everything", "*"),
+        "folder": parse_alert("folder", "http://www.example.org/news/"),
+        "elsewhere": parse_alert("elsewhere", "example.net"),
+        "either": parse_alert("either", query="applea OR bearb"),
+        "phrase": parse_alert("phrase", query='"applea appleb" -bearb'),
+        "title": parse_alert("title", "example.org", "intitle:bears"),
+        "loose": parse_alert("loose", query="applea zeppelin"),
     }
     for watch in wanted.values():
         web.ordered(AddWatch(watch))
@@ -157,7 +157,7 @@ def test_watches_by_place_and_by_query(web: Web) -> None:
 def test_the_longest_query_can_be_watched_for(web: Web) -> None:
     """Whatever may be typed finds a page or none, and never an error."""
     for number, query in enumerate((" ".join("abcdefghijklmnopqrstuvwxyz" * 9), "(a OR b) " * 50, "-a " * 100 + "b")):
-        web.ordered(AddWatch(watch_of(f"w{number}", query=query[:500])))
+        web.ordered(AddWatch(parse_alert(f"w{number}", query=query[:500])))
     for number in range(3):
         appears(web, f"{number}", page(f"Page {number}", text("abcdefgh"[number])))
     tell(web)
@@ -166,11 +166,11 @@ def test_the_longest_query_can_be_watched_for(web: Web) -> None:
 
 def test_a_watch_that_is_removed_and_comes_back_has_what_it_had(web: Web) -> None:
     """Undo brings it back under its own mark."""
-    web.ordered(AddWatch(watch_of("all", "*")))
+    web.ordered(AddWatch(parse_alert("all", "*")))
     appears(web, "a", page("Apples", text("apple")))
     tell(web)
     action = web.ordered(RemoveWatch("all"))
-    assert not FolderNewPages(web.folder).is_watch("all")
+    assert not FolderNewPages(web.folder).has_alert("all")
     web.ordered(Undo(action))
     assert paths(web, "all") == ["a"]
 
@@ -179,19 +179,19 @@ def test_private_and_concealed_pages_are_told_to_those_who_may_see_them(web: Web
     """What counts is the moment of reading; a webhook hears of private pages only where its reader may see them."""
     private = Site(SITE.start, secrets="env:X", readers=("ann",))
     for name, reader in (("public", ""), ("ann", "ann"), ("bob", "bob")):
-        web.ordered(AddWatch(watch_of(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
+        web.ordered(AddWatch(parse_alert(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
     appears(web, "a", page("Apples", text("apple")))
     appears(web, "b", page("Bears", text("bear")))
     with web.state() as state:
-        state.book.keep_site(SiteRow(private, paused=False, added_s=web.now_s))
-        id_ = state.urls.find([f"{SITE.start}a"]).tolist()[0]
+        state.store.save_site(SiteRow(private, paused=False, added_s=web.now_s))
+        id_ = state.urls.find_ids([f"{SITE.start}a"]).tolist()[0]
         state.db.execute("UPDATE content SET private = ? WHERE id = ?", (SITE.start, id_))
     tell(web)
     assert paths(web) == ["b"]
     assert paths(web, allowed=(SITE.start,)) == ["a", "b"]
-    watches = FolderNewPages(web.folder).watches()
-    names = {watch.mark: name for name, watch in watches.items()}
-    sent = {names[one.watch]: one.last - one.first + 1 for one in WatchView(web.folder).deliveries(10)}
+    watches = FolderNewPages(web.folder).load_alerts()
+    names = {watch.alert_id: name for name, watch in watches.items()}
+    sent = {names[one.watch]: one.last - one.first + 1 for one in AlertReader(web.folder).list_deliveries(10)}
     assert sent == {"public": 1, "ann": 2, "bob": 1}
     web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}b"),)))
     assert paths(web, allowed=(SITE.start,)) == ["a"]
@@ -206,7 +206,7 @@ def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
         state.db.execute("UPDATE content SET private = 'x' WHERE id BETWEEN 3 AND 6")
     news, cursor, seen = FolderNewPages(web.folder), 0, []
     for _ in range(10):
-        batch = news.after(cursor, 1, "", ())
+        batch = news.list_after(cursor, 1, "", ())
         cursor = batch.cursor
         seen += [item.url.removeprefix(SITE.start) for item in batch.items]
     assert seen == ["0", "5"]
@@ -214,13 +214,13 @@ def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
 
 def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
     """Twice the same name, and one that is not there."""
-    web.ordered(AddWatch(watch_of("all", "*")))
+    web.ordered(AddWatch(parse_alert("all", "*")))
     with web.state() as state:
         with pytest.raises(Exception, match="already"):
-            carry_out(AddWatch(watch_of("all", "*")), state, web.now_s, "a test")
+            execute_command(AddWatch(parse_alert("all", "*")), state, web.now_s, "a test")
         with pytest.raises(Exception, match='did you mean "all"'):
-            carry_out(RemoveWatch("alll"), state, web.now_s, "a test")
-        undo = json.dumps([row.action.undo for row in state.book.actions(1)])
+            execute_command(RemoveWatch("alll"), state, web.now_s, "a test")
+        undo = json.dumps([row.action.undo for row in state.store.list_actions(1)])
     assert "remove_watch" in undo
 
 
@@ -233,8 +233,8 @@ def test_the_date_of_a_page_is_its_own_or_that_of_the_list_that_named_it(web: We
     dated = page("Dated", text("dated"), meta)
     appears(web, "dated", dated, "feed")
     with web.state() as state:
-        ids = state.urls.find([f"{SITE.start}silent", f"{SITE.start}dated"]).tolist()
-        state.book.keep_births([Signal(id_, web.now_s - 3600.0, "feed") for id_ in ids])
+        ids = state.urls.find_ids([f"{SITE.start}silent", f"{SITE.start}dated"]).tolist()
+        state.store.save_births([ChangeSignal(id_, web.now_s - 3600.0, "feed") for id_ in ids])
     tell(web)
-    items = {item.title: item.born_s for item in FolderNewPages(web.folder).after(0, 9, "", ()).items}
+    items = {item.title: item.born_s for item in FolderNewPages(web.folder).list_after(0, 9, "", ()).items}
     assert items == {"Silent": web.now_s - 3600.0, "Dated": pytest.approx(own_s, abs=1.0)}

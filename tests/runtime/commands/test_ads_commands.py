@@ -8,29 +8,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.data_folders import NOW_S, opened
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, MarketBook
+from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt, UsageError
-from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.executor import execute_command
 from vedette.web.commands.ads_commands import (
+    AdCommand,
     DropAdvertiser,
     DropCampaign,
     JudgeAd,
     KeepAd,
     KeepAdvertiser,
     KeepCampaign,
-    MarketOrder,
     PauseCampaign,
-    market_order_as_json,
-    market_order_of_json,
+    ad_command_from_json,
+    ad_command_to_json,
 )
-from vedette.web.commands.ads_text import ad_of, advertiser_of, campaign_of, landing_refusal
+from vedette.web.commands.ads_text import check_landing_url, parse_ad, parse_advertiser, parse_campaign
 from vedette.web.commands.commands import Undo
 
-AD = ad_of("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
-ANN = KeepAdvertiser(advertiser_of("ann"))
-SPRING = KeepCampaign(campaign_of("spring", "ann", "5"))
+AD = parse_ad("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
+ANN = KeepAdvertiser(parse_advertiser("ann"))
+SPRING = KeepCampaign(parse_campaign("spring", "ann", "5"))
 
 
 @pytest.fixture
@@ -40,15 +40,15 @@ def state(tmp_path: Path) -> Iterator[State]:
         yield state
 
 
-def ordered(state: State, *orders: MarketOrder | Undo) -> int:
+def ordered(state: State, *orders: AdCommand | Undo) -> int:
     """The number of the last action."""
-    return [carry_out(order, state, NOW_S, "a test").action for order in orders][-1]
+    return [execute_command(order, state, NOW_S, "a test").action for order in orders][-1]
 
 
 def market(state: State) -> tuple[list[AdvertiserRow], list[CampaignRow], list[AdRow]]:
     """All of it."""
-    book = MarketBook(state.db)
-    return book.advertisers(), book.campaigns(), book.ads()
+    book = AdStore(state.db)
+    return book.list_advertisers(), book.list_campaigns(), book.list_ads()
 
 
 def test_an_ad_goes_from_submitted_to_approved_to_revoked(state: State) -> None:
@@ -79,7 +79,7 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
         (JudgeAd(1, "submitted"), "is submitted already"),
         (JudgeAd(9, "approved"), "no ad 9"),
         (PauseCampaign("spring", paused=False), "is not paused"),
-        (KeepAdvertiser(advertiser_of("bob", "nokey")), "no key"),
+        (KeepAdvertiser(parse_advertiser("bob", "nokey")), "no key"),
         (KeepAd(AD._replace(campaign="autumn")), "no campaign"),
     ):
         with pytest.raises(UsageError, match=why):
@@ -89,16 +89,16 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
 
 def test_an_advertisers_key_is_known_by_its_digest(state: State) -> None:
     """So another key that is given the same name later is not his."""
-    state.book.keep_reader_key(KeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
-    ordered(state, KeepAdvertiser(advertiser_of("ann", "annkey")))
+    state.store.save_user_key(UserKeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
+    ordered(state, KeepAdvertiser(parse_advertiser("ann", "annkey")))
     assert market(state)[0][0][:3] == ("ann", "annkey", "ab" * 32)
 
 
-_ORDERS: st.SearchStrategy[MarketOrder] = st.one_of(
-    st.sampled_from(["ann", "bob"]).map(lambda name: KeepAdvertiser(advertiser_of(name))),
+_ORDERS: st.SearchStrategy[AdCommand] = st.one_of(
+    st.sampled_from(["ann", "bob"]).map(lambda name: KeepAdvertiser(parse_advertiser(name))),
     st.sampled_from(["ann", "bob"]).map(DropAdvertiser),
     st.builds(
-        lambda name, payer, budget: KeepCampaign(campaign_of(name, payer, str(budget))),
+        lambda name, payer, budget: KeepCampaign(parse_campaign(name, payer, str(budget))),
         *(st.sampled_from(["spring", "fall"]), st.sampled_from(["ann", "bob"]), st.integers(1, 9)),
     ),
     st.sampled_from(["spring", "fall"]).map(DropCampaign),
@@ -111,7 +111,7 @@ _ORDERS: st.SearchStrategy[MarketOrder] = st.one_of(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(orders=st.lists(_ORDERS, max_size=8), last=_ORDERS)
 def test_whatever_was_done_is_undone(
-    tmp_path_factory: pytest.TempPathFactory, orders: list[MarketOrder], last: MarketOrder
+    tmp_path_factory: pytest.TempPathFactory, orders: list[AdCommand], last: AdCommand
 ) -> None:
     """The market is what it was before; but a new ad stays, revoked, since its number is never given again."""
     with opened(tmp_path_factory.mktemp("market") / "data") as state:
@@ -133,15 +133,15 @@ def test_whatever_was_done_is_undone(
 
 
 @given(order=_ORDERS)
-def test_orders_are_kept_as_json(order: MarketOrder) -> None:
+def test_orders_are_kept_as_json(order: AdCommand) -> None:
     """And come back as they were."""
-    assert market_order_of_json(market_order_as_json(order)) == order
+    assert ad_command_from_json(ad_command_to_json(order)) == order
 
 
 def test_damage_is_told() -> None:
     """A kept order that makes no sense."""
     with pytest.raises(StoreCorrupt):
-        market_order_of_json({"order": "judge_ad", "nobody": 1})
+        ad_command_from_json({"order": "judge_ad", "nobody": 1})
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_damage_is_told() -> None:
 def test_an_ad_leads_to_public_pages_only(url: str) -> None:
     """However an address is spelt."""
     with pytest.raises(UsageError):
-        ad_of("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+        parse_ad("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
 
 
 @given(url=st.text(max_size=80))
 def test_any_text_is_judged(url: str) -> None:
     """Never with another error than one in words."""
     try:
-        ad = ad_of("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+        ad = parse_ad("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
     except UsageError:
         return
-    assert not landing_refusal(ad.url)
+    assert not check_landing_url(ad.url)
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
         "targets": [("broad", "shoes")],
     }
     with pytest.raises(UsageError, match=why):
-        ad_of(**{**given_, **change})  # type: ignore[arg-type]  # whatever was typed
+        parse_ad(**{**given_, **change})  # type: ignore[arg-type]  # whatever was typed
 
 
 def test_days_of_a_campaign() -> None:
     """Both its days belong to it; a wrong one is told."""
     with pytest.raises(UsageError, match="cannot end"):
-        campaign_of("spring", "ann", "5", "2026-03-02", "2026-03-01")
+        parse_campaign("spring", "ann", "5", "2026-03-02", "2026-03-01")
     with pytest.raises(UsageError, match="no day"):
-        campaign_of("spring", "ann", "5", "tomorrow")
+        parse_campaign("spring", "ann", "5", "tomorrow")

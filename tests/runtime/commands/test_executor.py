@@ -10,30 +10,30 @@ from hypothesis import strategies as st
 from tests.data_folders import NOW_S, opened
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
 from vedette.model import Site
-from vedette.runtime.commands.executor import carry_out
-from vedette.web.auth.tokens import digest_of
+from vedette.runtime.commands.executor import execute_command
+from vedette.web.auth.tokens import hash_secret
 from vedette.web.commands.commands import (
     AddRules,
     AddSite,
     CloseSession,
+    Command,
+    CreateKey,
     Dismiss,
     ImportSites,
-    NewKey,
-    NewToken,
     OpenSession,
-    Order,
     PauseSite,
     RemoveRules,
     RemoveSite,
+    ReplaceToken,
     RevokeKey,
     Rule,
     SetSite,
     Undo,
-    order_as_json,
-    order_of_json,
+    command_from_json,
+    command_to_json,
 )
 
 STARTS = ("https://example.org/", "https://example.com/docs/", "https://example.net/")
@@ -47,7 +47,7 @@ site = st.builds(
 rule = st.builds(
     Rule, st.sampled_from(["block", "raise", "lower"]), st.just(""), st.sampled_from(["example.org", "example.com"])
 ) | st.builds(Rule, st.sampled_from(["synonym", "pin"]), st.sampled_from(["a", "b"]), st.sampled_from(["a", "b", "c"]))
-order: st.SearchStrategy[Order] = st.one_of(
+order: st.SearchStrategy[Command] = st.one_of(
     st.builds(AddSite, site, st.booleans()),
     st.builds(SetSite, start, st.fixed_dictionaries({"delay_s": st.none() | st.floats(0, 9)}), st.just("delay")),
     st.builds(PauseSite, start, st.booleans()),
@@ -56,7 +56,8 @@ order: st.SearchStrategy[Order] = st.one_of(
     st.builds(AddRules, st.lists(rule, min_size=1, max_size=3).map(tuple)),
     st.builds(RemoveRules, st.lists(rule, min_size=1, max_size=1).map(tuple)),
     st.builds(
-        lambda name: NewKey(KeyRow(name, "00", {"scopes": ["search"], "rate": None, "sites": []}, 0.0)), st.just("k")
+        lambda name: CreateKey(UserKeyRow(name, "00", {"scopes": ["search"], "rate": None, "sites": []}, 0.0)),
+        st.just("k"),
     ),
     st.builds(RevokeKey, st.just("k")),
 )
@@ -64,14 +65,14 @@ order: st.SearchStrategy[Order] = st.one_of(
 
 def kept(state: State) -> object:
     """All that orders change."""
-    sites = sorted((row.site.start, row.site, row.paused) for row in state.book.sites())
-    rules = sorted((row.kind, *sorted((row.query, row.value))) for row in state.book.search_rules())
-    keys = sorted((row.name, row.revoked_s is None) for row in state.book.reader_keys() if row.revoked_s is None)
+    sites = sorted((row.site.start, row.site, row.paused) for row in state.store.list_sites())
+    rules = sorted((row.kind, *sorted((row.query, row.value))) for row in state.store.list_search_rules())
+    keys = sorted((row.name, row.revoked_s is None) for row in state.store.list_user_keys() if row.revoked_s is None)
     return sites, rules, keys
 
 
 @given(st.lists(order, max_size=6), order)
-def test_whatever_was_done_is_taken_back_and_done_again(before: list[Order], last: Order) -> None:
+def test_whatever_was_done_is_taken_back_and_done_again(before: list[Command], last: Command) -> None:
     """After an undo everything is as it was before the order, and after an undo of the undo as it was after it."""
     with TemporaryDirectory() as folder, opened(Path(folder) / "data") as state:
         for one in before:
@@ -80,18 +81,18 @@ def test_whatever_was_done_is_taken_back_and_done_again(before: list[Order], las
         action = try_out(state, last)
         if action is not None:
             done = kept(state)
-            undone = carry_out(Undo(action), state, NOW_S, "a test").action
+            undone = execute_command(Undo(action), state, NOW_S, "a test").action
             assert kept(state) == was
             if can_be_undone(state, undone):
-                carry_out(Undo(undone), state, NOW_S, "a test")
+                execute_command(Undo(undone), state, NOW_S, "a test")
                 assert kept(state) == done
 
 
-def try_out(state: State, one: Order) -> int | None:
+def try_out(state: State, one: Command) -> int | None:
     """The number of the action, where it can be undone; None where the order was refused or changed nothing."""
     before = kept(state)
     try:
-        action = carry_out(one, state, NOW_S, "a test").action
+        action = execute_command(one, state, NOW_S, "a test").action
     except VedetteError:
         assert kept(state) == before
         return None
@@ -100,35 +101,35 @@ def try_out(state: State, one: Order) -> int | None:
 
 def can_be_undone(state: State, action: int) -> bool:
     """Whether its row says how."""
-    row = state.book.action(action)
+    row = state.store.find_action(action)
     return row is not None and bool(row.action.undo)
 
 
 def test_the_log_says_what_by_whom_and_whether_it_can_be_undone(tmp_path: Path) -> None:
     """An action is undone once; what cannot be undone says so."""
     with opened(tmp_path / "data") as state:
-        added = carry_out(AddSite(Site(STARTS[0])), state, NOW_S, "the console").action
-        carry_out(Undo(added), state, NOW_S + 1, "the command line")
-        token = carry_out(NewToken(digest_of("vt_x")), state, NOW_S + 2, "the console").action
-        rows = {row.id: row for row in state.book.actions(10)}
+        added = execute_command(AddSite(Site(STARTS[0])), state, NOW_S, "the console").action
+        execute_command(Undo(added), state, NOW_S + 1, "the command line")
+        token = execute_command(ReplaceToken(hash_secret("vt_x")), state, NOW_S + 2, "the console").action
+        rows = {row.id: row for row in state.store.list_actions(10)}
         assert (rows[added].undone_s, rows[added].action.who) == (NOW_S + 1, "the console")
         assert STARTS[0] in rows[added].action.what
         for number, word in ((added, "already"), (token, "cannot"), (999, "no action")):
             with pytest.raises(UsageError, match=word):
-                carry_out(Undo(number), state, NOW_S, "the console")
+                execute_command(Undo(number), state, NOW_S, "the console")
 
 
 def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
     """Whoever was signed in with the one before is not; signing out ends one session and no other."""
     with opened(tmp_path / "data") as state:
-        carry_out(NewToken(digest_of("vt_one")), state, NOW_S, "a test")
+        execute_command(ReplaceToken(hash_secret("vt_one")), state, NOW_S, "a test")
         for name in ("a", "b"):
-            carry_out(OpenSession(digest_of(name), NOW_S), state, NOW_S, "a test")
-        carry_out(CloseSession(digest_of("a")), state, NOW_S, "a test")
-        assert [state.book.session_opened_s(digest_of(name)) for name in ("a", "b")] == [None, NOW_S]
-        carry_out(NewToken(digest_of("vt_two")), state, NOW_S, "a test")
-        assert state.book.session_opened_s(digest_of("b")) is None
-        assert state.book.token_digest() == digest_of("vt_two")
+            execute_command(OpenSession(hash_secret(name), NOW_S), state, NOW_S, "a test")
+        execute_command(CloseSession(hash_secret("a")), state, NOW_S, "a test")
+        assert [state.store.read_session_start(hash_secret(name)) for name in ("a", "b")] == [None, NOW_S]
+        execute_command(ReplaceToken(hash_secret("vt_two")), state, NOW_S, "a test")
+        assert state.store.read_session_start(hash_secret("b")) is None
+        assert state.store.read_token_digest() == hash_secret("vt_two")
 
 
 def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> None:
@@ -136,15 +137,15 @@ def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> N
     found = []
     for name in ("one", "one", "two"):
         with opened(tmp_path / name) as state:
-            found.append(state.book.secret())
+            found.append(state.store.read_secret())
     assert found[0] == found[1] != found[2]
     assert len(found[0]) >= 32
 
 
-@given(st.one_of(order.filter(lambda one: not isinstance(one, NewKey)), st.builds(Dismiss, st.just("example.org"))))
-def test_an_order_is_kept_as_it_was(one: Order) -> None:
+@given(st.one_of(order.filter(lambda one: not isinstance(one, CreateKey)), st.builds(Dismiss, st.just("example.org"))))
+def test_an_order_is_kept_as_it_was(one: Command) -> None:
     """What is read back is the same order."""
-    assert order_of_json(json.loads(json.dumps(order_as_json(one)))) == one
+    assert command_from_json(json.loads(json.dumps(command_to_json(one)))) == one
 
 
 @pytest.mark.parametrize(
@@ -153,4 +154,4 @@ def test_an_order_is_kept_as_it_was(one: Order) -> None:
 def test_an_order_that_makes_no_sense_is_damage(told: object) -> None:
     """It is told in words, and nothing is done."""
     with pytest.raises(StoreCorrupt, match="restore"):
-        order_of_json(told)
+        command_from_json(told)

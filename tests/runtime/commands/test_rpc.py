@@ -9,29 +9,29 @@ from typing import Any
 import pytest
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.crawl_store.data_folder import State, hold, open_state
-from vedette.adapters.crawl_store.reader import open_view
+from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
+from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.config import Config, override
-from vedette.engine.coordinator.coordinator import Keeper
-from vedette.engine.coordinator.duplicates import Copies
-from vedette.engine.messages import Errand, Fetched, HostNews, Report
-from vedette.engine.ports import Fate, Gained
-from vedette.engine.scheduling.polling import Looked
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.duplicates import DuplicateDetector
+from vedette.engine.messages import FetchReport, FetchSuccess, FetchTask, HostUpdate
+from vedette.engine.ports import FetchGain, UrlState
+from vedette.engine.scheduling.polling import PollResult
 from vedette.errors import SiteError
 from vedette.model import Refusal, Site
-from vedette.runtime.commands.executor import carry_out
-from vedette.runtime.commands.offline import written
-from vedette.runtime.commands.rpc import Call, Desk
-from vedette.runtime.commands.setting_commands import with_chosen
-from vedette.runtime.explain.url import explained
-from vedette.runtime.processes.settings import LiveSettings, rules_for, schedule_for
-from vedette.web.commands.alert_text import watch_of
+from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.commands.rpc import Request, RequestHandler
+from vedette.runtime.commands.setting_commands import apply_overrides
+from vedette.runtime.explain.url import collect_explanation
+from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
+from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import (
     AddRules,
     AddSite,
     AddWatch,
+    Command,
     ImportSites,
-    Order,
     PauseSite,
     RemoveSite,
     Rule,
@@ -48,13 +48,15 @@ class Bench:
     """A keeper over a real folder, with this test as its only worker."""
 
     def __init__(self, folder: Path) -> None:
-        self.settings = LiveSettings(Config(), real_clock(), folder, "vedette", allow_private=True, forever=True)
-        self._lock = hold(folder)
+        self.settings = RuntimeSettings(Config(), real_clock(), folder, "vedette", allow_private=True, forever=True)
+        self._lock = lock_folder(folder)
         self.state = open_state(folder, "here", 0.0)
-        rules = rules_for(self.settings, self.state.book.sites())
-        copies = Copies(self.state.bands, self.state.book, self.state.urls)
-        self.keeper = Keeper(rules, self.state.urls, self.state.book, schedule_for(self.settings), copies, workers=1)
-        self.desk = Desk(self.settings, self.state, self.keeper)
+        rules = build_rules(self.settings, self.state.store.list_sites())
+        copies = DuplicateDetector(self.state.bands, self.state.store, self.state.urls)
+        self.keeper = Coordinator(
+            rules, self.state.urls, self.state.store, build_schedule(self.settings), copies, workers=1
+        )
+        self.desk = RequestHandler(self.settings, self.state, self.keeper)
         self.now_s = time.time()
         self._serial = 0
 
@@ -63,39 +65,41 @@ class Bench:
         self.state.close(clean=True)
         self._lock.close()
 
-    def order(self, order: Order) -> dict[str, object]:
+    def order(self, order: Command) -> dict[str, object]:
         """The operator changes something."""
-        return self.desk.answer(Call("order", {"order": order, "who": "a test"}), self.now_s)
+        return self.desk.handle(Request("order", {"order": order, "who": "a test"}), self.now_s)
 
     def fetch(self, *urls: str) -> dict[str, object]:
         """Somebody wants these pages now."""
-        return self.desk.answer(Call("fetch", {"urls": list(urls)}), self.now_s)
+        return self.desk.handle(Request("fetch", {"urls": list(urls)}), self.now_s)
 
-    def asked(self, rounds: int = 6) -> list[Errand]:
+    def asked(self, rounds: int = 6) -> list[FetchTask]:
         """What the worker is given, minute after minute; names and robots.txt files are answered on the way."""
-        errands: list[Errand] = []
+        errands: list[FetchTask] = []
         for _ in range(rounds):
             self.now_s += 60.0
-            orders, lookups = self.keeper.hand_out(self.now_s, self.now_s + 300.0, {0: 100})
+            orders, lookups = self.keeper.assign_work(self.now_s, self.now_s + 300.0, {0: 100})
             for name in lookups:
-                self.keeper.named(name, (name,), None, self.now_s)
-            given = sorted((each for order in orders for each in order.orders.errands), key=lambda each: -each.worth)
+                self.keeper.on_dns(name, (name,), None, self.now_s)
+            given = sorted((each for order in orders for each in order.batch.tasks), key=lambda each: -each.worth)
             for errand in [each for each in given if each.robots_of is not None]:
                 self.answer(errand, status=404)
             errands += [each for each in given if each.robots_of is None]
         return errands
 
-    def answer(self, errand: Errand, status: int = 200, links: tuple[str, ...] = ()) -> None:
+    def answer(self, errand: FetchTask, status: int = 200, links: tuple[str, ...] = ()) -> None:
         """The host has answered the worker, which reports it."""
         self._serial += 1
-        result = Fetched(errand, status, self.now_s, self.now_s, (), kind="page", title="T", links=links, digest="d")
-        news = HostNews(errand.host, self.now_s + 1.0, 0, "")
-        self.keeper.taken_in(0, Report(self._serial, (result,), (), (news,)))
+        result = FetchSuccess(
+            errand, status, self.now_s, self.now_s, (), kind="page", title="T", links=links, digest="d"
+        )
+        news = HostUpdate(errand.host, self.now_s + 1.0, 0, "")
+        self.keeper.apply_report(0, FetchReport(self._serial, (result,), (), (news,)))
 
-    def give_back(self, errands: list[Errand]) -> None:
+    def give_back(self, errands: list[FetchTask]) -> None:
         """The worker returns what has not left."""
         self._serial += 1
-        self.keeper.taken_in(0, Report(self._serial, (), tuple(errands)))
+        self.keeper.apply_report(0, FetchReport(self._serial, (), tuple(errands)))
 
     def crawled(self, *links: str) -> None:
         """The home page is fetched and has these links."""
@@ -112,7 +116,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-def paths(errands: list[Errand]) -> list[str]:
+def paths(errands: list[FetchTask]) -> list[str]:
     """What was asked for, below the home page."""
     return [errand.url.removeprefix(HOME) for errand in errands]
 
@@ -135,7 +139,7 @@ def test_a_site_is_added_once(bench: Bench) -> None:
     bench.order(AddSite(Site(HOME, delay_s=7.0)))
     reply = bench.order(AddSite(Site(HOME)))
     assert "sites set" in str(reply["error"])
-    assert [row.site.delay_s for row in bench.state.book.sites()] == [7.0]
+    assert [row.site.delay_s for row in bench.state.store.list_sites()] == [7.0]
 
 
 def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) -> None:
@@ -144,7 +148,7 @@ def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) ->
     out = bench.asked(1)
     assert sorted(paths(out)) == ["a", "b"]
     bench.order(PauseSite(HOME, paused=True))
-    assert bench.desk.recalled == (HOST,)
+    assert bench.desk.recalled_hosts == (HOST,)
     bench.give_back(out)
     assert bench.asked() == []
     bench.order(PauseSite(HOME, paused=False))
@@ -165,10 +169,10 @@ def test_a_wish_comes_before_everything_else_of_its_host(bench: Bench) -> None:
 def test_a_wish_survives_the_worker(bench: Bench) -> None:
     """The worker dies with the wished URL in hand: the next one is given it first again, before its equals."""
     bench.crawled()
-    bench.keeper.found(pages(*(f"p{number}" for number in range(300))), 0, bench.now_s, front=0)
+    bench.keeper.add_urls(pages(*(f"p{number}" for number in range(300))), 0, bench.now_s, front=0)
     bench.fetch(HOME + "p299")
     assert paths(bench.asked(1))[0] == "p299"
-    bench.keeper.lost(0, bench.now_s)
+    bench.keeper.on_fetcher_lost(0, bench.now_s)
     assert paths(bench.asked(2))[0] == "p299"
 
 
@@ -176,11 +180,11 @@ def test_a_wish_ends_with_its_answer(bench: Bench) -> None:
     """Whoever waits is told first that it waits, then what came."""
     bench.crawled()
     bench.fetch(HOME + "a")
-    ids = [int(bench.state.urls.find([HOME + "a"])[0])]
-    before = bench.desk.answer(Call("fetched", {"ids": ids}), bench.now_s)["urls"]
+    ids = [int(bench.state.urls.find_ids([HOME + "a"])[0])]
+    before = bench.desk.handle(Request("fetched", {"ids": ids}), bench.now_s)["urls"]
     (errand,) = bench.asked(1)
     bench.answer(errand)
-    after = bench.desk.answer(Call("fetched", {"ids": ids}), bench.now_s)["urls"]
+    after = bench.desk.handle(Request("fetched", {"ids": ids}), bench.now_s)["urls"]
     assert isinstance(before, list)
     assert isinstance(after, list)
     assert (before[0]["wished"], before[0]["standing"]) == (True, "waiting")
@@ -190,10 +194,10 @@ def test_a_wish_ends_with_its_answer(bench: Bench) -> None:
 def test_only_what_is_wished_for_is_fetched_where_that_is_the_rule(bench: Bench) -> None:
     """A tree that was started for one page leaves all others waiting, and fails none of them."""
     bench.crawled(*pages("a", "b", "c"))
-    bench.keeper.ruled(replace(bench.keeper.rules, only_wished=True), (), bench.now_s)
+    bench.keeper.apply_rules(replace(bench.keeper.rules, only_requested=True), (), bench.now_s)
     bench.fetch(HOME + "b")
     assert paths(bench.asked()) == ["b"]
-    assert bench.state.urls.counts().waiting == len(pages("a", "c"))
+    assert bench.state.urls.get_counts().waiting == len(pages("a", "c"))
 
 
 def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
@@ -216,7 +220,7 @@ def test_urls_of_a_removed_site_wait_again_when_it_comes_back(bench: Bench) -> N
     bench.crawled(*pages("a", "b"))
     bench.order(RemoveSite(HOME))
     assert bench.asked() == []
-    assert bench.state.urls.counts().refused == len(pages("a", "b"))
+    assert bench.state.urls.get_counts().refused == len(pages("a", "b"))
     bench.order(AddSite(Site(HOME)))
     assert sorted(paths(bench.asked(2))) == ["a", "b"]
 
@@ -228,10 +232,10 @@ def test_removal_keeps_pages_unless_they_are_to_go(bench: Bench) -> None:
         bench.answer(errand)
     bench.order(AddSite(Site(HOME + "docs/", scope="prefix")))
     bench.order(RemoveSite(HOME))
-    assert len(list(bench.state.book.pages())) == 3
+    assert len(list(bench.state.store.iter_pages())) == 3
     bench.order(AddSite(Site(HOME)))
     bench.order(RemoveSite(HOME, with_pages=True))
-    assert [url for url, _ in bench.state.book.pages()] == [HOME + "docs/a"]
+    assert [url for url, _ in bench.state.store.iter_pages()] == [HOME + "docs/a"]
 
 
 def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
@@ -239,19 +243,19 @@ def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
     bench.crawled(*pages("a.zip", "b"))
     out = bench.asked(1)
     bench.order(SetSite(HOME, {"exclude": ("*.zip$",)}, "exclude=*.zip$"))
-    assert bench.desk.recalled == (HOST,)
+    assert bench.desk.recalled_hosts == (HOST,)
     bench.give_back(out)
     assert paths(bench.asked()) == ["b"]
 
 
-def refuse(bench: Bench, errand: Errand, why: str) -> int:
+def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
     """A URL is taken out of the queue by a judgement; its id."""
     bench.give_back([errand])
-    (host,) = bench.state.urls.host_ids([HOST])
+    (host,) = bench.state.urls.intern_hosts([HOST])
     leased = bench.state.urls.lease([host] * 10, 0, bench.now_s + 300.0)
-    bench.state.urls.acknowledge([errand.id], Fate.REFUSED, 0)
-    bench.state.urls.put_back([one.id for one in leased if one.id != errand.id], 0)
-    bench.state.book.note(errand.id, why, bench.now_s)
+    bench.state.urls.acknowledge([errand.id], UrlState.REFUSED, 0)
+    bench.state.urls.release_leases([one.id for one in leased if one.id != errand.id], 0)
+    bench.state.store.add_note(errand.id, why, bench.now_s)
     return errand.id
 
 
@@ -267,13 +271,13 @@ def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str,
     bench.crawled(*pages("a"))
     (errand,) = bench.asked(1)
     id_ = refuse(bench, errand, why)
-    bench.state.book.hold([(id_, bench.state.urls.host_ids([HOST])[0], f"{HOST} /*")])
+    bench.state.store.hold_urls([(id_, bench.state.urls.intern_hosts([HOST])[0], f"{HOST} /*")])
     bench.order(SetSite(HOME, {"overrule": ("spam",)}, "overrule=spam"))
     assert bench.asked() == []
     reply = bench.order(SetSite(HOME, {"overrule": ("spam", name)}, f"overrule=spam,{name}"))
     assert "1 URL waits again" in str(reply["done"])
-    assert bench.state.book.note_of(id_) is None
-    assert bench.state.book.held() == []
+    assert bench.state.store.get_note(id_) is None
+    assert bench.state.store.count_held() == []
     assert paths(bench.asked()) == ["a"]
 
 
@@ -286,21 +290,21 @@ def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
     assert "a" not in paths(bench.asked())
 
 
-@pytest.mark.parametrize("call", [Call("frob"), Call("explain", {"url": "http://nowhere.test/"})])  # type: ignore[arg-type]  # a caller of another version
-def test_no_question_ends_the_keeper(bench: Bench, call: Call) -> None:
+@pytest.mark.parametrize("call", [Request("frob"), Request("explain", {"url": "http://nowhere.test/"})])  # type: ignore[arg-type]  # a caller of another version
+def test_no_question_ends_the_keeper(bench: Bench, call: Request) -> None:
     """A verb from another version, or a host that nobody knows, is answered like any other."""
-    assert bench.desk.answer(call, bench.now_s)
+    assert bench.desk.handle(call, bench.now_s)
 
 
 @pytest.mark.parametrize(
     "order", [PauseSite("http://x/", paused=True), RemoveSite("http://x/"), SetSite("http://x/", {}, "")]
 )
-def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Order) -> None:
+def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Command) -> None:
     """A site that is spelt like no other: the error says where the list is."""
     bench.order(AddSite(Site(HOME)))
-    before = bench.state.book.sites()
+    before = bench.state.store.list_sites()
     assert "sites list" in str(bench.order(order)["error"])
-    assert bench.state.book.sites() == before
+    assert bench.state.store.list_sites() == before
 
 
 def actions(state: State) -> list[str]:
@@ -322,12 +326,12 @@ def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -
 def test_a_killed_folder_stays_cautious_after_its_sites_were_changed(tmp_path: Path) -> None:
     """A change without a running tree must not make a crash look like a clean end."""
     folder = tmp_path / "data"
-    with hold(tmp_path / "data"):
+    with lock_folder(tmp_path / "data"):
         open_state(folder, "killed", 0.0).db.close()
     for _ in range(2):
-        with written(folder, 0.0) as state:
+        with open_for_write(folder, 0.0) as state:
             assert not state.clean
-            carry_out(ImportSites(((Site(HOME), False),)), state, 0.0, "a test")
+            execute_command(ImportSites(((Site(HOME), False),)), state, 0.0, "a test")
 
 
 def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(bench: Bench) -> None:
@@ -350,25 +354,25 @@ def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(benc
     assert [errand.url for errand in bench.asked()] == ["http://127.0.0.9/"]
 
 
-def all_or_nothing(folder: Path, orders: tuple[Order, ...]) -> None:
+def all_or_nothing(folder: Path, orders: tuple[Command, ...]) -> None:
     """Orders that are kept together."""
-    with written(folder, 0.0) as state:
+    with open_for_write(folder, 0.0) as state:
         for order in orders:
-            carry_out(order, state, 0.0, "a test")
+            execute_command(order, state, 0.0, "a test")
 
 
 def test_an_order_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     """Nothing is written when one of several orders was refused, and the next start has no reason for caution."""
     folder = tmp_path / "data"
-    with written(folder, 0.0) as state:
-        carry_out(AddSite(Site(HOME)), state, 0.0, "a test")
+    with open_for_write(folder, 0.0) as state:
+        execute_command(AddSite(Site(HOME)), state, 0.0, "a test")
     orders = (SetSite(HOME, {"delay_s": 9.0}, "delay=9s"), AddSite(Site(HOME)))
     with pytest.raises(SiteError):
         all_or_nothing(folder, orders)
-    with written(folder, 0.0) as state:
+    with open_for_write(folder, 0.0) as state:
         assert state.clean
-    with open_view(folder) as view:
-        assert [row.site.delay_s for row in view.book.sites()] == [None]
+    with open_state_reader(folder) as view:
+        assert [row.site.delay_s for row in view.store.list_sites()] == [None]
 
 
 def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
@@ -377,12 +381,12 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
     (one, *_) = bench.asked(1)
     bench.answer(one)
     bench.state.commit()
-    with open_view(bench.settings.folder) as view:
-        counts = view.site_counts(view.book.sites())
-        row = view.url(one.url)
+    with open_state_reader(bench.settings.folder) as view:
+        counts = view.count_sites(view.store.list_sites())
+        row = view.find_url(one.url)
         assert row is not None
-        assert view.fate(row.id) is Fate.FETCHED
-        assert (view.known(), view.pages(), view.waiting(), view.leased()) == (3, 2, 0, 1)
+        assert view.find_fate(row.id) is UrlState.FETCHED
+        assert (view.count_known(), view.count_pages(), view.count_waiting(), view.count_leased()) == (3, 2, 0, 1)
     assert [(count.known, count.pages) for count in counts] == [(3, 2)]
 
 
@@ -392,10 +396,10 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
     for start in starts:
         bench.order(AddSite(Site(start)))
     for count, start in enumerate(starts, 1):
-        bench.keeper.found([f"{start}{number}" for number in range(count)], 1, bench.now_s)
-    bench.keeper.recall_host("127.0.0.3", bench.now_s + 3600.0, 4, "status 503")
-    bench.keeper.recall_host("127.0.0.99", bench.now_s, 0, "")
-    reply: Any = bench.desk.answer(Call("hosts", {"most": 3}), bench.now_s)
+        bench.keeper.add_urls([f"{start}{number}" for number in range(count)], 1, bench.now_s)
+    bench.keeper.restore_host("127.0.0.3", bench.now_s + 3600.0, 4, "status 503")
+    bench.keeper.restore_host("127.0.0.99", bench.now_s, 0, "")
+    reply: Any = bench.desk.handle(Request("hosts", {"most": 3}), bench.now_s)
     assert [row["name"] for row in reply["hosts"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4"]
     assert reply["total"] == len(starts)
     first = reply["hosts"][0]
@@ -405,17 +409,17 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
 
 def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
     """They hold at once and are logged; what holds from the next start on, or makes no sense, is refused in words."""
-    before = (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy)
+    before = (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy)
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
-    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
     for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
-        refused = bench.desk.answer(Call("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
+        refused = bench.desk.handle(Request("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
         assert why in str(refused["error"])
-    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
-    (action,) = bench.state.book.actions(1)
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
+    (action,) = bench.state.store.list_actions(1)
     assert action.action.what == "set crawl.budget to 2/s and refresh.policy to nutch"
     bench.order(Undo(action.id))
-    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == before
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == before
 
 
 def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
@@ -423,11 +427,11 @@ def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: 
     bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
     bench.order(SetMachine({"crawl.budget": None}))
     configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})
-    held = with_chosen(configured, bench.state.book)
+    held = apply_overrides(configured, bench.state.store)
     assert (held.refresh.policy, held.crawl.budget.requests) == ("nutch", 7)
     for damage in ("[", '{"refresh.policy": "of tomorrow"}', '["refresh.policy"]', '{"refresh.policy": 3}'):
-        bench.state.book.set_life("settings chosen", damage)
-        assert with_chosen(configured, bench.state.book) == configured
+        bench.state.store.set_value("settings chosen", damage)
+        assert apply_overrides(configured, bench.state.store) == configured
 
 
 def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> None:
@@ -437,18 +441,18 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> Non
         bench.fetch(HOME + "a")
         for errand in bench.asked():
             bench.answer(errand)
-        bench.keeper.renewed(bench.now_s)
-    page = dict(bench.state.book.pages())[HOME + "a"]
-    bench.keeper.gained([Gained(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
+        bench.keeper.wake_due_pages(bench.now_s)
+    page = dict(bench.state.store.iter_pages())[HOME + "a"]
+    bench.keeper.on_gains([FetchGain(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
     bench.state.commit()
     told, source = (
-        explained(url, bench.settings.folder, schedule_for(bench.settings), lambda _: None, bench.now_s)
+        collect_explanation(url, bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s)
         for url in (HOME + "a", HOME)
     )
     refresh = told["refresh"]
     assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
     assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
-    assert refresh["price"] == bench.keeper.refreshing.price
+    assert refresh["price"] == bench.keeper.refresher.price
     assert refresh["worth"] >= 0
     assert told["page"]["rule"].startswith("expected-gain")
     assert source["refresh"] is None
@@ -458,16 +462,16 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> Non
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
     """With looks that were not written down yet, and with what a watch that was just made does to it."""
     bench.crawled(*pages("a"))
-    bench.order(AddWatch(watch_of("w", HOST, "", "", "")))
-    home = dict(bench.state.book.pages())[HOME]
+    bench.order(AddWatch(parse_alert("w", HOST, "", "", "")))
+    home = dict(bench.state.store.iter_pages())[HOME]
     for hour in (1, 2):
-        look = Looked(home.id, home.host, ok=True, is_list=True, again=True, links=[90 + hour], new=1)
-        bench.keeper.refreshing.looking.came([look], home.fetched_s + 100.0 * hour)
+        look = PollResult(home.id, home.host, ok=True, is_list=True, is_refetch=True, links=[90 + hour], new=1)
+        bench.keeper.refresher.poller.on_polls([look], home.fetched_s + 100.0 * hour)
     bench.now_s += 300.0
     bench.state.commit()
     told, kept = (
-        explained(HOME, bench.settings.folder, schedule_for(bench.settings), ask, bench.now_s)["look"]
-        for ask in (lambda call: bench.desk.answer(call, bench.now_s), lambda _: None)
+        collect_explanation(HOME, bench.settings.folder, build_schedule(bench.settings), ask, bench.now_s)["look"]
+        for ask in (lambda call: bench.desk.handle(call, bench.now_s), lambda _: None)
     )
     assert (told["looks"], told["found"], told["watched"]) == (2, 2, 1.0)
     assert kept["looks"] < 2

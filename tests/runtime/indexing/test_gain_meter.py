@@ -10,13 +10,13 @@ from tests.runtime.indexing.test_index_builder import SITE, Web, page
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.index_store.gain_store import Gain, gains_since
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.index_store.gain_store import Gain, read_gains_since
 from vedette.adapters.index_store.generations import Generations
 from vedette.runtime.indexing.indexer import rebuild
-from vedette.runtime.indexing.term_curves import CurveFile, keep_curves, learned, read_needs, write_curves
-from vedette.runtime.processes.gain_reader import summed
-from vedette.text import number_of
+from vedette.runtime.indexing.term_curves import CurveFile, load_needs, load_workload, save_curves, update_curves
+from vedette.runtime.processes.gain_reader import sum_by_page
+from vedette.text import hash_word
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def web(tmp_path: Path) -> Web:
     """Three pages, and people who ask for zeppelins, four times as often as for submarines."""
     web = Web(tmp_path / "data")
     with web.state() as state:
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
-    with closing(RecordBook(web.folder)) as record:
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+    with closing(EventStore(web.folder)) as record:
         record.import_queries([("zeppelin flights", NOW_S, 4000), ("submarine", NOW_S, 1000)])
     web.all_answer(
         {
@@ -41,13 +41,13 @@ def web(tmp_path: Path) -> Web:
 def brought(web: Web, seq: int = 0) -> list[Gain]:
     """What the indexer tells of all that is new."""
     web.index()
-    return gains_since(Generations(web.folder).folder, seq, 100)
+    return read_gains_since(Generations(web.folder).folder, seq, 100)
 
 
 def ids(web: Web) -> dict[str, int]:
     """Pages by their paths."""
     shelf = web.index()
-    stored = ((id_, shelf.table.stored(id_)) for id_ in shelf.table.indexed.tolist())
+    stored = ((id_, shelf.table.read_stored(id_)) for id_ in shelf.table.indexed.tolist())
     return {one.url.removeprefix(SITE.start): id_ for id_, one in stored if one is not None}
 
 
@@ -55,15 +55,15 @@ def test_what_people_ask_for_is_watched(web: Web) -> None:
     """Words of queries by how many searches had them; and what pages are called, a little."""
     generation = Generations(web.folder).current()
     assert generation is not None
-    curves = CurveFile(generation).curves()
+    curves = CurveFile(generation).load()
     assert curves is not None
-    watched = curves.watched
+    watched = curves.tracked
     share = dict(zip(watched.numbers.tolist(), watched.frequency.tolist(), strict=True))
     assert (
-        share[number_of("zeppelin")] == share[number_of("flights")] == pytest.approx(4 * share[number_of("submarine")])
+        share[hash_word("zeppelin")] == share[hash_word("flights")] == pytest.approx(4 * share[hash_word("submarine")])
     )
-    assert 0 < share[number_of("first")] < share[number_of("submarine")] / 10
-    assert learned(web.folder, NOW_S).searches(NOW_S) == 5000
+    assert 0 < share[hash_word("first")] < share[hash_word("submarine")] / 10
+    assert load_workload(web.folder, NOW_S).count_searches(NOW_S) == 5000
 
 
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
@@ -103,7 +103,7 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
     (seen,) = [gain for gain in found if gain.page == by_name["c"]]
     assert (seen.gain, seen.by_links) == (0.0, 0.0)
     # It was not fetched: nothing must be learned of what its own fetches bring.
-    (told,) = summed([seen])
+    (told,) = sum_by_page([seen])
     assert (told.page, told.gain) == (by_name["c"], None)
     assert named.gain > 0
     assert seen.views is not None
@@ -120,16 +120,16 @@ def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
 
 def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -> None:
     """Something is measured before anybody has searched; damaged curves are no curves."""
-    with closing(RecordBook(web.folder)) as record:
-        record.drop_imported()
+    with closing(EventStore(web.folder)) as record:
+        record.delete_imported()
     generation = Generations(web.folder).current()
     assert generation is not None
-    write_curves(web.folder, generation, web.now_s)
+    update_curves(web.folder, generation, web.now_s)
     web.answers("c", page("Second", "gardens"))
     (gain,) = brought(web)
     assert gain.gain > 0
     (generation / "curves").write_bytes(b"PK nothing")
-    assert CurveFile(generation).curves() is None
+    assert CurveFile(generation).load() is None
 
 
 def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
@@ -140,14 +140,14 @@ def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_m
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
     changed = brought(web, before[-1].seq if before else 0)
     whole = sum(row.gain for row in changed if row.what == "again")
-    needs = read_needs(generation)
+    needs = load_needs(generation)
     gained = dict(zip(needs.numbers.tolist(), needs.gained.tolist(), strict=True))
-    assert gained[number_of("zeppelin")] > 0 < gained[number_of("submarine")]
+    assert gained[hash_word("zeppelin")] > 0 < gained[hash_word("submarine")]
     assert set(needs.changes.tolist()) == {1.0}
-    curves = CurveFile(generation).curves()
+    curves = CurveFile(generation).load()
     assert curves is not None
-    needy = np.flatnonzero(curves.watched.numbers != number_of("zeppelin"))
-    keep_curves(generation, curves, 3, 0.0, needy)
+    needy = np.flatnonzero(curves.tracked.numbers != hash_word("zeppelin"))
+    save_curves(generation, curves, 3, 0.0, needy)
     web.answers("c", page("Third", "gardens"))
     brought(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))

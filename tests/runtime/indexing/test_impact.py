@@ -10,17 +10,23 @@ from tests.runtime.indexing.test_index_builder import SITE, Web, page
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.crawl_store.url_list import unseen_after
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.index_store.gain_store import GainBook
+from vedette.adapters.crawl_store.url_list import list_unfetched
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import SKETCH_FILE as SKETCHES
-from vedette.adapters.index_store.impact_store import Expected, KeptSketches, read_sketches, read_told, write_sketches
+from vedette.adapters.index_store.impact_store import (
+    ImpactEstimates,
+    StoredSketches,
+    read_info,
+    read_sketches,
+    write_sketches,
+)
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.runtime.explain.decisions import first_facts
-from vedette.runtime.indexing.impact import is_due, weigh
-from vedette.runtime.indexing.impact_inputs import asker, brought_up_to_date, needy_queries, wanted_of
+from vedette.runtime.explain.decisions import collect_first_fetch
+from vedette.runtime.indexing.impact import is_due, run_impact_pass
+from vedette.runtime.indexing.impact_inputs import build_finder, encode_queries, needy_queries, update_sketches
 from vedette.runtime.indexing.indexer import catch_up
 
 TOPICS = [f"{first}{second}" for first in ("bor", "kel", "mun", "ril") for second in ("ado", "eko", "ina", "uma")]
@@ -38,7 +44,7 @@ def web(tmp_path: Path) -> Web:
     """A folder with pages, and a list that names as many again which nobody has fetched."""
     made = Web(tmp_path / "data")
     with made.state() as state:
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
     links = "".join(f'<a href="/p/{n}">{words(n)}</a> ' for n in range(2 * PAGES))
     links += '<a href="/wanted">xylo zenith</a> <a href="/other">quiet corner</a>'
     made.all_answer({"": page("All", "A list of everything.", links=links)})
@@ -49,15 +55,15 @@ def web(tmp_path: Path) -> Web:
 
 def search(web: Web, queries: dict[str, int]) -> None:
     """People have searched for these, so often."""
-    with closing(RecordBook(web.folder)) as book:
+    with closing(EventStore(web.folder)) as book:
         book.import_queries((query, web.now_s, times) for query, times in queries.items())
 
 
 def gains(web: Web) -> dict[str, float]:
     """What is expected of each unseen URL, by its path."""
-    expected = Expected(web.folder / "index")
-    urls = unseen_after(web.folder, 0, 1000)
-    found = expected.known(np.array([one.id for one in urls], np.uint32)).tolist()
+    expected = ImpactEstimates(web.folder / "index")
+    urls = list_unfetched(web.folder, 0, 1000)
+    found = expected.get_known(np.array([one.id for one in urls], np.uint32)).tolist()
     return {one.url.partition(".org")[2]: gain for one, gain in zip(urls, found, strict=True)}
 
 
@@ -67,51 +73,51 @@ ASKED = {words(n): 1 + n for n in range(len(TOPICS))}
 def test_words_that_people_search_for_make_an_unseen_url_worth_more(web: Web) -> None:
     """No page with these words was ever fetched; that links say them is enough."""
     search(web, ASKED | {"xylo zenith": 200})
-    assert weigh(web.folder, web.now_s) >= PAGES
+    assert run_impact_pass(web.folder, web.now_s) >= PAGES
     found = gains(web)
     assert found["/wanted"] == max(found.values()) > 3 * found["/other"]
 
 
 def test_before_anybody_has_searched_nothing_is_expected(web: Web) -> None:
     """And when nobody searches any more, what was expected is forgotten."""
-    assert weigh(web.folder, web.now_s) == 0
-    assert read_told(web.folder / "index") is not None
-    assert Expected(web.folder / "index").turn == 0
+    assert run_impact_pass(web.folder, web.now_s) == 0
+    assert read_info(web.folder / "index") is not None
+    assert ImpactEstimates(web.folder / "index").version == 0
     search(web, ASKED)
-    weigh(web.folder, web.now_s)
-    assert Expected(web.folder / "index").turn > 0
-    with closing(RecordBook(web.folder)) as book:
-        book.drop_imported()
-    weigh(web.folder, web.now_s)
-    assert Expected(web.folder / "index").turn == 0
+    run_impact_pass(web.folder, web.now_s)
+    assert ImpactEstimates(web.folder / "index").version > 0
+    with closing(EventStore(web.folder)) as book:
+        book.delete_imported()
+    run_impact_pass(web.folder, web.now_s)
+    assert ImpactEstimates(web.folder / "index").version == 0
 
 
 def test_without_an_index_nothing_happens(tmp_path: Path) -> None:
     """A folder in which nothing was indexed yet."""
-    assert weigh(tmp_path, 0.0) == 0
+    assert run_impact_pass(tmp_path, 0.0) == 0
 
 
 def test_damaged_sketches_are_made_anew(web: Web) -> None:
     """A file that was cut short costs a making, and nothing else."""
     search(web, ASKED)
-    weigh(web.folder, web.now_s)
+    run_impact_pass(web.folder, web.now_s)
     first, generation = gains(web), Generations(web.folder).current()
     assert generation is not None
     (generation / SKETCHES).write_bytes(b"PK half")
     for name in FILES:
         (web.folder / "index" / name).unlink()
-    weigh(web.folder, web.now_s)
+    run_impact_pass(web.folder, web.now_s)
     assert gains(web) == first
 
 
-def kept_of(web: Web, kept: KeptSketches | None, changed: list[int]) -> KeptSketches:
+def kept_of(web: Web, kept: StoredSketches | None, changed: list[int]) -> StoredSketches:
     """The sketches of what was asked, after these pages changed."""
     generation = Generations(web.folder).current()
     assert generation is not None
     table = PageTable(generation)
-    texts, wanted = wanted_of(list(ASKED), np.array(list(ASKED.values()), np.float64), None, len(table.indexed))
-    ask = asker(open_reader(generation / "tantivy"))
-    made = brought_up_to_date(kept, texts, wanted, table, np.array(changed, np.int64), 7, ask)
+    texts, wanted = encode_queries(list(ASKED), np.array(list(ASKED.values()), np.float64), None, len(table.indexed))
+    ask = build_finder(open_reader(generation / "tantivy"))
+    made = update_sketches(kept, texts, wanted, table, np.array(changed, np.int64), 7, ask)
     assert len(needy_queries(made, wanted)) == len(texts)
     return made
 
@@ -125,8 +131,8 @@ def test_sketches_that_are_kept_are_those_that_are_made_anew(web: Web, tmp_path:
     web.all_answer({"p/1": page("other", "nothing of that"), "wanted": page(words(2), f"{words(2)} " * 5)})
     web.answers("p/3", status=404)
     catch_up(web.folder, start_clock(web.now_s, 1.0))
-    book = GainBook(web.folder / "index")
-    changed = sorted({row.page for row in book.since(0, 1000)})
+    book = GainStore(web.folder / "index")
+    changed = sorted({row.page for row in book.read_since(0, 1000)})
     book.close()
     followed, anew = kept_of(web, read, changed), kept_of(web, None, [])
     assert sorted(map(sorted, followed.sketches.page.tolist())) == sorted(map(sorted, anew.sketches.page.tolist()))
@@ -144,13 +150,13 @@ def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_lear
 
 def test_explain_says_what_is_expected_and_why(web: Web) -> None:
     """The query, how often it is asked, and where its words stand; before that, why nothing is expected."""
-    (wanted,) = (one for one in unseen_after(web.folder, 0, 1000) if one.url.endswith("/wanted"))
-    told = first_facts(wanted.id, wanted.url, wanted.depth, web.folder, None)
+    (wanted,) = (one for one in list_unfetched(web.folder, 0, 1000) if one.url.endswith("/wanted"))
+    told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, None)
     assert (told["gain"], told["matches"], told["names"]) == (None, [], ["xylo zenith"])
     assert "breadth" in told["reason"]
     search(web, ASKED | {"xylo zenith": 200})
-    weigh(web.folder, web.now_s)
-    told = first_facts(wanted.id, wanted.url, wanted.depth, web.folder, {"first_worth": 2.0, "price": 1.0})
+    run_impact_pass(web.folder, web.now_s)
+    told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, {"first_worth": 2.0, "price": 1.0})
     assert told["gain"] > told["usual"]
     assert 0 <= told["by_links"] < told["gain"]
     assert [(one["query"], one["places"]) for one in told["matches"]] == [("xylo zenith", ["links"])]

@@ -14,23 +14,23 @@ import pytest
 from tests.data_folders import NOW_S, opened
 from tests.tree_runs import patiently
 
-from vedette.adapters.archive.replay import Old
+from vedette.adapters.archive.replay import ImportedResponse
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.crawl_store.store import SiteRow, StateBook
+from vedette.adapters.crawl_store.store import CrawlStore, SiteRow
 from vedette.adapters.index_store.generations import Generations
-from vedette.index.fields import MANY
-from vedette.index.query.retrieval import OneOf, Term
+from vedette.index.fields import MANY_PAGES
+from vedette.index.query.retrieval import Term, TermSet
 from vedette.model import Headers, Site
-from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.importer import Importer
 from vedette.runtime.indexing.indexer import Indexer, catch_up, open_indexer, rebuild
-from vedette.runtime.indexing.pagerank import rank
-from vedette.runtime.indexing.rebuild import Renewal
-from vedette.runtime.search.index_snapshot import LiveShelf
+from vedette.runtime.indexing.pagerank import compute_importance
+from vedette.runtime.indexing.rebuild import RebuildJob
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.searcher import FolderSearch
-from vedette.serve.slate import Result, Wish
-from vedette.web.commands.commands import AddRules, Order, RemoveRules, RemoveSite, Rule, SetSite, Undo
+from vedette.serve.slate import SearchRequest, SearchResult
+from vedette.web.commands.commands import AddRules, Command, RemoveRules, RemoveSite, Rule, SetSite, Undo
 
 SITE = Site("http://www.example.org/")
 HTML: Headers = (("content-type", "text/html; charset=utf-8"),)
@@ -58,9 +58,9 @@ class Web:
         """URLs answer so at the same time."""
         self.now_s += 60
         with self.state() as state, self.importer(state) as importer:
-            importer._keep(
+            importer._save_pages(
                 [
-                    Old(f"{SITE.start}{path}", self.now_s, status, headers, body.encode(), "test")
+                    ImportedResponse(f"{SITE.start}{path}", self.now_s, status, headers, body.encode(), "test")
                     for path, body in bodies.items()
                 ]
             )
@@ -71,10 +71,10 @@ class Web:
         with closing(Importer(state, "test", self.now_s, 1 << 20)) as importer:
             yield importer
 
-    def ordered(self, order: Order) -> int:
+    def ordered(self, order: Command) -> int:
         """The operator orders something; the number of the action."""
         with self.state() as state:
-            return carry_out(order, state, self.now_s, "a test").action
+            return execute_command(order, state, self.now_s, "a test").action
 
     @contextmanager
     def state(self) -> Iterator[State]:
@@ -84,12 +84,12 @@ class Web:
             yield state
             state.commit()
 
-    def index(self) -> LiveShelf:
+    def index(self) -> LiveIndexSnapshot:
         """All news is taken; the index as a reader sees it."""
         catch_up(self.folder, start_clock(self.now_s, 1.0))
         generation = Generations(self.folder).current()
         assert generation is not None
-        return LiveShelf(generation)
+        return LiveIndexSnapshot(generation)
 
     def found(self, word: str, field: str = "body") -> list[str]:
         """The paths of the pages that have a word, in order."""
@@ -97,9 +97,9 @@ class Web:
         return paths(shelf, Term(field, word))
 
 
-def paths(shelf: LiveShelf, node: Term | OneOf) -> list[str]:
+def paths(shelf: LiveIndexSnapshot, node: Term | TermSet) -> list[str]:
     """The paths of what is found."""
-    stored = shelf.stored(shelf.finder.find(node, 100).ids)
+    stored = shelf.get_stored(shelf.finder.find(node, 100).ids)
     assert all(stored)
     return sorted(one.url.removeprefix(SITE.start) for one in stored if one)
 
@@ -109,7 +109,7 @@ def web(tmp_path: Path) -> Web:
     """An empty folder with one site."""
     web = Web(tmp_path / "data")
     with web.state() as state:
-        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+        state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
     return web
 
 
@@ -132,8 +132,8 @@ def test_what_was_fetched_is_found_by_every_field(web: Web) -> None:
         ("language", "en"),
         ("access", "public"),
     ):
-        assert paths(shelf, OneOf(field, (value,))) == ["guide/setup"]
-    assert shelf.finder.newest(OneOf("kind", ("html",)), 5).ids.tolist() == shelf.table.indexed.tolist()
+        assert paths(shelf, TermSet(field, (value,))) == ["guide/setup"]
+    assert shelf.finder.newest(TermSet("kind", ("html",)), 5).ids.tolist() == shelf.table.indexed.tolist()
 
 
 def test_a_changed_page_is_found_by_its_new_words_only(web: Web) -> None:
@@ -184,7 +184,7 @@ def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: W
     shelf = web.index()
     assert paths(shelf, Term("body", "3001")) == ["one"]
     assert paths(shelf, Term("body", "3002")) == ["three"]
-    groups = shelf.signals(shelf.table.indexed).group.tolist()
+    groups = shelf.get_signals(shelf.table.indexed).group.tolist()
     assert len(groups) == 2
     assert len(set(groups)) == 1
 
@@ -225,11 +225,11 @@ def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
     """Of two pages that say much the same, the one whose host is raised stands first, and says why."""
     other = Site("http://www.example.net/")
     with web.state() as state:
-        state.book.keep_site(SiteRow(other, paused=False, added_s=NOW_S))
+        state.store.save_site(SiteRow(other, paused=False, added_s=NOW_S))
         with web.importer(state) as importer:
-            importer._keep(
+            importer._save_pages(
                 [
-                    Old(
+                    ImportedResponse(
                         f"{site.start}x",
                         NOW_S,
                         200,
@@ -241,9 +241,9 @@ def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
                 ]
             )
 
-    def first() -> Result:
+    def first() -> SearchResult:
         web.index()
-        return FolderSearch(web.folder, start_clock(web.now_s, 1.0)).search(Wish("zeppelin")).results[0]
+        return FolderSearch(web.folder, start_clock(web.now_s, 1.0)).search(SearchRequest("zeppelin")).results[0]
 
     for raised in ("example.net", "www.example.org"):
         web.ordered(AddRules((Rule("raise", "", raised),)))
@@ -259,10 +259,10 @@ def test_forgotten_pages_and_overruled_judgements_count_at_once(web: Web) -> Non
     web.answers("thin", "<title>Tiny</title><p>zeppelin</p>")
     assert web.found("zeppelin") == []
     with web.state() as state:
-        carry_out(SetSite(SITE.start, {"overrule": ("thin",)}, "overrule=thin"), state, web.now_s, "a test")
+        execute_command(SetSite(SITE.start, {"overrule": ("thin",)}, "overrule=thin"), state, web.now_s, "a test")
     assert web.found("zeppelin") == ["thin"]
     with web.state() as state:
-        carry_out(RemoveSite(SITE.start, with_pages=True), state, web.now_s, "a test")
+        execute_command(RemoveSite(SITE.start, with_pages=True), state, web.now_s, "a test")
     assert web.found("zeppelin") == []
 
 
@@ -270,11 +270,11 @@ def test_pages_that_share_one_title_are_called_by_their_headings(web: Web) -> No
     """A title on every page says nothing of any."""
     bodies = {
         f"p{number}": page("The Site", f"text {number}").replace("<h1>The Site", f"<h1>Chapter {number}")
-        for number in range(MANY)
+        for number in range(MANY_PAGES)
     }
     web.all_answer(bodies)
     shelf = web.index()
-    assert paths(shelf, Term("title", str(MANY - 1))) == [f"p{MANY - 1}"]
+    assert paths(shelf, Term("title", str(MANY_PAGES - 1))) == [f"p{MANY_PAGES - 1}"]
     assert paths(shelf, Term("title", "0")) == []
 
 
@@ -304,7 +304,7 @@ def test_a_new_generation_is_built_beside_the_one_that_serves(web: Web) -> None:
     current = Generations(web.folder).current()
     assert current is not None
     assert current != old.generation
-    assert paths(LiveShelf(current), Term("body", "zeppelin")) == ["a"]
+    assert paths(LiveIndexSnapshot(current), Term("body", "zeppelin")) == ["a"]
     web.answers("b", page("Second", "submarine"))
     assert web.found("submarine") == ["b"]
     assert not old.generation.exists()
@@ -329,11 +329,11 @@ def test_links_make_importance(web: Web) -> None:
         web.answers(f"p{number}", page(f"Page {number}", f"text {number}", links='<a href="/hub">hub</a>'))
     web.answers("hub", page("Hub", "centre"))
     shelf = web.index()
-    assert rank(shelf.generation) == 6
+    assert compute_importance(shelf.generation) == 6
     shelf.refresh()
     ids = shelf.table.indexed
-    best = ids[np.argmax(shelf.signals(ids).importance)]
-    stored = shelf.table.stored(int(best))
+    best = ids[np.argmax(shelf.get_signals(ids).importance)]
+    stored = shelf.table.read_stored(int(best))
     assert stored is not None
     assert stored.url.endswith("/hub")
 
@@ -345,16 +345,16 @@ def let_go(indexer: Indexer) -> None:
     builder._writer._writer.rollback()
     builder._writer.close()
     builder.table.close()
-    builder.book.close()
+    builder.store.close()
     builder._lock.close()
 
 
 def drop_news(web: Web) -> None:
     """As the keeper does once the index has it."""
-    taken = Generations(web.folder).taken()
+    taken = Generations(web.folder).min_indexed_seq()
     assert taken is not None
     with closing(sqlite3.connect(web.folder / "state.db", isolation_level=None)) as db:
-        StateBook(db).index_has(taken)
+        CrawlStore(db).delete_indexed(taken)
         assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
 
 
@@ -365,10 +365,10 @@ def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> Non
         web.index()
     shelf = web.index()
     clock = start_clock(web.now_s, 1.0)
-    with closing(Renewal(web.folder, clock)) as untroubled:
+    with closing(RebuildJob(web.folder, clock)) as untroubled:
         untroubled.step(shelf.table, 100.0)
-        assert untroubled._aside.is_free(100.0)
-    with closing(Renewal(web.folder, clock, least_bytes=1)) as renewal:
+        assert untroubled._job.is_ready(100.0)
+    with closing(RebuildJob(web.folder, clock, least_bytes=1)) as renewal:
         renewal.step(shelf.table, 100.0)
         patiently(lambda: Generations(web.folder).current() != shelf.generation)
     renewed = web.index()
@@ -381,15 +381,15 @@ def test_an_index_that_is_being_built_says_so(web: Web) -> None:
     web.answers("a", page("First", "zeppelin"))
     clock = start_clock(web.now_s, 1.0)
     search = FolderSearch(web.folder, clock)
-    assert "no index yet" in search.is_behind()
+    assert "no index yet" in search.get_incomplete_reason()
     indexer = open_indexer(web.folder, clock)
     indexer.step()
     indexer.builder.commit(0)
-    assert FolderSearch(web.folder, clock).is_behind() == "the index is being built"
+    assert FolderSearch(web.folder, clock).get_incomplete_reason() == "the index is being built"
     while indexer.step():
         pass
     indexer.close()
-    assert FolderSearch(web.folder, clock).is_behind() == ""
+    assert FolderSearch(web.folder, clock).get_incomplete_reason() == ""
 
 
 def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
@@ -397,14 +397,14 @@ def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
     web.answers("open", page("Open", "zeppelin"))
     web.answers("closed", page("Closed", "submarine", '<meta name="robots" content="noarchive">'))
     shelf = web.index()
-    ids = {stored.title: id_ for id_ in shelf.table.indexed.tolist() if (stored := shelf.table.stored(id_))}
+    ids = {stored.title: id_ for id_ in shelf.table.indexed.tolist() if (stored := shelf.table.read_stored(id_))}
     search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
-    copy = search.copy(ids["Open"], ())
+    copy = search.find_copy(ids["Open"], ())
     assert copy is not None
     assert copy.body.decode() == page("Open", "zeppelin")
     assert (copy.url, copy.content_type) == ("http://www.example.org/open", "text/html; charset=utf-8")
-    assert search.copy(ids["Closed"], ()) is None
-    assert search.copy(10**9, ()) is search.copy(-1, ()) is None
+    assert search.find_copy(ids["Closed"], ()) is None
+    assert search.find_copy(10**9, ()) is search.find_copy(-1, ()) is None
 
 
 def test_a_page_is_found_by_its_address(web: Web) -> None:
@@ -416,7 +416,9 @@ def test_a_page_is_found_by_its_address(web: Web) -> None:
     shelf = web.index()
     (id_,) = shelf.table.indexed.tolist()
     search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
-    assert search.find("http://www.example.org/open", ()) == id_
-    assert search.find("http://www.example.org/Open", ()) is None
-    assert search.find("http://www.example.org/gone", ()) is None
-    assert FolderSearch(web.folder / "elsewhere", start_clock(web.now_s, 1.0)).find("http://a.example/", ()) is None
+    assert search.find_page("http://www.example.org/open", ()) == id_
+    assert search.find_page("http://www.example.org/Open", ()) is None
+    assert search.find_page("http://www.example.org/gone", ()) is None
+    assert (
+        FolderSearch(web.folder / "elsewhere", start_clock(web.now_s, 1.0)).find_page("http://a.example/", ()) is None
+    )

@@ -11,38 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.index_store.gain_store import GainBook
-from vedette.adapters.index_store.page_table import PageFacts, PageTable, TableWriter
-from vedette.index.quality.term_curves import Gathered, TermCurves
-from vedette.index.quality.watched_terms import NO_WORDS, Watched
-from vedette.runtime.indexing.gain_meter import Gauge
+from vedette.adapters.index_store.gain_store import GainStore
+from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter
+from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves
+from vedette.index.quality.watched_terms import NO_WORDS, TrackedTerms
+from vedette.runtime.indexing.gain_meter import GainMeter
 from vedette.runtime.indexing.term_curves import (
+    CPU_SHARE,
     CURVES_FILE,
-    PAID_SHARE,
     CurveFile,
-    Curving,
-    Made,
+    CurveInfo,
+    CurvesJob,
     is_due,
-    keep_curves,
-    made_of,
+    read_curve_info,
+    save_curves,
 )
-from vedette.text import numbers_of
+from vedette.text import hash_words
 
 FACTS = PageFacts(3, 7, 120, -5, nan, 10.0, 20.0, 2, 0.25, "public", "en", "html")
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
-MADE = Made(pages=1000, took_s=2.0, age_s=HOUR_S)
-ENOUGH_S = MADE.took_s / PAID_SHARE
+MADE = CurveInfo(pages=1000, took_s=2.0, age_s=HOUR_S)
+ENOUGH_S = MADE.took_s / CPU_SHARE
 
 
 def no_curves() -> TermCurves:
     """Curves for nobody who asks."""
-    return Gathered(Watched(np.zeros(0, np.uint32), np.zeros(0))).curves(0)
+    return TermCurveBuilder(TrackedTerms(np.zeros(0, np.uint32), np.zeros(0))).build(0)
 
 
-def write(writer: TableWriter, id_: int, body: str) -> None:
+def write(writer: PageTableWriter, id_: int, body: str) -> None:
     """A page that is in the index."""
-    numbers = numbers_of(body.encode())
+    numbers = hash_words(body.encode())
     writer.put(id_, FACTS, b"", (numbers, (0, 0, 0, 0, len(numbers))), None)
 
 
@@ -72,31 +72,31 @@ def test_making_curves_stays_a_small_part_of_indexing(steps: list[tuple[float, i
         since_s, changes = since_s + spent_s, changes + more
         if is_due(made, 1000, changes, since_s):
             since_s, changes, makings = 0.0, 0, makings + 1
-    assert makings * took_s <= PAID_SHARE * sum(spent_s for spent_s, _ in steps) + 1e-9
+    assert makings * took_s <= CPU_SHARE * sum(spent_s for spent_s, _ in steps) + 1e-9
 
 
 def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
     """Of how many pages, in what time; whatever is damaged, or of an earlier version, says nothing."""
-    assert made_of(tmp_path) is None
-    keep_curves(tmp_path, no_curves(), 12, 0.5)
-    made = made_of(tmp_path)
+    assert read_curve_info(tmp_path) is None
+    save_curves(tmp_path, no_curves(), 12, 0.5)
+    made = read_curve_info(tmp_path)
     assert made is not None
     assert (made.pages, made.took_s) == (12, 0.5)
     with (tmp_path / CURVES_FILE).open("wb") as file:
         np.savez(file, numbers=np.zeros(0))
-    assert made_of(tmp_path) is None
+    assert read_curve_info(tmp_path) is None
     (tmp_path / CURVES_FILE).write_bytes(b"PK nothing")
-    assert made_of(tmp_path) is None
-    assert CurveFile(tmp_path).curves() is None
+    assert read_curve_info(tmp_path) is None
+    assert CurveFile(tmp_path).load() is None
 
 
 def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> None:
     """One that just came reads how they were made; when they have become old, it begins, and once only."""
-    with closing(TableWriter(tmp_path)) as writer:
+    with closing(PageTableWriter(tmp_path)) as writer:
         write(writer, 1, "tide")
     table = PageTable(tmp_path)
-    keep_curves(tmp_path, no_curves(), 1, 0.5)
-    with closing(Curving(tmp_path, start_clock(0.0, 1.0))) as curving:
+    save_curves(tmp_path, no_curves(), 1, 0.5)
+    with closing(CurvesJob(tmp_path, start_clock(0.0, 1.0))) as curving:
         assert not curving.step(table, 5, 100.0)
         old_s = (tmp_path / CURVES_FILE).stat().st_mtime - 8 * DAY_S
         os.utime(tmp_path / CURVES_FILE, (old_s, old_s))
@@ -106,17 +106,17 @@ def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> Non
 
 def test_pages_are_remembered_until_each_is_asked_for(tmp_path: Path) -> None:
     """Whoever was not remembered is read by itself, and takes nothing away from the others."""
-    with closing(TableWriter(tmp_path)) as writer, closing(GainBook(tmp_path)) as book:
+    with closing(PageTableWriter(tmp_path)) as writer, closing(GainStore(tmp_path)) as book:
         for id_, body in ((1, "low tide"), (2, "full moon"), (3, "sand")):
             write(writer, id_, body)
-        gauge = Gauge(writer, book)
-        gauge.remember([1, 2, 99])
-        assert gauge.words_of(99) == NO_WORDS
-        assert gauge.words_of(3)[0].tolist() == numbers_of(b"sand").tolist()
+        gauge = GainMeter(writer, book)
+        gauge.prefetch_words([1, 2, 99])
+        assert gauge.get_words(99) == NO_WORDS
+        assert gauge.get_words(3)[0].tolist() == hash_words(b"sand").tolist()
         write(writer, 1, "high tide")
-        assert gauge.words_of(1)[0].tolist() == numbers_of(b"low tide").tolist()
-        assert gauge.words_of(2)[0].tolist() == numbers_of(b"full moon").tolist()
-        assert gauge.words_of(1)[0].tolist() == numbers_of(b"high tide").tolist()
-        idle = Gauge(writer, None)
-        idle.remember([1])
-        assert idle.words_of(1) == NO_WORDS
+        assert gauge.get_words(1)[0].tolist() == hash_words(b"low tide").tolist()
+        assert gauge.get_words(2)[0].tolist() == hash_words(b"full moon").tolist()
+        assert gauge.get_words(1)[0].tolist() == hash_words(b"high tide").tolist()
+        idle = GainMeter(writer, None)
+        idle.prefetch_words([1])
+        assert idle.get_words(1) == NO_WORDS

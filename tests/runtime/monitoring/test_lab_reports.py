@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vedette.runtime.monitoring.lab_reports import MOST_PLOT_BYTES, MOST_REPORT_BYTES, FolderReports
+from vedette.runtime.monitoring.lab_reports import MAX_PLOT_BYTES, MAX_REPORT_BYTES, FolderReports
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Ours</title></svg>'
 TABLE = {"title": "T", "about": "", "meanings": [], "columns": ["a", "b"], "rows": [["1", "2"]], "left_out": 0}
@@ -37,13 +37,13 @@ def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
     reports = FolderReports(lab.parent)
     os.utime(lab / "lab-refresh.json", (1_000.0, 1_000.0))
     assert reports.has_any()
-    assert [tuple(line) for line in reports.listed()] == [("refresh", "How current?", 1_000.0, "")]
-    report = reports.report("refresh")
+    assert [tuple(line) for line in reports.list_reports()] == [("refresh", "How current?", 1_000.0, "")]
+    report = reports.load_report("refresh")
     assert report is not None
     assert report.tables[0].rows == (("1", "2"),)
-    assert reports.plot("refresh", report.plots[0].file) == SVG.encode()
+    assert reports.load_plot("refresh", report.plots[0].file) == SVG.encode()
     (lab / "lab-refresh-age.svg").unlink()
-    report = reports.report("refresh")
+    report = reports.load_report("refresh")
     assert report is not None
     assert (report.plots, report.missing) == ((), ("Age",))
 
@@ -51,20 +51,25 @@ def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
 def test_a_folder_without_reports_is_told_as_empty(tmp_path: Path) -> None:
     """Nothing fails where there is no folder of them, or something else in its place."""
     reports = FolderReports(tmp_path)
-    assert (reports.has_any(), reports.listed(), reports.report("x"), reports.plot("x", "y")) == (False, [], None, None)
+    assert (reports.has_any(), reports.list_reports(), reports.load_report("x"), reports.load_plot("x", "y")) == (
+        False,
+        [],
+        None,
+        None,
+    )
     (tmp_path / "lab").write_text("a file")
-    assert (reports.has_any(), reports.listed()) == (False, [])
+    assert (reports.has_any(), reports.list_reports()) == (False, [])
 
 
 def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
     """The latest stands first, and says what it says now."""
     reports = FolderReports(lab.parent)
-    reports.listed()
+    reports.list_reports()
     (lab / "lab-second.json").write_text(json.dumps({**GOOD, "question": "Second?"}))
     (lab / "lab-refresh.json").write_text(json.dumps({**GOOD, "question": "Other?"}))
     os.utime(lab / "lab-second.json", (1_000.0, 1_000.0))
     os.utime(lab / "lab-refresh.json", (2_000.0, 2_000.0))
-    assert [line.question for line in reports.listed()] == ["Other?", "Second?"]
+    assert [line.question for line in reports.list_reports()] == ["Other?", "Second?"]
 
 
 @pytest.mark.parametrize(
@@ -87,17 +92,17 @@ def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
         json.dumps({**GOOD, "tables": [{**TABLE, "left_out": -1}]}).encode(),
         json.dumps({**GOOD, "tables": [7]}).encode(),
         json.dumps({**GOOD, "plots": [7]}).encode(),
-        b" " * (MOST_REPORT_BYTES + 1),
+        b" " * (MAX_REPORT_BYTES + 1),
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> None:
     """In words that a person reads; the others are listed beside it, and it cannot be opened."""
     (lab / "lab-broken.json").write_bytes(data)
     reports = FolderReports(lab.parent)
-    problems = {line.name: line.problem for line in reports.listed()}
+    problems = {line.name: line.problem for line in reports.list_reports()}
     assert problems["refresh"] == ""
     assert len(problems["broken"]) > 10
-    assert reports.report("broken") is None
+    assert reports.load_report("broken") is None
 
 
 def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
@@ -111,11 +116,13 @@ def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
     plots = [{"file": name, "caption": name, "table": 0} for name in names]
     (lab / "lab-refresh.json").write_text(json.dumps({**GOOD, "plots": plots}))
     reports = FolderReports(lab.parent)
-    assert [line.name for line in reports.listed()] == ["refresh"]
-    assert [reports.report(name) for name in ("../lab-secret", "..", "linked", "secret", "", "refresh\0")] == [None] * 6
-    assert [reports.plot("refresh", name) for name in names] == [None] * len(names)
-    assert reports.plot("../lab", "lab-refresh-age.svg") is None
-    report = reports.report("refresh")
+    assert [line.name for line in reports.list_reports()] == ["refresh"]
+    assert [reports.load_report(name) for name in ("../lab-secret", "..", "linked", "secret", "", "refresh\0")] == [
+        None
+    ] * 6
+    assert [reports.load_plot("refresh", name) for name in names] == [None] * len(names)
+    assert reports.load_plot("../lab", "lab-refresh-age.svg") is None
+    report = reports.load_report("refresh")
     assert report is not None
     assert report.plots == ()
 
@@ -127,19 +134,19 @@ def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
         "<html><script>alert(1)</script></html>",
         '<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg >&a;</svg>',
         '<svg ><!DOCTYPE x [<!ENTITY a "a">]></svg>',
-        "<svg " + " " * MOST_PLOT_BYTES + "></svg>",
+        "<svg " + " " * MAX_PLOT_BYTES + "></svg>",
     ],
 )
 def test_what_is_no_drawing_of_ours_is_not_given_out(lab: Path, drawing: str) -> None:
     """No other kind of file, no entities, nothing huge."""
     (lab / "lab-refresh-age.svg").write_text(drawing)
-    assert FolderReports(lab.parent).plot("refresh", "lab-refresh-age.svg") is None
+    assert FolderReports(lab.parent).load_plot("refresh", "lab-refresh-age.svg") is None
 
 
 def test_long_texts_are_cut(lab: Path) -> None:
     """A page has room for a title, not for a book."""
     (lab / "lab-refresh.json").write_text(json.dumps({**GOOD, "title": "x" * 10**6, "question": "y" * 10**6}))
-    report = FolderReports(lab.parent).report("refresh")
+    report = FolderReports(lab.parent).load_report("refresh")
     assert report is not None
     assert len(report.title) < 1_000
     assert len(report.question) < 10_000

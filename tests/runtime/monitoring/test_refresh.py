@@ -7,14 +7,21 @@ import pytest
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.index_store.gain_store import Gain, GainBook
+from vedette.adapters.index_store.gain_store import Gain, GainStore
 from vedette.config import Config
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.scheduling.refresh import Refreshing
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.runtime.monitoring.console import FolderWatch
-from vedette.runtime.monitoring.refresh import SAMPLED, SOON, SUM_S, GainSums, current_share, look_at_refresh
-from vedette.web.console.ports.monitoring import Refresh
+from vedette.runtime.monitoring.console import FolderMonitor
+from vedette.runtime.monitoring.refresh import (
+    BUCKET_S,
+    MAX_DUE,
+    SAMPLE_SIZE,
+    GainSums,
+    estimate_current_share,
+    load_refresh_report,
+)
+from vedette.web.console.ports.monitoring import RefreshStatus
 
 LATER_S = NOW_S + DAY_S
 
@@ -25,7 +32,7 @@ def fetched(folder: Path, pages: int) -> None:
         with Fetches(state) as fetches:
             for name in ("", *(f"d/{number}" for number in range(pages))):
                 fetches.page(f"https://{HOST}/{name}", name.encode())
-        refreshing = Refreshing(Rules(recrawl=True), state.book)
+        refreshing = RefreshScheduler(CrawlRules(recrawl=True), state.store)
         for step in range(2 + pages // 100):
             refreshing.step(NOW_S + 3600.0 * step)
         state.commit()
@@ -34,13 +41,13 @@ def fetched(folder: Path, pages: int) -> None:
 def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
     """Pages have chance and worth, a source has a rule; the longer ago they were fetched, the fewer are current."""
     fetched(tmp_path, 3)
-    soon = look_at_refresh(tmp_path, Schedule(), NOW_S + 60)
-    later = look_at_refresh(tmp_path, Schedule(), NOW_S + 30 * DAY_S)
+    soon = load_refresh_report(tmp_path, Schedule(), NOW_S + 60)
+    later = load_refresh_report(tmp_path, Schedule(), NOW_S + 30 * DAY_S)
     assert soon.judged == 3
     assert soon.current is not None
     assert later.current is not None
     assert 0 < later.current < soon.current < 1
-    assert current_share(tmp_path, NOW_S + 60) == {"current_share": pytest.approx(soon.current)}
+    assert estimate_current_share(tmp_path, NOW_S + 60) == {"current_share": pytest.approx(soon.current)}
     assert [page.due_s for page in soon.soon] == sorted(page.due_s for page in soon.soon)
     by_url = {page.url.removeprefix(f"https://{HOST}/"): page for page in soon.soon}
     assert set(by_url) == {"", "d/0", "d/1", "d/2"}
@@ -52,23 +59,23 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
 
 def test_of_many_pages_some_are_looked_at(tmp_path: Path) -> None:
     """As many as were said at most, and only so many of those that are due."""
-    fetched(tmp_path, SAMPLED + 50)
-    told = look_at_refresh(tmp_path, Schedule(), LATER_S)
-    assert 0.5 * SAMPLED < told.judged <= SAMPLED
-    assert len(told.soon) == SOON
+    fetched(tmp_path, SAMPLE_SIZE + 50)
+    told = load_refresh_report(tmp_path, Schedule(), LATER_S)
+    assert 0.5 * SAMPLE_SIZE < told.judged <= SAMPLE_SIZE
+    assert len(told.soon) == MAX_DUE
 
 
 def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
     """No folder, and one without pages; numbers that nobody measured are left out."""
-    watch = FolderWatch(tmp_path / "none", real_clock(), Config())
-    assert watch.refresh() == Refresh()
+    watch = FolderMonitor(tmp_path / "none", real_clock(), Config())
+    assert watch.get_refresh_status() == RefreshStatus()
     with opened(tmp_path / "data"):
         pass
-    watch = FolderWatch(tmp_path / "data", real_clock(), Config())
-    assert watch.refresh().soon == ()
-    assert watch.gains(0.0) == []
-    assert {"current_share", "gain_day"}.isdisjoint(watch.latest())
-    assert current_share(tmp_path / "none", 0.0) == current_share(tmp_path / "data", 0.0) == {}
+    watch = FolderMonitor(tmp_path / "data", real_clock(), Config())
+    assert watch.get_refresh_status().soon == ()
+    assert watch.list_gains(0.0) == []
+    assert {"current_share", "gain_day"}.isdisjoint(watch.get_latest_values())
+    assert estimate_current_share(tmp_path / "none", 0.0) == estimate_current_share(tmp_path / "data", 0.0) == {}
 
 
 def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:
@@ -79,15 +86,15 @@ def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:
 def test_gains_are_summed_and_read_on(tmp_path: Path) -> None:
     """Each counts once, first fetches do not, and those of long ago are let go."""
     sums = GainSums(tmp_path)
-    assert sums.since(0.0, NOW_S) == []
-    with closing(GainBook(tmp_path / "index")) as book:
+    assert sums.sum_since(0.0, NOW_S) == []
+    with closing(GainStore(tmp_path / "index")) as book:
         book.append([gain(NOW_S - 900), gain(NOW_S - 900, "names"), gain(NOW_S - 900, "first"), gain(0.0)])
         book.commit()
-        assert [won for _, won in sums.since(0.0, NOW_S)] == [1.0]
+        assert [won for _, won in sums.sum_since(0.0, NOW_S)] == [1.0]
         book.append([gain(NOW_S - 1, "gone", 0.25), gain(NOW_S, won=float("inf"))])
         book.commit()
         for _ in range(2):
-            found = sums.since(0.0, NOW_S)
+            found = sums.sum_since(0.0, NOW_S)
             assert [won for _, won in found] == [1.0, 0.25]
-            assert NOW_S - 900 <= found[0][0] <= NOW_S - 900 + SUM_S
-    assert sum(won for _, won in sums.since(NOW_S - 60, NOW_S)) == pytest.approx(0.25)
+            assert NOW_S - 900 <= found[0][0] <= NOW_S - 900 + BUCKET_S
+    assert sum(won for _, won in sums.sum_since(NOW_S - 60, NOW_S)) == pytest.approx(0.25)

@@ -9,31 +9,31 @@ from tests.wire_server import Question, Said, WireServer, whole
 
 from vedette.adapters.clock import Clock, real_clock, start_clock
 from vedette.config import Config
-from vedette.fetch.connect_to import Detour, Route
+from vedette.fetch.connect_to import ConnectOverride, Endpoint
 from vedette.model import Site
-from vedette.runtime.monitoring.site_preview import Scout
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.web.console.ports.sites import RobotsLook
+from vedette.runtime.monitoring.site_preview import RobotsPreviewer
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.console.ports.sites import RobotsPreview
 
 START = Site("http://docs.test/a/b")
 ROBOTS = b"User-agent: *\nDisallow: /a/\nAllow: /a/b$\nCrawl-delay: 3\nSitemap: http://docs.test/map.xml\n"
 AGENT = "vedette/test (+mailto:us@example.org)"
 
 
-def settings(port: int, clock: Clock | None = None) -> LiveSettings:
+def settings(port: int, clock: Clock | None = None) -> RuntimeSettings:
     """A crawl whose hosts under .test lie at a port of loopback, which the operator allows."""
     config = Config()
     crawl = replace(config.crawl, delay_s=0.02)
-    detours = (Detour("*.test", None, Route("127.0.0.1", port)),)
+    detours = (ConnectOverride("*.test", None, Endpoint("127.0.0.1", port)),)
     time = clock or real_clock()
-    return LiveSettings(replace(config, crawl=crawl), time, Path(), AGENT, detours=detours, allow_private=True)
+    return RuntimeSettings(replace(config, crawl=crawl), time, Path(), AGENT, detours=detours, allow_private=True)
 
 
-def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsLook, list[Question]]:
+def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsPreview, list[Question]]:
     """What a scout tells of a site whose host answers so, and what the host was asked."""
     answers = script if isinstance(script, Mapping) else {"/robots.txt": script}
     with WireServer(lambda question: answers[question.target]) as server:
-        _, robots = Scout(settings(server.port)).look(site)
+        _, robots = RobotsPreviewer(settings(server.port)).preview(site)
         return robots, server.questions
 
 
@@ -90,8 +90,8 @@ def test_a_ring_of_redirects_ends() -> None:
 def test_a_host_is_not_asked_twice() -> None:
     """What it said is remembered, also for another start of it."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
-        scout = Scout(settings(server.port))
-        first, second = scout.look(START)[1], scout.look(Site("http://docs.test/a/c"))[1]
+        scout = RobotsPreviewer(settings(server.port))
+        first, second = scout.preview(START)[1], scout.preview(Site("http://docs.test/a/c"))[1]
         assert (first.says, second.says) == ("allowed", "disallowed")
         assert second.asked_s == first.asked_s
         assert len(server.questions) == 1
@@ -100,30 +100,30 @@ def test_a_host_is_not_asked_twice() -> None:
 def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
     """Neither by a detour nor by a literal; the site itself may allow it."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
-        scout = Scout(replace(settings(server.port), allow_private=False))
+        scout = RobotsPreviewer(replace(settings(server.port), allow_private=False))
         for site in (
             START,
             Site(f"http://127.0.0.1:{server.port}/"),
             Site(f"http://[::ffff:127.0.0.1]:{server.port}/"),
         ):
-            lookup, robots = scout.look(site)
+            lookup, robots = scout.preview(site)
             assert lookup.addresses
             assert (robots.says, robots.asked_s) == ("unasked", None)
             assert "private" in robots.words
         assert server.questions == []
-        assert scout.look(replace(START, allow_private=True))[1].says == "allowed"
+        assert scout.preview(replace(START, allow_private=True))[1].says == "allowed"
 
 
 def test_public_hosts_are_not_asked_without_a_contact() -> None:
     """Whoever runs them must be able to reach the operator. Nothing leaves, so this needs no network."""
-    _, robots = Scout(settings(1)).look(Site("http://93.184.216.34/"))
+    _, robots = RobotsPreviewer(settings(1)).preview(Site("http://93.184.216.34/"))
     assert (robots.says, robots.asked_s) == ("unasked", None)
     assert "contact" in robots.words
 
 
 def test_a_name_that_does_not_exist_is_told() -> None:
     """By the resolver's word."""
-    _, robots = Scout(settings(1)).look(Site("https://nowhere.invalid/"))
+    _, robots = RobotsPreviewer(settings(1)).preview(Site("https://nowhere.invalid/"))
     assert robots.asked_s is None
     assert "does not exist" in robots.words
 
@@ -133,6 +133,6 @@ def test_the_time_of_the_last_request_is_world_time() -> None:
     clock = start_clock(5_000.0, 1000.0)
     with WireServer(lambda _: whole(ROBOTS)) as server:
         before_s = clock.now()
-        robots = Scout(settings(server.port, clock)).look(START)[1]
+        robots = RobotsPreviewer(settings(server.port, clock)).preview(START)[1]
         assert robots.asked_s is not None
         assert before_s < robots.asked_s <= clock.now()

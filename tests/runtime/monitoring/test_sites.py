@@ -9,34 +9,34 @@ from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.config import Config
-from vedette.fetch.connect_to import Detour, Route
+from vedette.fetch.connect_to import ConnectOverride, Endpoint
 from vedette.model import Site
-from vedette.runtime.monitoring.sites import FolderSiteDesk
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.monitoring.sites import FolderSiteService
+from vedette.runtime.processes.settings import RuntimeSettings
 
 START = Site("http://docs.test/a/b")
 ROBOTS = b"User-agent: *\nDisallow: /a/\n"
 
 
-def sample_desk(folder: Path, port: int) -> FolderSiteDesk:
+def sample_desk(folder: Path, port: int) -> FolderSiteService:
     """A desk over the sample of the present format, in which one site is paused, and a second one runs."""
     write_sample(folder)
     with opened(folder) as state:
-        state.book.keep_site(SiteRow(Site("http://docs.test/"), paused=False, added_s=NOW_S))
-        state.book.keep_search_rule(RuleRow("block", "", "spam.test", NOW_S))
-    detours = (Detour("*", None, Route("127.0.0.1", port)),)
+        state.store.save_site(SiteRow(Site("http://docs.test/"), paused=False, added_s=NOW_S))
+        state.store.add_search_rule(RuleRow("block", "", "spam.test", NOW_S))
+    detours = (ConnectOverride("*", None, Endpoint("127.0.0.1", port)),)
     clock = start_clock(NOW_S, 1.0)
-    return FolderSiteDesk(LiveSettings(Config(), clock, folder, "vedette", detours=detours, allow_private=True))
+    return FolderSiteService(RuntimeSettings(Config(), clock, folder, "vedette", detours=detours, allow_private=True))
 
 
 def test_hosts_that_the_crawl_knows_are_left_to_it(tmp_path: Path) -> None:
     """A copy at hand is told from the state; a host of a site without one is not asked for it either."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
-        known = desk.look(Site(f"https://{HOST}/private/x")).robots
+        known = desk.preview_site(Site(f"https://{HOST}/private/x")).robots
         assert (known.says, known.line, known.asked_s) == ("disallowed", "Disallow: /private/", None)
-        assert desk.look(START).robots.says == "unasked"
-        assert desk.look(Site("http://new.test/"), asked_s=NOW_S).robots.says == "unasked"
+        assert desk.preview_site(START).robots.says == "unasked"
+        assert desk.preview_site(Site("http://new.test/"), asked_s=NOW_S).robots.says == "unasked"
         assert server.questions == []
 
 
@@ -44,17 +44,17 @@ def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_
     """Sites that take the start or would be taken, a start that is disallowed, a blocked domain."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
-        around = desk.look(Site(f"https://{HOST}/private/", scope="domain")).warnings
+        around = desk.preview_site(Site(f"https://{HOST}/private/", scope="domain")).warnings
         assert any("robots.txt disallows" in words for words in around)
         assert any(SITE.start in words for words in around)
-        assert any("takes this start already" in words for words in desk.look(START).warnings)
-        assert any("blocked" in words for words in desk.look(Site("http://www.spam.test/")).warnings)
+        assert any("takes this start already" in words for words in desk.preview_site(START).warnings)
+        assert any("blocked" in words for words in desk.preview_site(Site("http://www.spam.test/")).warnings)
 
 
 def test_the_list_of_sites_counts_what_each_has_and_names_its_last_error(tmp_path: Path) -> None:
     """Pages, known URLs, the last fetch and the last failure that was no refusal."""
     desk = sample_desk(tmp_path, 1)
-    sample, other = desk.sites()
+    sample, other = desk.list_sites()
     assert (sample.state, sample.pages, sample.known) == ("paused", 2, len(URLS))
     assert sample.mishap is not None
     assert (sample.mishap.url, sample.mishap.why) == (URLS[3], "too slow")
@@ -66,19 +66,19 @@ def test_a_site_below_a_path_is_counted_by_its_path(tmp_path: Path) -> None:
     """However many such sites share a host."""
     desk = sample_desk(tmp_path, 1)
     with opened(tmp_path) as state:
-        state.book.keep_site(SiteRow(Site(f"https://{HOST}/private/", scope="prefix"), paused=False, added_s=NOW_S))
-    assert desk.sites()[-1].known == 1
+        state.store.save_site(SiteRow(Site(f"https://{HOST}/private/", scope="prefix"), paused=False, added_s=NOW_S))
+    assert desk.list_sites()[-1].known == 1
 
 
 def test_what_leaves_with_a_site_is_what_no_other_site_takes(tmp_path: Path) -> None:
     """As removing it with its pages would do."""
     desk = sample_desk(tmp_path, 1)
     excluded = 1
-    assert desk.leaving(SITE.start) == (len(URLS) - excluded, 2)
+    assert desk.preview_removal(SITE.start) == (len(URLS) - excluded, 2)
     with opened(tmp_path) as state:
-        state.book.keep_site(SiteRow(Site(URLS[1], scope="domain"), paused=False, added_s=NOW_S))
-    assert desk.leaving(SITE.start) == (0, 0)
-    assert desk.leaving("https://unknown.test/") == (0, 0)
+        state.store.save_site(SiteRow(Site(URLS[1], scope="domain"), paused=False, added_s=NOW_S))
+    assert desk.preview_removal(SITE.start) == (0, 0)
+    assert desk.preview_removal("https://unknown.test/") == (0, 0)
 
 
 def test_explaining_names_the_rules_that_hide_a_url(tmp_path: Path) -> None:
@@ -87,6 +87,6 @@ def test_explaining_names_the_rules_that_hide_a_url(tmp_path: Path) -> None:
     rules = (("conceal", "", f"https://{HOST}/a*"), ("block", "", "example.org"), ("hide", "q", URLS[1]))
     with opened(tmp_path) as state:
         for kind, query, value in rules:
-            state.book.keep_search_rule(RuleRow(kind, query, value, NOW_S))
-    assert [rule["kind"] for rule in desk.explain(URLS[1])["hidden"]] == ["block", "conceal", "hide"]
-    assert [rule["kind"] for rule in desk.explain(URLS[4])["hidden"]] == ["block"]
+            state.store.add_search_rule(RuleRow(kind, query, value, NOW_S))
+    assert [rule["kind"] for rule in desk.explain_url(URLS[1])["hidden"]] == ["block", "conceal", "hide"]
+    assert [rule["kind"] for rule in desk.explain_url(URLS[4])["hidden"]] == ["block"]

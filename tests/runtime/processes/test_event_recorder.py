@@ -13,9 +13,9 @@ import pytest
 from tests.data_folders import BODIES, write_sample
 from tests.tree_runs import patiently
 
-from vedette.adapters.event_store.reader import RecordView, Totals
-from vedette.adapters.event_store.search_log import SlateLog, day_salt
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.adapters.event_store.reader import EventReader, Totals
+from vedette.adapters.event_store.search_log import EventLog, get_day_salt
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
 RECORD = """
 import sys
@@ -54,28 +54,28 @@ def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
             process.kill()
 
 
-def searched(number: int) -> SlateRecord:
+def searched(number: int) -> SearchEvent:
     """A search of just now."""
-    shown = (Shown(7, 1, 0.5),)
-    return SlateRecord(f"{number:032x}", time.time(), "Fox", "fox", 1, "mark", results=shown)
+    shown = (ShownResult(7, 1, 0.5),)
+    return SearchEvent(f"{number:032x}", time.time(), "Fox", "fox", 1, "mark", results=shown)
 
 
 def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
     """Searches and clicks are there within moments, numbers of the crawl too; the last line before the end as well."""
-    view = RecordView(folder)
+    view = EventReader(folder)
     yesterday = datetime.now(UTC) - timedelta(1)
-    day_salt(folder, str(yesterday.date()))
-    with closing(SlateLog(folder, "server")) as log:
+    get_day_salt(folder, str(yesterday.date()))
+    with closing(EventLog(folder, "server")) as log:
         with recorder_of(folder):
             slate = searched(1)
             log.append(slate)
-            log.append(Event(slate.id, "click", 7, slate.at_s + 1, 1.0, "mark"))
-            patiently(lambda: view.totals(0.0).clicks == 1)
-            patiently(lambda: {"pages", "coverage", "checked_in_time", "archive_bytes"} <= view.latest().keys())
+            log.append(ClickEvent(slate.id, "click", 7, slate.at_s + 1, 1.0, "mark"))
+            patiently(lambda: view.read_totals(0.0).clicks == 1)
+            patiently(lambda: {"pages", "coverage", "checked_in_time", "archive_bytes"} <= view.read_latest().keys())
             patiently(lambda: not list((folder / "log").glob("salt-*")))
             log.append(searched(2))
-        assert view.totals(0.0).searches == 2
-    latest = view.latest()
+        assert view.read_totals(0.0).searches == 2
+    latest = view.read_latest()
     assert latest["pages"] == len(BODIES)
     assert 0.0 < latest["coverage"] <= 1.0
     assert latest["state_bytes"] > 0 < latest["disk_free_bytes"]
@@ -84,22 +84,22 @@ def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
 def test_a_damaged_record_is_moved_aside_and_said(folder: Path) -> None:
     """A new one is begun, and what lies in the logs is in it."""
     (folder / "record.db").write_bytes(b"no database" * 1000)
-    with closing(SlateLog(folder, "server")) as log:
+    with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))
         with recorder_of(folder) as said:
             patiently((folder / "record-damaged-1.db").exists)
-            patiently(lambda: RecordView(folder).totals(0.0).searches == 1)
+            patiently(lambda: EventReader(folder).read_totals(0.0).searches == 1)
         assert "record-damaged-1.db" in said.read_text()
 
 
 def test_who_wants_no_record_gets_none(folder: Path) -> None:
     """With no days to keep, even what was logged before is gone at once."""
-    with closing(SlateLog(folder, "server")) as log:
+    with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))
     with recorder_of(folder, keep_days=0):
-        patiently(RecordView(folder).latest)
-        with closing(SlateLog(folder, "server")) as log:
+        patiently(EventReader(folder).read_latest)
+        with closing(EventLog(folder, "server")) as log:
             log.append(searched(2))
     assert list((folder / "log").iterdir()) == []
-    assert RecordView(folder).totals(0.0) == Totals()
-    assert list(RecordView(folder).slates(0.0)) == []
+    assert EventReader(folder).read_totals(0.0) == Totals()
+    assert list(EventReader(folder).iter_searches(0.0)) == []

@@ -20,11 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 
-from vedette.adapters.archive.warc_reader import Damage, read_place, scan
-from vedette.adapters.archive.warc_writer import Place as Stood
-from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
+from vedette.adapters.archive.warc_writer import RecordLocation as Stood
+from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.config import Store
-from vedette.runtime.processes.housekeeping import Chores, rotate_bytes
+from vedette.runtime.processes.housekeeping import Housekeeper, archive_file_limit
 
 PAGES = 60
 PAGE_BYTES = 100_000
@@ -116,14 +116,14 @@ class Crawl:
     def check(self) -> None:
         """Every page is kept once and its copy is what the server sent; nothing in the archive is damaged."""
         with closing(sqlite3.connect(self.data / "state.db")) as db:
-            pages = {url.rpartition("/")[2]: page for url, page in StateBook(db).pages()}
+            pages = {url.rpartition("/")[2]: page for url, page in CrawlStore(db).iter_pages()}
         assert sorted(pages) == sorted(["", *map(str, range(PAGES))])
         for name, page in pages.items():
             assert page.place is not None
             place = Stood(page.place.file, page.place.offset, page.place.length)
-            assert read_place(self.data / "warc", place).payload == body(int(name or "0"))
+            assert read_answer(self.data / "warc", place).payload == body(int(name or "0"))
         for path in (self.data / "warc").glob("*.warc.gz"):
-            assert [found for found in scan(path) if isinstance(found, Damage)] == []
+            assert [found for found in scan_warc(path) if isinstance(found, Damage)] == []
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_little_room_pauses_fetching_until_there_is_more(disk: Disk, crawl: Call
     running = crawl(disk.path / "data", "40MiB")
     patiently(lambda: "store.min_free" in str(status(running.data)))
     with closing(sqlite3.connect(running.data / "state.db")) as db:
-        assert list(StateBook(db).pages()) == []
+        assert list(CrawlStore(db).iter_pages()) == []
     disk.resize(128)
     assert running.ends()["ending"] == "done"
     running.check()
@@ -209,22 +209,22 @@ def test_it_pauses_below_the_mark_and_goes_on_above_it(tmp_path: Path) -> None:
     """It is not enough to be back at the very mark, so that it does not go back and forth."""
     free = [10**12]
     with opened(tmp_path) as state:
-        chores = Chores(state, Store(min_free_bytes=1000), "test", free_bytes=lambda _: free[0])
+        chores = Housekeeper(state, Store(min_free_bytes=1000), "test", free_bytes=lambda _: free[0])
         seen = []
         for free[0] in (1001, 999, 1000, 1001, 2000, 1001):
             chores.step(NOW_S, NOW_S)
-            seen.append(bool(chores.paused()))
+            seen.append(bool(chores.get_pause_reason()))
         assert seen == [False, True, True, True, False, False]
-        assert chores.trouble() == ""
+        assert chores.get_warning() == ""
 
 
 def test_the_pause_names_the_setting_and_the_folder(tmp_path: Path) -> None:
     """One line that says what is short, where, and which setting decides."""
     with opened(tmp_path) as state:
-        chores = Chores(state, Store(min_free_bytes=2**30), "test", free_bytes=lambda _: 0)
+        chores = Housekeeper(state, Store(min_free_bytes=2**30), "test", free_bytes=lambda _: 0)
         chores.step(NOW_S, NOW_S)
-        assert chores.trouble() == chores.paused()
-        assert all(word in chores.paused() for word in ("1GiB", "store.min_free", str(tmp_path)))
+        assert chores.get_warning() == chores.get_pause_reason()
+        assert all(word in chores.get_pause_reason() for word in ("1GiB", "store.min_free", str(tmp_path)))
 
 
 def test_retention_runs_beside(tmp_path: Path) -> None:
@@ -232,13 +232,13 @@ def test_retention_runs_beside(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=2000) as fetches:
             for version in range(10):
-                state.urls.again(state.urls.find([f"https://{HOST}/"]).tolist(), priority=1)
+                state.urls.requeue(state.urls.find_ids([f"https://{HOST}/"]).tolist(), priority=1)
                 fetches.page(f"https://{HOST}/", os.urandom(1500), NOW_S + version)
-        before = set(state.book.archives())
-        chores = Chores(state, Store(keep_days=1), "test", free_bytes=lambda _: 0)
+        before = set(state.store.load_archive_lengths())
+        chores = Housekeeper(state, Store(keep_days=1), "test", free_bytes=lambda _: 0)
         for _ in range(50):
             chores.step(NOW_S + 2 * DAY_S, NOW_S + 2 * DAY_S)
-        after = set(state.book.archives())
+        after = set(state.store.load_archive_lengths())
         assert after < before
         assert not any("kept" in file for file in after)
 
@@ -249,26 +249,26 @@ def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path)
         with Fetches(state, rotate_bytes=2000) as fetches:
             for number in range(10):
                 fetches.page(f"https://{HOST}/{number}", os.urandom(1500))
-        first = min(state.book.archives())
+        first = min(state.store.load_archive_lengths())
         path = tmp_path / "warc" / first
         path.unlink()
         path.mkdir()
         state.db.execute("UPDATE page SET file = NULL WHERE file = ?", (first,))
-        chores = Chores(state, Store(keep_days=0, min_free_bytes=0), "test")
+        chores = Housekeeper(state, Store(keep_days=0, min_free_bytes=0), "test")
         troubles = []
         for _ in range(30):
             chores.step(NOW_S + DAY_S, NOW_S + DAY_S)
-            troubles.append(chores.trouble())
+            troubles.append(chores.get_warning())
         assert any("tidied" in words for words in troubles)
         assert troubles[-1] == ""
-        assert chores.paused() == ""
+        assert chores.get_pause_reason() == ""
         path.rmdir()
 
 
 @given(limit=st.integers(0, 10**13), workers=st.integers(1, 64))
 def test_open_files_are_a_small_part_of_the_limit(limit: int, workers: int) -> None:
     """With a limit of some size, all files that are being written stay well below it; no file is ever huge."""
-    size = rotate_bytes(Store(max_bytes=limit), workers)
+    size = archive_file_limit(Store(max_bytes=limit), workers)
     assert 0 < size <= 10**9
     if limit >= 10**9:
         assert size * workers < limit / 4 or size == 1 << 20

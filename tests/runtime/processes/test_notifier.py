@@ -18,14 +18,14 @@ from tests.runtime.alerts.test_publisher import appears, text, web
 from tests.runtime.indexing.test_index_builder import Web, page
 from tests.tree_runs import patiently
 
-from vedette.adapters.alerts.alert_store import WATCHES, Delivery, WatchBook, WatchView
+from vedette.adapters.alerts.alert_store import ALERTS_NAME, AlertReader, AlertStore, Delivery
 from vedette.adapters.clock import start_clock
 from vedette.config import Config, Serve
-from vedette.runtime.alerts.service import FolderWatchDesk
-from vedette.runtime.alerts.webhooks import poster_for
-from vedette.runtime.processes.notifier import PAUSES_S, Herald, run_herald
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.web.commands.alert_text import watch_of
+from vedette.runtime.alerts.service import FolderAlertService
+from vedette.runtime.alerts.webhooks import build_poster
+from vedette.runtime.processes.notifier import RETRY_DELAYS_S, Notifier, run_notifier
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddWatch, RemoveWatch
 
 __all__ = ["web"]
@@ -89,10 +89,10 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def settings_for(web: Web, *networks: str) -> LiveSettings:
+def settings_for(web: Web, *networks: str) -> RuntimeSettings:
     """Those of a tree on the folder, whose webhooks may go there."""
     config = Config(serve=Serve(webhook_networks=networks))
-    return LiveSettings(config, start_clock(web.now_s, 1.0), web.folder, "vedette/test")
+    return RuntimeSettings(config, start_clock(web.now_s, 1.0), web.folder, "vedette/test")
 
 
 LOOPBACK = "127.0.0.0/8"
@@ -100,10 +100,10 @@ LOOPBACK = "127.0.0.0/8"
 
 def messages_end(web: Web) -> list[Delivery]:
     """The messages, the oldest first."""
-    return WatchView(web.folder).deliveries(50)[::-1]
+    return AlertReader(web.folder).list_deliveries(50)[::-1]
 
 
-def stepped_until(herald: Herald, done: Any) -> None:
+def stepped_until(herald: Notifier, done: Any) -> None:
     """The herald works until something holds."""
 
     def worked() -> bool:
@@ -115,17 +115,17 @@ def stepped_until(herald: Herald, done: Any) -> None:
 
 def hurry(web: Web) -> None:
     """The time of the next try has come."""
-    with closing(sqlite3.connect(web.folder / WATCHES, timeout=10)) as db, db:
+    with closing(sqlite3.connect(web.folder / ALERTS_NAME, timeout=10)) as db, db:
         db.execute("UPDATE delivery SET next_s = 0 WHERE next_s IS NOT NULL")
 
 
 def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receiver: Receiver) -> None:
     """Whoever has the secret can check time and body; an error is tried again and seen, then it is delivered."""
-    web.ordered(AddWatch(watch_of("all", "*", webhook=receiver.url)))
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.statuses = [500, 302]
-    with closing(Herald(settings_for(web, LOOPBACK))) as herald:
+    with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
         for tries, error in ((1, "it answered with status 500"), (2, "it answered with status 302"), (3, "")):
             stepped_until(herald, lambda tries=tries: [one.tries for one in messages_end(web)] == [tries])
             (message,) = messages_end(web)
@@ -135,7 +135,7 @@ def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receive
     assert len({body for _, body in receiver.got}) == 1
     headers, body = receiver.got[-1]
     assert headers["x-vedette-delivery"] == message.id == json.loads(body)["id"]
-    (kept,) = FolderWatchDesk(settings_for(web)).watches()
+    (kept,) = FolderAlertService(settings_for(web)).list_alerts()
     stamp, _, digest = headers["x-vedette-signature"].partition(",v1=")
     signed = stamp.removeprefix("t=").encode() + b"." + body
     assert hmac.compare_digest(digest, hmac.digest(kept.secret.encode(), signed, "sha256").hex())
@@ -148,22 +148,22 @@ def test_a_receiver_that_is_gone_is_given_up_and_that_is_said(web: Web) -> None:
     """After the last pause nothing more is tried."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-    web.ordered(AddWatch(watch_of("all", "*", webhook=f"http://127.0.0.1:{port}/")))
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=f"http://127.0.0.1:{port}/")))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
-    with closing(Herald(settings_for(web, LOOPBACK))) as herald:
-        for tries in range(1, len(PAUSES_S) + 2):
+    with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
+        for tries in range(1, len(RETRY_DELAYS_S) + 2):
             stepped_until(herald, lambda tries=tries: [one.tries for one in messages_end(web)] == [tries])
             hurry(web)
     (message,) = messages_end(web)
     assert message.next_s is None
     assert "no connection" in message.error
-    assert f"given up after {len(PAUSES_S) + 1} tries" in message.error
+    assert f"given up after {len(RETRY_DELAYS_S) + 1} tries" in message.error
 
 
 def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiver) -> None:
     """When a watch is made and again with each message; a name may lead elsewhere by then."""
-    closed, opened = poster_for(Config()), poster_for(Config(serve=Serve(webhook_networks=(LOOPBACK,))))
+    closed, opened = build_poster(Config()), build_poster(Config(serve=Serve(webhook_networks=(LOOPBACK,))))
     for url in (
         "http://127.0.0.1/",
         "http://10.1.2.3/",
@@ -171,14 +171,14 @@ def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiv
         "http://169.254.169.254/x",
         "http://localhost/",
     ):
-        assert "private address" in closed.refusal(url)
+        assert "private address" in closed.check_url(url)
         assert closed.post(url, (), b"{}").status == 0
-    assert opened.refusal(receiver.url) == ""
-    assert "private address" in opened.refusal("http://10.1.2.3/")
-    web.ordered(AddWatch(watch_of("all", "*", webhook=receiver.url)))
+    assert opened.check_url(receiver.url) == ""
+    assert "private address" in opened.check_url("http://10.1.2.3/")
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
-    with closing(Herald(settings_for(web))) as herald:
+    with closing(Notifier(settings_for(web))) as herald:
         stepped_until(herald, lambda: [one.tries for one in messages_end(web)] == [1])
     assert "serve.webhook_networks" in messages_end(web)[0].error
     assert receiver.got == []
@@ -190,9 +190,9 @@ def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) ->
     """Each watch has its own line; its own messages stay in order."""
     with receiving() as slow:
         slow.hold.clear()
-        web.ordered(AddWatch(watch_of("slow", "*", webhook=slow.url)))
-        web.ordered(AddWatch(watch_of("quick", "*", webhook=receiver.url)))
-        with closing(Herald(settings_for(web, LOOPBACK))) as herald:
+        web.ordered(AddWatch(parse_alert("slow", "*", webhook=slow.url)))
+        web.ordered(AddWatch(parse_alert("quick", "*", webhook=receiver.url)))
+        with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
             for path in ("a", "b"):
                 appears(web, path, page(path, text(f"{path}pple")))
                 web.index()
@@ -207,11 +207,11 @@ def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) ->
 
 def test_a_watch_that_goes_takes_its_messages_with_it(web: Web, receiver: Receiver) -> None:
     """They end, with the reason."""
-    web.ordered(AddWatch(watch_of("all", "*", webhook=receiver.url)))
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.statuses = [500] * 9
-    with closing(Herald(settings_for(web, LOOPBACK))) as herald:
+    with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
         stepped_until(herald, lambda: [one.tries for one in messages_end(web)] == [1])
         web.ordered(RemoveWatch("all"))
         hurry(web)
@@ -221,45 +221,45 @@ def test_a_watch_that_goes_takes_its_messages_with_it(web: Web, receiver: Receiv
 
 def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -> None:
     """It has no items, and fails like any other."""
-    web.ordered(AddWatch(watch_of("all", "*", webhook=receiver.url)))
-    desk = FolderWatchDesk(settings_for(web, LOOPBACK))
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    desk = FolderAlertService(settings_for(web, LOOPBACK))
     receiver.statuses = [204, 410]
-    assert desk.test("all").delivery.error == ""
-    assert desk.test("all").delivery.error == "it answered with status 410"
+    assert desk.send_test("all").delivery.error == ""
+    assert desk.send_test("all").delivery.error == "it answered with status 410"
     assert [(one["test"], one["items"]) for one in receiver.messages()] == [(True, []), (True, [])]
-    assert [one.name for one in desk.messages(10)] == ["all", "all"]
+    assert [one.name for one in desk.list_messages(10)] == ["all", "all"]
 
 
 def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) -> None:
     """Killed while the receiver has the message and has not answered: it is sent again under the same id."""
-    web.ordered(AddWatch(watch_of("all", "*", webhook=receiver.url)))
+    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.hold.clear()
     pid = os.fork()
     if pid == 0:
         try:
-            run_herald(settings_for(web, LOOPBACK))
+            run_notifier(settings_for(web, LOOPBACK))
         finally:
             os._exit(1)
     patiently(lambda: len(receiver.got) == 1)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     receiver.hold.set()
-    with closing(Herald(settings_for(web, LOOPBACK))) as herald:
+    with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
         stepped_until(herald, lambda: [one.ended_s is None for one in messages_end(web)] == [False])
     first, second = receiver.messages()
     assert first == second
-    assert [item.title for item in WatchView(web.folder).items(0, 10)] == ["Apples"]
+    assert [item.title for item in AlertReader(web.folder).list_items(0, 10)] == ["Apples"]
 
 
 def test_a_book_that_cannot_be_read_makes_way(web: Web, capfd: pytest.CaptureFixture[str]) -> None:
     """It is kept aside, and the herald goes on."""
-    (web.folder / WATCHES).write_bytes(b"no database" * 500)
-    with closing(Herald(settings_for(web))) as herald:
+    (web.folder / ALERTS_NAME).write_bytes(b"no database" * 500)
+    with closing(Notifier(settings_for(web))) as herald:
         assert not herald.step()
         assert not herald.step()
     assert "it is kept as watch-damaged-1.db" in capfd.readouterr().err
     assert (web.folder / "watch-damaged-1.db").exists()
-    with closing(WatchBook(web.folder)) as book:
-        assert book.fresh(1) == []
+    with closing(AlertStore(web.folder)) as book:
+        assert book.list_new_pages(1) == []

@@ -13,8 +13,8 @@ import pytest
 from tests.tree_runs import Run, children, kill_all, open_run, patiently, remains
 
 from vedette.runtime.processes.coordinator import SOCKET
-from vedette.runtime.processes.fetcher import MOST_UNNOTED
-from vedette.runtime.processes.supervisor import PATIENCE_S
+from vedette.runtime.processes.fetcher import MAX_UNACKED
+from vedette.runtime.processes.supervisor import RESTART_DELAYS_S
 
 WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
 
@@ -160,7 +160,7 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
     assert "worker 0 has said nothing for" in run.said()
     assert [each.detail for each in run.verdict().violations] == []
     # What was on its way or not yet noted when it hung.
-    assert run.repeated() <= len(run.web.hosts) + MOST_UNNOTED
+    assert run.repeated() <= len(run.web.hosts) + MAX_UNACKED
 
 
 def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(run: Run) -> None:
@@ -193,7 +193,7 @@ def test_workers_whose_reports_nobody_notes_soon_stop_asking(tmp_path: Path) -> 
         finally:
             kill_all(process)
         asked = {entry.url for entry in run.entries() if entry.target != "/robots.txt"}
-        assert noted < len(asked) <= noted + 2 * MOST_UNNOTED + len(run.web.hosts)
+        assert noted < len(asked) <= noted + 2 * MAX_UNACKED + len(run.web.hosts)
 
 
 def is_quiet(run: Run) -> bool:
@@ -211,7 +211,7 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
         patiently(lambda: deaths(run) == 4)
         began_s = time.monotonic()
         patiently(lambda: deaths(run) == 5)
-    assert time.monotonic() - began_s >= PATIENCE_S[3] / 2
+    assert time.monotonic() - began_s >= RESTART_DELAYS_S[3] / 2
     assert "keeper ended (exit code 1) and is started again in" in run.said()
     assert "the 5. time in a row" in run.said()
     assert "restore it, or name another folder" in run.said()

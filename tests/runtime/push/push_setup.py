@@ -10,8 +10,8 @@ from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.config import Config, Serve
 from vedette.model import Site
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.runtime.push.coordinator import PushKeeping
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.runtime.push.coordinator import PushHandler
 
 __all__ = ["HOME", "HUB", "Bench", "atom", "text"]
 
@@ -39,20 +39,20 @@ class Bench:
     public_url: str = "https://search.example.com"
     folder: Path = field(default_factory=Path)
     delay_s: float = 1.0
-    settings: LiveSettings = field(init=False)
+    settings: RuntimeSettings = field(init=False)
 
     def __post_init__(self) -> None:
         rules = rules_for(*self.sites, recrawl=True, delay_s=self.delay_s, refresh="uniform")
         self.drive = Drive(self.web, rules, start_s=1e9).begin()
         clock = Clock(0.0, 0.0, 1.0)
-        self.settings = LiveSettings(
+        self.settings = RuntimeSettings(
             Config(serve=Serve(public_url=self.public_url)), clock, self.folder, "vedette", allow_private=True
         )
         drive = self.drive
         state = State(self.folder, drive.db, drive.urls, drive.book, BandTable(None, drive.urls.secret), True, ())
         keeper = drive.keeper
         self.state = state
-        self.push = PushKeeping(self.settings, state, keeper, keeper.announced)
+        self.push = PushHandler(self.settings, state, keeper, keeper.add_announced)
 
     @property
     def now_s(self) -> float:
@@ -72,4 +72,4 @@ class Bench:
 
     def credit(self, source: str) -> float:
         """How far a source is believed."""
-        return self.push.book.credit_of(source).mean
+        return self.push.store.get_credit(source).mean

@@ -7,13 +7,13 @@ from tests.engine.memory_web import MemoryWeb, Reply, page, robots
 from tests.runtime.push.push_setup import HOME, HUB, Bench, atom, text
 
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.discover.push.credit import Credit
+from vedette.discover.push.credit import SignalTrust
 from vedette.discover.push.indexnow import Ping
 from vedette.errors import SiteError, UsageError
 from vedette.model import Site
-from vedette.runtime.push.promises import refuse_unkeepable
-from vedette.runtime.push.signals import SHARE, Mention
-from vedette.runtime.push.subscriptions import Intent
+from vedette.runtime.push.promises import check_promises
+from vedette.runtime.push.signals import SIGNAL_SHARE, Mention
+from vedette.runtime.push.subscriptions import Verification
 from vedette.web.commands.commands import SetSite
 
 FEED, PAGE, NEW = f"{HOME}feed.xml", f"{HOME}page", f"{HOME}new"
@@ -42,17 +42,17 @@ def crawled(**more: object) -> Bench:
 
 def subscribed(bench: Bench) -> str:
     """The token of an active subscription to the feed."""
-    push, wall_s = bench.push, bench.settings.clock.wall()
-    push.subscribing.offered(FEED, HUB, FEED, wall_s)
-    (errand,) = push.subscribing.errands(wall_s)
-    push.subscribing.came(errand.token, "")
-    assert push.subscribing.verified(errand.token, Intent("subscribe", FEED, 3_600.0), wall_s) == ""
+    push, wall_s = bench.push, bench.settings.clock.wall_now()
+    push.subscriptions.add_offer(FEED, HUB, FEED, wall_s)
+    (errand,) = push.subscriptions.take_requests(wall_s)
+    push.subscriptions.on_answer(errand.token, "")
+    assert push.subscriptions.verify(errand.token, Verification("subscribe", FEED, 3_600.0), wall_s) == ""
     return errand.token
 
 
 def delivered(bench: Bench, token: str, *said: Mention) -> dict[str, object]:
     """A hub pushed something, and its signature was right."""
-    return bench.push.answer(bench.now_s, "delivered", token=token, said=list(said))
+    return bench.push.handle(bench.now_s, "delivered", token=token, said=list(said))
 
 
 def ping(*urls: str, key: str = KEY) -> Ping:
@@ -79,13 +79,13 @@ def test_what_is_pushed_is_news_to_those_who_watch() -> None:
     bench = crawled()
     born_s = bench.now_s - 5.0
     delivered(bench, subscribed(bench), Mention(NEW, born_s))
-    bench.push.answer(bench.now_s, "pinged", ping=ping(f"{HOME}pinged"))
+    bench.push.handle(bench.now_s, "pinged", ping=ping(f"{HOME}pinged"))
     bench.run(60)
     state = bench.state
-    ids = state.urls.find([NEW, f"{HOME}pinged", FEED, KEY_FILE]).tolist()
-    finds = state.book.finds(ids)
+    ids = state.urls.find_ids([NEW, f"{HOME}pinged", FEED, KEY_FILE]).tolist()
+    finds = state.store.get_discoveries(ids)
     assert [(finds[id_].source, finds[id_].how) for id_ in ids[:2]] == [(ids[2], "push"), (ids[3], "push")]
-    assert state.book.births(ids) == {ids[0]: born_s}
+    assert state.store.find_births(ids) == {ids[0]: born_s}
 
 
 def test_a_pushed_change_of_a_known_page_is_fetched_at_once() -> None:
@@ -139,7 +139,7 @@ def test_false_signals_lose_credit_until_they_move_nothing() -> None:
         bench.run(6)
         believed.append(bench.credit(f"websub {FEED}"))
     assert believed == sorted(set(believed), reverse=True)
-    bench.push.book.keep_credit(f"websub {FEED}", Credit(0.0, 60.0), 0, 0.0)
+    bench.push.store.save_credit(f"websub {FEED}", SignalTrust(0.0, 60.0), 0, 0.0)
     before = len(bench.asked(PAGE))
     delivered(bench, token, Mention(PAGE, bench.now_s))
     bench.run(20)
@@ -156,15 +156,15 @@ def test_signals_take_no_more_than_their_share_of_a_host() -> None:
     delivered(bench, _other_topic(bench), *(Mention(url, bench.now_s) for url in pages))
     bench.run(50, at_once_s=2.0)
     woken = sum(len(bench.asked(url)) for url in pages) - before
-    assert 5 < woken <= 50 * SHARE + 6
+    assert 5 < woken <= 50 * SIGNAL_SHARE + 6
 
 
 def _other_topic(bench: Bench) -> str:
     """A subscription to the home page, for want of a feed."""
-    wall_s = bench.settings.clock.wall()
-    bench.push.subscribing.offered(HOME, HUB, HOME, wall_s)
-    (errand,) = bench.push.subscribing.errands(wall_s)
-    assert bench.push.subscribing.verified(errand.token, Intent("subscribe", HOME, 3_600.0), wall_s) == ""
+    wall_s = bench.settings.clock.wall_now()
+    bench.push.subscriptions.add_offer(HOME, HUB, HOME, wall_s)
+    (errand,) = bench.push.subscriptions.take_requests(wall_s)
+    assert bench.push.subscriptions.verify(errand.token, Verification("subscribe", HOME, 3_600.0), wall_s) == ""
     return errand.token
 
 
@@ -174,45 +174,45 @@ def _other_topic(bench: Bench) -> str:
 @pytest.mark.parametrize(
     ("intent", "ignored"),
     [
-        (Intent("subscribe", FEED, 3_600.0), 0),
-        (Intent("subscribe", f"{HOME}other", 3_600.0), 1),
-        (Intent("unsubscribe", FEED), 1),
-        (Intent("publish", FEED), 1),
+        (Verification("subscribe", FEED, 3_600.0), 0),
+        (Verification("subscribe", f"{HOME}other", 3_600.0), 1),
+        (Verification("unsubscribe", FEED), 1),
+        (Verification("publish", FEED), 1),
     ],
 )
-def test_only_what_was_asked_for_is_verified(intent: Intent, ignored: int) -> None:
+def test_only_what_was_asked_for_is_verified(intent: Verification, ignored: int) -> None:
     """A hub that asks about another topic, or wants to end what nobody ended, is not answered; that is counted."""
     bench = crawled()
-    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
-    (errand,) = bench.push.subscribing.errands(2.0)
-    reply = bench.push.answer(bench.now_s, "intent", token=errand.token, intent=intent)
+    bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
+    (errand,) = bench.push.subscriptions.take_requests(2.0)
+    reply = bench.push.handle(bench.now_s, "intent", token=errand.token, intent=intent)
     assert bool(reply["why_not"]) is bool(ignored)
-    assert len(bench.push.book.ignored(5)) == ignored
+    assert len(bench.push.store.list_ignored(5)) == ignored
 
 
 def test_nobody_can_verify_what_was_not_asked() -> None:
     """Without a request that waits for its answer, and after it was answered, no question is."""
     bench = crawled()
-    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
-    row = bench.push.book.subscriptions(1)[0]
-    assert bench.push.subscribing.verified(row.token, Intent("subscribe", FEED), 1.0)
+    bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
+    row = bench.push.store.list_subscriptions(1)[0]
+    assert bench.push.subscriptions.verify(row.token, Verification("subscribe", FEED), 1.0)
     token = subscribed(bench)
-    assert bench.push.subscribing.verified(token, Intent("subscribe", FEED), 1.0)
-    assert bench.push.subscribing.verified("guessed", Intent("subscribe", FEED), 1.0)
+    assert bench.push.subscriptions.verify(token, Verification("subscribe", FEED), 1.0)
+    assert bench.push.subscriptions.verify("guessed", Verification("subscribe", FEED), 1.0)
 
 
 def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
     """The hub is asked again while the old lease still holds, and the new one counts from then."""
     bench = crawled()
     token = subscribed(bench)
-    row = bench.push.book.subscription_of(token)
+    row = bench.push.store.find_by_token(token)
     assert row is not None
-    assert bench.push.subscribing.errands(row.next_wall_s - 1.0) == []
+    assert bench.push.subscriptions.take_requests(row.next_wall_s - 1.0) == []
     assert row.next_wall_s < row.lease_wall_s
-    (again,) = bench.push.subscribing.errands(row.next_wall_s)
+    (again,) = bench.push.subscriptions.take_requests(row.next_wall_s)
     assert again.token == token
-    assert bench.push.subscribing.verified(token, Intent("subscribe", FEED, 3_600.0), row.next_wall_s) == ""
-    later = bench.push.book.subscription_of(token)
+    assert bench.push.subscriptions.verify(token, Verification("subscribe", FEED, 3_600.0), row.next_wall_s) == ""
+    later = bench.push.store.find_by_token(token)
     assert later is not None
     assert later.lease_wall_s > row.lease_wall_s
 
@@ -220,12 +220,12 @@ def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
 def test_a_hub_that_fails_is_asked_ever_more_rarely() -> None:
     """After each failure the next attempt is later, with the reason kept."""
     bench = crawled()
-    bench.push.subscribing.offered(FEED, HUB, FEED, 0.0)
+    bench.push.subscriptions.add_offer(FEED, HUB, FEED, 0.0)
     wall_s, waits = 0.0, []
     for _ in range(4):
-        (errand,) = bench.push.subscribing.errands(wall_s)
-        bench.push.subscribing.came(errand.token, "no connection")
-        row = bench.push.book.subscriptions(1)[0]
+        (errand,) = bench.push.subscriptions.take_requests(wall_s)
+        bench.push.subscriptions.on_answer(errand.token, "no connection")
+        row = bench.push.store.list_subscriptions(1)[0]
         waits.append(row.next_wall_s - wall_s)
         wall_s = row.next_wall_s
     assert waits == sorted(set(waits))
@@ -238,23 +238,23 @@ def test_a_feed_that_is_no_longer_ours_is_left() -> None:
     token = subscribed(bench)
     bench.drive.rule(bench.drive.rules.__class__(recrawl=True))
     assert delivered(bench, token)["status"] == 410
-    (errand,) = bench.push.subscribing.errands(bench.settings.clock.wall() + 3_600.0)
+    (errand,) = bench.push.subscriptions.take_requests(bench.settings.clock.wall_now() + 3_600.0)
     assert dict(errand.form)["hub.mode"] == "unsubscribe"
-    assert bench.push.subscribing.verified(token, Intent("unsubscribe", FEED), 1.0) == ""
+    assert bench.push.subscriptions.verify(token, Verification("unsubscribe", FEED), 1.0) == ""
 
 
 def test_without_an_address_of_our_own_no_hub_is_asked() -> None:
     """The subscription is wanted, and waits."""
     bench = crawled(public_url="")
-    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
-    assert bench.push.subscribing.errands(2.0) == []
-    assert [row.standing for row in bench.push.book.subscriptions(5)] == ["wanted"]
+    bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
+    assert bench.push.subscriptions.take_requests(2.0) == []
+    assert [row.standing for row in bench.push.store.list_subscriptions(5)] == ["wanted"]
 
 
 def test_an_unknown_question_is_wrong_usage() -> None:
     """A newer caller is told that the keeper is older."""
     with pytest.raises(UsageError):
-        crawled().push.answer(0.0, "dance")
+        crawled().push.handle(0.0, "dance")
 
 
 # pings
@@ -263,12 +263,12 @@ def test_an_unknown_question_is_wrong_usage() -> None:
 def test_a_ping_waits_for_its_key_and_then_counts() -> None:
     """The first ping under a key is accepted; when the key file has come, its URL is fetched; later ones are taken."""
     bench = crawled()
-    assert bench.push.pinging.pinged(ping(NEW), bench.now_s).status == 202
+    assert bench.push.pings.on_ping(ping(NEW), bench.now_s).status == 202
     bench.run(15)
     assert len(bench.asked(KEY_FILE)) == 1
     assert len(bench.asked(NEW)) == 1
     bench.web.replies[PAGE] = text("<p>all of it is otherwise now")
-    assert bench.push.pinging.pinged(ping(PAGE), bench.now_s).status == 200
+    assert bench.push.pings.on_ping(ping(PAGE), bench.now_s).status == 200
     bench.run(15)
     assert len(bench.asked(PAGE)) == 2
     assert bench.credit(PINGED) > 0.5
@@ -279,18 +279,18 @@ def test_a_wrong_key_is_refused_and_its_urls_forgotten() -> None:
     bench = crawled()
     bench.web.replies[f"{HOME}another-key.txt"] = text("something else", "text/plain")
     for key in ("missing-key", "another-key"):
-        assert bench.push.pinging.pinged(ping(NEW, key=key), bench.now_s).status == 202
+        assert bench.push.pings.on_ping(ping(NEW, key=key), bench.now_s).status == 202
         bench.run(15)
-        assert bench.push.pinging.pinged(ping(NEW, key=key), bench.now_s).status == 403
+        assert bench.push.pings.on_ping(ping(NEW, key=key), bench.now_s).status == 403
     assert bench.asked(NEW) == []
-    assert bench.push.book.ignored(5)[0].source == PINGED
+    assert bench.push.store.list_ignored(5)[0].source == PINGED
 
 
 def test_hosts_of_nobody_are_refused() -> None:
     """A ping for a host that is no site's is not looked up at all."""
     bench = crawled()
     other = Ping(KEY, f"https://example.com/{KEY}.txt", ("https://example.com/a",))
-    assert bench.push.pinging.pinged(other, bench.now_s).status == 422
+    assert bench.push.pings.on_ping(other, bench.now_s).status == 422
     bench.run(5)
     assert bench.asked(other.key_url) == []
 
@@ -300,7 +300,7 @@ def test_whoever_guesses_keys_has_few_tries() -> None:
     bench = crawled()
     statuses = []
     for number in range(20):
-        statuses.append(bench.push.pinging.pinged(ping(NEW, key=f"guess-{number:04}"), bench.now_s).status)
+        statuses.append(bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s).status)
         bench.run(2)
     assert set(statuses) == {202, 429}
     assert sum(len(bench.asked(f"{HOME}guess-{number:04}.txt")) for number in range(20)) < 10
@@ -337,9 +337,9 @@ def test_a_promise_never_breaks_politeness() -> None:
 def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], said: str) -> None:
     """A promise that pauses or hours do not allow, or of another site's page, is refused with what is possible."""
     bench = crawled()
-    bench.drive.book.keep_site(_row(Site(HOME)))
+    bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match=said):
-        refuse_unkeepable(SetSite(HOME, changes, "promise"), bench.state)
+        check_promises(SetSite(HOME, changes, "promise"), bench.state)
 
 
 def test_a_crawl_delay_counts_as_politeness() -> None:
@@ -347,10 +347,10 @@ def test_a_crawl_delay_counts_as_politeness() -> None:
     bench = Bench(small_web())
     bench.web.replies[f"{HOME}robots.txt"] = robots("Crawl-delay: 30")
     bench.run(60)
-    bench.drive.book.keep_site(_row(Site(HOME)))
+    bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match="1min at best"):
-        refuse_unkeepable(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state)
-    refuse_unkeepable(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state)
+        check_promises(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state)
+    check_promises(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state)
 
 
 def _row(site: Site) -> SiteRow:

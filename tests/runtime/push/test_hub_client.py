@@ -20,10 +20,10 @@ from tests.runtime.push.push_setup import HOME, Bench, atom, text
 
 from vedette.adapters.push.push_store import Subscription
 from vedette.model import Failure
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.hub_client import HubCaller
-from vedette.runtime.push.receiver import DELIVERIES, FolderPush
-from vedette.runtime.push.subscriptions import HubErrand
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.hub_client import HubClient
+from vedette.runtime.push.receiver import DELIVERY_RATE, FolderPushService
+from vedette.runtime.push.subscriptions import HubRequest
 from vedette.web.push.routes import push_routes
 
 FEED, NEW = f"{HOME}feed.xml", f"{HOME}new"
@@ -35,9 +35,9 @@ class _Desk:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._calls: Queue[tuple[Call, Queue[dict[str, object]]]] = Queue()
+        self._calls: Queue[tuple[Request, Queue[dict[str, object]]]] = Queue()
 
-    def ask(self, _folder: Path, call: Call) -> dict[str, object]:
+    def ask(self, _folder: Path, call: Request) -> dict[str, object]:
         """As a server does; it waits."""
         reply: Queue[dict[str, object]] = Queue()
         self._calls.put((call, reply))
@@ -52,7 +52,7 @@ class _Desk:
                 call, reply = self._calls.get(timeout=0.02)
             except Empty:
                 continue
-            reply.put(self._bench.push.answer(self._bench.now_s, **call.arguments))
+            reply.put(self._bench.push.handle(self._bench.now_s, **call.arguments))
 
     def during(self, work: Callable[[], Any]) -> Any:
         """Answer whoever asks while something is done elsewhere; what came of it."""
@@ -63,19 +63,19 @@ class _Desk:
         return done[0]
 
 
-class _Push(FolderPush):
+class _Push(FolderPushService):
     """The state of a bench is in memory, so subscriptions are read where the keeper has them."""
 
     def __init__(self, desk: _Desk) -> None:
         super().__init__(Path(), ask=desk.ask)
         self.known: dict[str, Subscription] = {}
 
-    def _subscription(self, token: str) -> Subscription | None:
+    def _find_subscription(self, token: str) -> Subscription | None:
         return self.known.get(token)
 
 
 @contextmanager
-def served(push: FolderPush, listener: socket.socket) -> Iterator[None]:
+def served(push: FolderPushService, listener: socket.socket) -> Iterator[None]:
     """Our addresses for push, by a real server."""
     app = Starlette(routes=push_routes(push))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
@@ -104,13 +104,13 @@ def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
 
 def subscribed(hub: Hub, bench: Bench, desk: _Desk, push: _Push) -> Reader:
     """The hub was asked, asked back, and was answered."""
-    bench.push.subscribing.offered(FEED, hub.url, FEED, bench.settings.clock.wall())
-    (errand,) = bench.push.subscribing.errands(bench.settings.clock.wall())
-    assert isinstance(errand, HubErrand)
-    with HubCaller(bench.settings) as caller:
+    bench.push.subscriptions.add_offer(FEED, hub.url, FEED, bench.settings.clock.wall_now())
+    (errand,) = bench.push.subscriptions.take_requests(bench.settings.clock.wall_now())
+    assert isinstance(errand, HubRequest)
+    with HubClient(bench.settings) as caller:
         assert desk.during(lambda: caller.post(errand.hub, errand.form)) == ""
     desk.until(hub.verified.is_set)
-    row = bench.push.book.subscription_of(errand.token)
+    row = bench.push.store.find_by_token(errand.token)
     assert row is not None
     push.known[errand.token] = row
     return next(iter(hub.readers.values()))
@@ -121,12 +121,12 @@ def test_a_hub_pushes_and_its_news_is_fetched() -> None:
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
         assert reader.topic == FEED
-        assert bench.push.book.subscriptions(1)[0].standing == "active"
+        assert bench.push.store.list_subscriptions(1)[0].standing == "active"
         for method in ("sha1", "sha256", "sha384", "sha512"):
             assert desk.during(partial(hub.publish, FEED, atom(NEW), method)) == [202]
         bench.run(10)
         assert len(bench.asked(NEW)) == 1
-        assert bench.push.book.ignored(5) == []
+        assert bench.push.store.list_ignored(5) == []
 
 
 def test_a_hub_that_lies_is_ignored_and_counted() -> None:
@@ -145,7 +145,7 @@ def test_a_hub_that_lies_is_ignored_and_counted() -> None:
         bench.run(5)
         assert statuses == [202] * len(lies)
         assert bench.asked(NEW) == []
-        counted = {row.why: row.times for row in bench.push.book.ignored(9)}
+        counted = {row.why: row.times for row in bench.push.store.list_ignored(9)}
         assert counted == {"a wrong signature": 3, "another topic than was asked for": 1, "no feed": 1}
 
 
@@ -154,7 +154,7 @@ def test_a_hub_that_floods_is_told_to_wait() -> None:
     with meeting() as (hub, bench, desk, push):
         reader, body = subscribed(hub, bench, desk, push), atom(HOME)
         signature = hub.signature(reader, body)
-        most = DELIVERIES.requests
+        most = DELIVERY_RATE.requests
         statuses = desk.during(lambda: [hub.send(reader, body, signature) for _ in range(most + 5)])
         assert statuses == [202] * most + [429] * 5
 
@@ -192,7 +192,7 @@ def test_a_hub_at_a_private_address_is_not_asked() -> None:
     with Hub() as hub:
         bench = Bench(MemoryWeb({HOME: page()}))
 
-        with HubCaller(replace(bench.settings, allow_private=False)) as caller:
+        with HubClient(replace(bench.settings, allow_private=False)) as caller:
             assert "private address" in caller.post(hub.url, [("hub.mode", "subscribe")])
         assert hub.forms == []
 
@@ -200,7 +200,7 @@ def test_a_hub_at_a_private_address_is_not_asked() -> None:
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_a_hub_that_refuses_is_quoted(status: int) -> None:
     """What the hub answered is the trouble that is kept."""
-    with Hub(status=status) as hub, HubCaller(Bench(MemoryWeb({HOME: page()})).settings) as caller:
+    with Hub(status=status) as hub, HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:
         assert caller.post(hub.url, [("hub.mode", "subscribe")]) == f"the hub answered {status}"
 
 
@@ -208,5 +208,5 @@ def test_a_hub_that_is_away_is_told_as_such() -> None:
     """Nobody listens: that is said, and nothing raises."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with HubCaller(Bench(MemoryWeb({HOME: page()})).settings) as caller:
+    with HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:
         assert caller.post(f"http://127.0.0.1:{port}/", []).startswith(str(Failure.CONNECT))

@@ -9,21 +9,27 @@ import pytest
 from tests.learn.sample_events import DAY_S, made_record
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.data_folder import hold, open_state
-from vedette.adapters.event_store.search_log import SlateLog
-from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
+from vedette.adapters.event_store.search_log import EventLog
+from vedette.adapters.event_store.writer import EventStore
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.page_table import PageFacts, TableWriter
-from vedette.engine.search.learned_order import group_number
-from vedette.learn.clicks.experiment_groups import ALL, PLAIN, group_of
-from vedette.learn.clicks.rollback_guard import Guarded
-from vedette.learn.events import Event, Record, SlateRecord
-from vedette.runtime.commands.setting_commands import carry_out_setting, learns
-from vedette.runtime.search.click_learning import Learning, learn
-from vedette.runtime.search.reputation_store import REPUTATION_FILE, ReputationFile, keep_told, read_told, status_words
+from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
+from vedette.engine.search.learned_order import hash_query
+from vedette.learn.clicks.experiment_groups import RELEVANCE_ONLY, WITH_TRIALS, assign_group
+from vedette.learn.clicks.rollback_guard import RollbackGuard
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent
+from vedette.runtime.commands.setting_commands import execute_setting_command, is_learning_on
+from vedette.runtime.search.click_learning import LearningJob, learn
+from vedette.runtime.search.reputation_store import (
+    REPUTATION_FILE,
+    ReputationFile,
+    describe_ranking,
+    load_ranking_status,
+    save_ranking_status,
+)
 from vedette.serve.rank.reranking import POLICY, UNPROVEN
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.ports.monitoring import RankingTold
+from vedette.web.console.ports.monitoring import RankingReport
 
 PAGES = {page: 0.03 * page for page in range(1, 11)}
 FACTS = PageFacts(3, 0, 120, -5, nan, 10.0, 20.0, 2, 0.0, "public", "en", "html")
@@ -35,25 +41,25 @@ def generation(tmp_path: Path) -> Path:
     """The generation of an index with some pages, which serves."""
     generations = Generations(tmp_path)
     path = generations.begin()
-    with closing(TableWriter(path)) as writer:
+    with closing(PageTableWriter(path)) as writer:
         for id_ in PAGES:
             writer.put(id_, FACTS, b"", (np.zeros(0, np.uint32), (0, 0, 0, 0, 0)), None)
-    generations.turn_to(path)
+    generations.activate(path)
     return path
 
 
-def record(folder: Path, slates: list[SlateRecord], events: list[Event]) -> None:
+def record(folder: Path, slates: list[SearchEvent], events: list[ClickEvent]) -> None:
     """Into the record, as servers and the recorder would."""
-    log = SlateLog(folder, "server-1")
-    records: list[Record] = [*slates, *events]
+    log = EventLog(folder, "server-1")
+    records: list[LoggedEvent] = [*slates, *events]
     for each in records:
         log.append(each)
     log.close()
-    with closing(RecordBook(folder)) as book:
-        book.fold_all()
+    with closing(EventStore(folder)) as book:
+        book.ingest_all_logs()
 
 
-def tried(slates: list[SlateRecord], page: int) -> list[SlateRecord]:
+def tried(slates: list[SearchEvent], page: int) -> list[SearchEvent]:
     """The same searches, with one page there to be tried."""
     return [
         slate._replace(
@@ -68,16 +74,16 @@ def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Pat
     record(tmp_path, *made_record(PAGES, 600))
     told = learn(tmp_path, generation, NOW_S)
     file = ReputationFile(generation)
-    assert file.look()
-    assert not file.look()
+    assert file.refresh()
+    assert not file.refresh()
     assert file.reputation is not None
-    found = file.reputation.of(np.array([10, 1, 999]), np.array([3, 3, 3]), group_number("Red KITES"))
+    found = file.reputation.look_up(np.array([10, 1, 999]), np.array([3, 3, 3]), hash_query("Red KITES"))
     assert found.mean[0] > found.mean[2] > found.mean[1]
     assert found.looks[2] == 0.0
     assert found.views_per_day > 0
     assert file.reputation.teaching[0, 0] > 0
     assert told.is_learned
-    assert read_told(generation.parent) == told
+    assert load_ranking_status(generation.parent) == told
 
 
 def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
@@ -86,15 +92,15 @@ def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
     record(tmp_path, *made_record(PAGES, 20))
     told = learn(tmp_path, generation, NOW_S)
     assert not (generation / REPUTATION_FILE).exists()
-    assert "too few" in status_words(told, NOW_S)
+    assert "too few" in describe_ranking(told, NOW_S)
 
 
 def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
     """Before anybody searched, nothing is learned."""
-    assert learn(tmp_path, generation, NOW_S)._replace(at_s=0.0) == RankingTold(
+    assert learn(tmp_path, generation, NOW_S)._replace(at_s=0.0) == RankingReport(
         difference_give_or_take=float("inf"),
-        learned=RankingTold().learned._replace(give_or_take=float("inf")),
-        plain=RankingTold().plain._replace(give_or_take=float("inf")),
+        learned=RankingReport().learned._replace(half_width=float("inf")),
+        plain=RankingReport().plain._replace(half_width=float("inf")),
     )
 
 
@@ -123,7 +129,7 @@ def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> No
     told = learn(tmp_path, generation, NOW_S)
     assert told.difference < 0
     assert not (generation / REPUTATION_FILE).exists()
-    assert "guard" in status_words(told, NOW_S)
+    assert "guard" in describe_ranking(told, NOW_S)
     assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
 
 
@@ -131,17 +137,19 @@ def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: P
     """From its first search to its last; what an older version showed, by other lots, says nothing. It is kept."""
     slates, events = made_record(PAGES, 1500)
     by_lot = [
-        slate._replace(policy="linear/1" if group_of(slate.visitor) == PLAIN else POLICY, at_s=slate.at_s + 2 * DAY_S)
+        slate._replace(
+            policy="linear/1" if assign_group(slate.visitor) == RELEVANCE_ONLY else POLICY, at_s=slate.at_s + 2 * DAY_S
+        )
         for slate in slates
     ]
     before, others = made_record(PAGES, 300, seed=9, policy="prospect/1")
     record(tmp_path, before + by_lot, others + events)
     told = learn(tmp_path, generation, NOW_S)
-    assert [each.name for each in told.orders] == [PLAIN, ALL]
+    assert [each.name for each in told.orders] == [RELEVANCE_ONLY, WITH_TRIALS]
     assert 1490 <= told.orders[0].of_readers <= 1500
     truth = 1 - np.prod([1 - 0.8**place * np.mean(list(PAGES.values())) for place in range(10)])
     assert all(each.snips.low - 0.05 <= truth <= each.snips.high + 0.05 for each in told.orders)
-    assert read_told(generation.parent) == told
+    assert load_ranking_status(generation.parent) == told
 
 
 def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
@@ -158,15 +166,15 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
     """What was learned is not used any more, and that is told; a guard is let go, with the evidence that it had."""
     (generation / REPUTATION_FILE).touch()
-    keep_told(generation.parent, RankingTold(guard=Guarded(9.0, 0.0, "so")))
-    learning = Learning(tmp_path, start_clock(NOW_S, 1.0), configured=False)
+    save_ranking_status(generation.parent, RankingReport(guard=RollbackGuard(9.0, 0.0, "so")))
+    learning = LearningJob(tmp_path, start_clock(NOW_S, 1.0), configured=False)
     learning.step(generation, 100.0)
     learning.close()
     assert not (generation / REPUTATION_FILE).exists()
-    told = read_told(generation.parent)
+    told = load_ranking_status(generation.parent)
     assert told is not None
-    assert "switched off" in status_words(told, 5.0)
-    assert not told.guard.holds(5.0)
+    assert "switched off" in describe_ranking(told, 5.0)
+    assert not told.guard.is_active(5.0)
     assert told.guard.since_s >= NOW_S
 
 
@@ -174,19 +182,19 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
     """What the operator chose goes before what is configured, within seconds; given back, the file holds again."""
     folder = tmp_path / "data"
     (generation / REPUTATION_FILE).touch()
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, "here", NOW_S)
-        learning = Learning(folder, start_clock(NOW_S, 1.0), configured=True)
+        learning = LearningJob(folder, start_clock(NOW_S, 1.0), configured=True)
         try:
             learning.step(generation, 100.0)
             assert (generation / REPUTATION_FILE).exists()
-            carry_out_setting(SetMachine({"serve.learn": "false"}), state)
+            execute_setting_command(SetMachine({"serve.learn": "false"}), state)
             state.commit()
-            assert not learns(state.book, configured=True)
+            assert not is_learning_on(state.store, configured=True)
             learning.step(generation, 110.0)
             assert not (generation / REPUTATION_FILE).exists()
-            carry_out_setting(SetMachine({"serve.learn": None}), state)
-            assert learns(state.book, configured=True)
+            execute_setting_command(SetMachine({"serve.learn": None}), state)
+            assert is_learning_on(state.store, configured=True)
         finally:
             learning.close()
             state.close(clean=True)
@@ -198,6 +206,6 @@ def test_a_damaged_file_is_as_none(generation: Path, damage: bytes) -> None:
     (generation / REPUTATION_FILE).write_bytes(damage)
     (generation.parent / "ranking.json").write_bytes(damage)
     file = ReputationFile(generation)
-    file.look()
+    file.refresh()
     assert file.reputation is None
-    assert read_told(generation.parent) is None
+    assert load_ranking_status(generation.parent) is None

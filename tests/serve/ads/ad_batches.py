@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vedette.serve.ads.candidates import Candidates
+from vedette.serve.ads.candidates import AdCandidates
 
 INTS = ("ad", "phrase", "advertiser", "cluster")
 FLOATS = (
@@ -14,7 +14,7 @@ FLOATS = (
 )
 
 
-def ads(rows: int, **columns: Any) -> Candidates:
+def ads(rows: int, **columns: Any) -> AdCandidates:
     """Ads of one phrase that were never shown, each of its own advertiser, with a bid of 1.00 and no budget."""
     usual: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in INTS}
     usual |= {name: np.zeros(rows) for name in FLOATS}
@@ -23,10 +23,10 @@ def ads(rows: int, **columns: Any) -> Candidates:
     given = {name: np.asarray(values, usual[name].dtype) for name, values in columns.items()}
     if "shown" in given and "views" not in given:
         given["views"] = given["shown"]
-    return replace(Candidates(**usual), **given)
+    return replace(AdCandidates(**usual), **given)
 
 
-def drawn_ads(rng: np.random.Generator, rows: int) -> Candidates:
+def drawn_ads(rng: np.random.Generator, rows: int) -> AdCandidates:
     """Any ads with any counts that can be."""
     shown = rng.integers(0, 200, rows).astype(np.float64)
     budget = np.where(rng.random(rows) < 0.5, rng.integers(2_000, 9_000, rows), np.inf)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.ads.click_validity import Click, ClickRules, Objection, objection
-from vedette.serve.ads.ledger import Balance, Entry, Kind, Ledger, balances, day_of
+from vedette.serve.ads.click_validity import Click, ClickRejection, ClickRules, check_click
+from vedette.serve.ads.ledger import Balance, Entry, EntryKind, Ledger, day_of, sum_balances
 
 DAY = date(2024, 5, 1)
 BUDGET = Decimal("1.00")
-GOOD = Click(known_token=True, clicked_before=False, waited_s=3.0, is_bot=False, from_address=0, on_target=True)
+GOOD = Click(known_token=True, clicked_before=False, waited_s=3.0, is_bot=False, clicks_from_address=0, on_target=True)
 DEEDS = st.lists(
     st.tuples(
         st.sampled_from(["hold", "charge", "refuse", "let go"]),
@@ -32,7 +32,7 @@ def do(ledger: Ledger, deed: str, token: int, price: Decimal, days: int, at_s: f
         return ledger.charge(str(token), at_s)
     if deed == "refuse":
         return ledger.refuse(str(token), "bot", at_s)
-    ledger.let_go(at_s - 3, at_s)
+    ledger.expire_holds(at_s - 3, at_s)
     return None
 
 
@@ -42,10 +42,10 @@ def test_no_order_of_events_exceeds_a_budget(deeds: list[tuple[str, int, Decimal
     ledger = Ledger()
     for at_s, deed in enumerate(deeds):
         do(ledger, *deed, float(at_s))
-        added_up = balances(ledger.entries)
+        added_up = sum_balances(ledger.entries)
         for (advertiser, day), balance in added_up.items():
-            assert 0 <= balance.charged <= balance.bound <= BUDGET
-            assert ledger.balance(advertiser, day) == balance
+            assert 0 <= balance.charged <= balance.committed <= BUDGET
+            assert ledger.get_balance(advertiser, day) == balance
 
 
 @given(DEEDS, st.integers(0, 80))
@@ -64,7 +64,7 @@ def test_a_showing_is_charged_once_or_not_at_all(deeds: list[tuple[str, int, Dec
     ledger = Ledger()
     for at_s, deed in enumerate(deeds):
         do(ledger, *deed, float(at_s))
-    closed = [entry.token for entry in ledger.entries if entry.kind is not Kind.HELD]
+    closed = [entry.token for entry in ledger.entries if entry.kind is not EntryKind.HELD]
     assert len(closed) == len(set(closed))
 
 
@@ -72,11 +72,11 @@ def test_a_click_is_charged_to_the_day_of_its_showing() -> None:
     """Where the money was held; so a click after midnight takes nothing from the new day."""
     ledger = Ledger()
     ledger.hold("t", "ann", DAY, Decimal("0.40"), BUDGET, 1.0)
-    assert ledger.balance("ann", DAY) == Balance(Decimal("0.00"), Decimal("0.40"))
+    assert ledger.get_balance("ann", DAY) == Balance(Decimal("0.00"), Decimal("0.40"))
     charged = ledger.charge("t", 100_000.0)
     assert charged is not None
     assert charged.day == DAY
-    assert ledger.balance("ann", DAY) == Balance(Decimal("0.40"), Decimal("0.00"))
+    assert ledger.get_balance("ann", DAY) == Balance(Decimal("0.40"), Decimal("0.00"))
     assert ledger.charge("t", 100_001.0) == charged
 
 
@@ -85,11 +85,11 @@ def test_the_last_cent_is_held_once() -> None:
     ledger = Ledger()
     assert ledger.hold("a", "ann", DAY, BUDGET, BUDGET, 1.0)
     assert ledger.hold("b", "ann", DAY, Decimal("0.01"), BUDGET, 2.0) is None
-    ledger.let_go(5.0, 6.0)
+    ledger.expire_holds(5.0, 6.0)
     assert ledger.hold("b", "ann", DAY, Decimal("0.01"), BUDGET, 7.0)
     late = ledger.charge("a", 8.0)
     assert late is not None
-    assert late.kind is Kind.LET_GO
+    assert late.kind is EntryKind.LET_GO
 
 
 def test_unknown_tokens_and_odd_prices_are_nothing() -> None:
@@ -112,16 +112,16 @@ def test_days_are_those_of_the_operator() -> None:
     ("click", "reason"),
     [
         (GOOD, None),
-        (GOOD._replace(known_token=False), Objection.FORGED),
-        (GOOD._replace(clicked_before=True), Objection.DUPLICATE),
-        (GOOD._replace(waited_s=0.01), Objection.TOO_FAST),
-        (GOOD._replace(waited_s=float("nan")), Objection.TOO_FAST),
-        (GOOD._replace(waited_s=1e9), Objection.LATE),
-        (GOOD._replace(is_bot=True), Objection.BOT),
-        (GOOD._replace(from_address=ClickRules().of_address), Objection.SAME_ADDRESS),
-        (GOOD._replace(on_target=False), Objection.OFF_TARGET),
+        (GOOD._replace(known_token=False), ClickRejection.FORGED),
+        (GOOD._replace(clicked_before=True), ClickRejection.DUPLICATE),
+        (GOOD._replace(waited_s=0.01), ClickRejection.TOO_FAST),
+        (GOOD._replace(waited_s=float("nan")), ClickRejection.TOO_FAST),
+        (GOOD._replace(waited_s=1e9), ClickRejection.LATE),
+        (GOOD._replace(is_bot=True), ClickRejection.BOT),
+        (GOOD._replace(clicks_from_address=ClickRules().max_per_address), ClickRejection.SAME_ADDRESS),
+        (GOOD._replace(on_target=False), ClickRejection.OFF_TARGET),
     ],
 )
-def test_each_invalid_click_has_its_reason(click: Click, reason: Objection | None) -> None:
+def test_each_invalid_click_has_its_reason(click: Click, reason: ClickRejection | None) -> None:
     """And a good one has none."""
-    assert objection(click) == reason
+    assert check_click(click) == reason

@@ -18,13 +18,13 @@ from vedette.lab.baselines.ads.linear import LinearRates
 from vedette.lab.baselines.ads.msvv import Msvv
 from vedette.lab.baselines.ads.two_level import TwoLevel
 from vedette.lab.core.conformance import CHECKS, Trial
-from vedette.lab.core.registry import policies
+from vedette.lab.core.registry import load_policies
 from vedette.policy import rng_for
-from vedette.serve.ads.by_score import NOTHING
-from vedette.serve.ads.candidates import ranked
-from vedette.serve.ads.policies.bayes_greedy import Believed
+from vedette.serve.ads.by_score import NO_PRIORS
+from vedette.serve.ads.candidates import rank_top
+from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
 
-POLICIES = policies("ads")
+POLICIES = load_policies("ads")
 ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], budget=[2_000])
 
 
@@ -58,7 +58,7 @@ def test_the_printed_priorities() -> None:
         BmixEt: (rate + tuned) * 250 * spared,
     }
     for kind, score in expected.items():
-        assert kind().score(NOTHING, ONE)[0] == pytest.approx(score)
+        assert kind().score(NO_PRIORS, ONE)[0] == pytest.approx(score)
 
 
 @pytest.mark.parametrize("name", ["greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "two-level"])
@@ -73,14 +73,14 @@ def test_a_prior_counts_as_clicks_and_showings() -> None:
     """With alpha = 2 and alpha + beta = 10 nothing is infinite, and the rate is (3 + 2) / (20 + 10)."""
     told = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], prior_clicked=[2], prior_shown=[10])
     bonus = math.sqrt(2 * math.log(100) / 30)
-    assert Bmix().score(NOTHING, told)[0] == pytest.approx((5 / 30 + bonus) * 250)
-    assert np.isfinite(Bmix().score(NOTHING, ads(1, asked=[3], prior_clicked=[2], prior_shown=[10]))).all()
+    assert Bmix().score(NO_PRIORS, told)[0] == pytest.approx((5 / 30 + bonus) * 250)
+    assert np.isfinite(Bmix().score(NO_PRIORS, ads(1, asked=[3], prior_clicked=[2], prior_shown=[10]))).all()
 
 
 def test_who_has_no_budget_is_discounted_like_a_full_one() -> None:
     """Else it would be preferred for setting no limit."""
     two = ads(2, asked=[9] * 2, shown=[5, 5], clicked=[1, 1], remaining=[300, np.inf], budget=[300, np.inf])
-    one, other = Msvv().score(NOTHING, two)
+    one, other = Msvv().score(NO_PRIORS, two)
     assert one == other
 
 
@@ -89,7 +89,7 @@ def test_bpol_forgets_when_the_set_of_ads_changes() -> None:
     options = ads(2, asked=[50] * 2, shown=[40, 10], clicked=[20, 0], asked_then=[50] * 2, shown_then=[40, 10])
     assert np.isinf(Bpol().choose((), options, 1, 0.0, rng_for(1, "b")).scores).all()
     kept = Bpol(keeps=True).choose((), options, 1, 0.0, rng_for(1, "b")).scores
-    assert kept.tolist() == Bmix().score(NOTHING, options).tolist()
+    assert kept.tolist() == Bmix().score(NO_PRIORS, options).tolist()
 
 
 def test_two_levels_learn_from_the_cluster() -> None:
@@ -116,7 +116,7 @@ def test_features_stand_for_ads_that_share_them() -> None:
         clicked=[180, 90, 90, 9, 0, 0],
     )
     policy = LinearRates(exploration=0.0)
-    told = policy.told(policy.observe(policy.start(None), seen, 0.0))
+    told = policy.get_ad_priors(policy.observe(policy.start(None), seen, 0.0))
     score = policy.score(told, seen)
     assert score[4] == pytest.approx(score[0])
     assert score[5] == pytest.approx(score[3])
@@ -127,7 +127,7 @@ def test_features_stand_for_ads_that_share_them() -> None:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.integers(0, 8), st.integers(0, 99))
 def test_propensities_are_those_of_the_lot(scores: list[int], k: int, seed: int) -> None:
     """The k highest, and those that tie for the last places share them."""
-    picks = ranked(np.array(scores, float), k, rng_for(seed, "ties"))
+    picks = rank_top(np.array(scores, float), k, rng_for(seed, "ties"))
     k = min(k, len(scores))
     best = sorted(scores, reverse=True)[:k]
     assert [scores[row] for row in picks.rows] == best
@@ -139,26 +139,27 @@ def test_propensities_are_those_of_the_lot(scores: list[int], k: int, seed: int)
 def test_ours_believes_a_stranger_by_its_phrase() -> None:
     """A new ad of a phrase where people click is worth more than one of a phrase where they do not."""
     seen = ads(4, phrase=[0, 0, 1, 1], shown=[500, 500, 500, 500], clicked=[60, 50, 3, 4])
-    policy = Believed()
+    policy = BayesGreedy()
     state = policy.observe(policy.start(None), seen, 0.0)
     known = policy.observe(
         state, ads(6, phrase=[0, 0, 1, 1, 0, 1], shown=[500] * 4 + [0] * 2, clicked=[60, 50, 3, 4, 0, 0]), 1.0
     )
     good, bad = (
-        policy.score(policy.told(known), ads(1, ad=[ad], phrase=[phrase]))[0] for ad, phrase in ((4, 0), (5, 1))
+        policy.score(policy.get_ad_priors(known), ads(1, ad=[ad], phrase=[phrase]))[0]
+        for ad, phrase in ((4, 0), (5, 1))
     )
     assert good > 2 * bad
 
 
 def test_ours_believes_counts_more_the_more_there_are() -> None:
     """One click of two is believed less than a hundred of two hundred."""
-    policy = Believed(exploration=0.0)
+    policy = BayesGreedy(exploration=0.0)
     few, many = (ads(1, shown=[times], clicked=[times / 2]) for times in (2, 200))
-    assert policy.score(NOTHING, few)[0] < policy.score(NOTHING, many)[0] < 0.5 * 100
+    assert policy.score(NO_PRIORS, few)[0] < policy.score(NO_PRIORS, many)[0] < 0.5 * 100
 
 
 def test_ours_says_why() -> None:
     """The rate, how sure, the bid and the discount, in one line."""
-    said = Believed().reason(Believed().start(None), ONE, 0, 0.0)
+    said = BayesGreedy().reason(BayesGreedy().start(None), ONE, 0, 0.0)
     assert "believed to click" in said
     assert "bid 2.50" in said

@@ -3,34 +3,34 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.explain import PLACES, sentence
+from vedette.serve.rank.explain import PLACES, explain_rank
 
 WHOLE = dict.fromkeys(PLACES, 1.0)
 
 
 def test_the_loudest_place_comes_first() -> None:
     """Places are named by what they added, those that added little not at all."""
-    said = sentence({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag", WHOLE)
+    said = explain_rank({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag", WHOLE)
     assert said == "High because its text and its title say “consumer lag”."
 
 
 def test_grammar_of_one_place() -> None:
     """One thing says, several say."""
-    assert sentence({"title_exact": 1.0}, "kites", WHOLE) == "High because its title says “kites”."
-    assert sentence({"headings_phrase": 1.0}, "kites", WHOLE) == "High because its headings say “kites”."
+    assert explain_rank({"title_exact": 1.0}, "kites", WHOLE) == "High because its title says “kites”."
+    assert explain_rank({"headings_phrase": 1.0}, "kites", WHOLE) == "High because its headings say “kites”."
 
 
 def test_what_counts_besides() -> None:
     """A home page, a fresh page and a page that looks like spam are told."""
-    said = sentence({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
+    said = explain_rank({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
     assert "home page" in said
     assert said.endswith("though it looks a little like spam.")
 
 
 def test_nothing_speaks_for_it() -> None:
     """A page that nothing speaks for is explained too."""
-    assert sentence({}, "kites", WHOLE)
-    assert sentence({"spam": -1.0}, "kites", WHOLE)
+    assert explain_rank({}, "kites", WHOLE)
+    assert explain_rank({"spam": -1.0}, "kites", WHOLE)
 
 
 @given(
@@ -39,11 +39,13 @@ def test_nothing_speaks_for_it() -> None:
 )
 def test_always_one_sentence(contributions: dict[str, float], words: str) -> None:
     """Whatever counted, there is a sentence, and it ends."""
-    assert sentence(contributions, words, WHOLE).endswith(".")
+    assert explain_rank(contributions, words, WHOLE).endswith(".")
 
 
 def test_only_what_has_all_words_is_said_to_say_them() -> None:
     """A place with some of the words, or other forms of them, has words of the query and no more."""
-    said = sentence({"title_exact": 1.0, "body_bm25": 1.0}, "lamp harbour", {"title": 0.5, "body": 1.0})
+    said = explain_rank({"title_exact": 1.0, "body_bm25": 1.0}, "lamp harbour", {"title": 0.5, "body": 1.0})
     assert said == "High because its text says “lamp harbour” and its title has words of it."
-    assert sentence({"title_exact": 1.0}, "lamp harbour", {}) == "High because its title has words of “lamp harbour”."
+    assert (
+        explain_rank({"title_exact": 1.0}, "lamp harbour", {}) == "High because its title has words of “lamp harbour”."
+    )

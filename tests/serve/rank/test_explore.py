@@ -12,23 +12,23 @@ from vedette.lab.baselines.ranking.selective import RelaxedSelective, Selective
 from vedette.lab.baselines.ranking.uniform import Uniform
 from vedette.lab.core.conformance import (
     Trial,
-    fits_the_batch,
-    gives_its_reasons,
-    keeps_what_it_is_handed,
-    repeats_itself,
-    survives_storage,
+    check_deterministic,
+    check_no_mutation,
+    check_output_shape,
+    check_reasons,
+    check_serializable,
 )
-from vedette.lab.runs.ranking.rows import named, names_of_policies
+from vedette.lab.runs.ranking.rows import find_policy, list_policy_names
 from vedette.policy import rng_for
-from vedette.serve.rank.explore.candidates import Candidates, Crowd, unknown
-from vedette.serve.rank.explore.prior import GRID, fitted, posterior, starting
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation, unseen_candidates
+from vedette.serve.rank.explore.prior import GRID, fit_prior, posterior, uniform_prior
 from vedette.serve.rank.explore.prospect import Prospect
-from vedette.serve.rank.explore.randomized_lists import Merge, Plan, tied
-from vedette.serve.rank.explore.slot_allocation import Seats, seated
+from vedette.serve.rank.explore.randomized_lists import PoolMerge, RandomizedList, rank_with_ties
+from vedette.serve.rank.explore.slot_allocation import TrialSlots, allocate_slots
 
-CROWD = Crowd(100.0, 100.0, 500.0, 1.0)
-PLAIN = [name for name in names_of_policies() if not name.startswith(("selective-", "uniform-"))]
-CHECKS = (keeps_what_it_is_handed, fits_the_batch, repeats_itself, survives_storage, gives_its_reasons)
+CROWD = UserPopulation(100.0, 100.0, 500.0, 1.0)
+PLAIN = [name for name in list_policy_names() if not name.startswith(("selective-", "uniform-"))]
+CHECKS = (check_no_mutation, check_output_shape, check_deterministic, check_serializable, check_reasons)
 
 
 def some(rng: np.random.Generator, rows: int) -> Candidates:
@@ -43,7 +43,7 @@ def some(rng: np.random.Generator, rows: int) -> Candidates:
 def test_every_policy_keeps_the_rules(name: str, rows: int) -> None:
     """It leaves what it is handed, repeats itself, survives storage, and gives propensities and reasons."""
     rng = rng_for(rows, "test/promote")
-    trial = Trial(named(name), "choose", some(rng, 20), some(rng, rows), k=10)
+    trial = Trial(find_policy(name), "choose", some(rng, 20), some(rng, rows), k=10)
     assert [said for said in (check(trial) for check in CHECKS) if said] == []
 
 
@@ -52,36 +52,36 @@ def test_with_equal_evidence_relevance_decides(name: str) -> None:
     """Where all results fared alike, what answers the query better comes first."""
     aware = np.full(4, 10.0)
     batch = Candidates(np.array([0.1, 1.0, 0.01, 0.5]), np.full(4, 5.0), aware, aware, aware, CROWD)
-    policy = named(name) if name not in {"uniform", "thompson", "damped-thompson"} else Selective()
+    policy = find_policy(name) if name not in {"uniform", "thompson", "damped-thompson"} else Selective()
     state = policy.observe(policy.start(None), batch, 0.0)
     assert policy.choose(state, batch, 4, 0.0, rng_for(1, "test")).rows.tolist() == [1, 3, 0, 2]
 
 
-def frequencies(plan: Plan, places: int, lists: int = 1200) -> dict[tuple[int, int], float]:
+def frequencies(plan: RandomizedList, places: int, lists: int = 1200) -> dict[tuple[int, int], float]:
     """How often each row stands at each place, over many lists."""
     rng = rng_for(3, "test/lists")
     counts: Counter[tuple[int, int]] = Counter()
     for _ in range(lists):
-        counts.update(enumerate(plan.deal(places, rng).rows.tolist()))
+        counts.update(enumerate(plan.draw(places, rng).rows.tolist()))
     return {key: count / lists for key, count in counts.items()}
 
 
 MERGES = [
-    Merge(np.array([5, 6, 7, 8]), np.array([1, 2]), 1, 0.3),
-    Merge(np.array([5, 6, 7, 8]), np.array([1, 2]), 3, 0.6),
-    Merge(np.array([5]), np.array([1, 2, 3]), 3, 0.5),
-    Merge(np.array([5, 6]), np.array([1, 2, 3]), 2, 1.0),
-    Merge(np.zeros(0, np.int64), np.array([1, 2]), 1, 0.1),
+    PoolMerge(np.array([5, 6, 7, 8]), np.array([1, 2]), 1, 0.3),
+    PoolMerge(np.array([5, 6, 7, 8]), np.array([1, 2]), 3, 0.6),
+    PoolMerge(np.array([5]), np.array([1, 2, 3]), 3, 0.5),
+    PoolMerge(np.array([5, 6]), np.array([1, 2, 3]), 2, 1.0),
+    PoolMerge(np.zeros(0, np.int64), np.array([1, 2]), 1, 0.1),
 ]
 
 
 @pytest.mark.parametrize("plan", MERGES)
-def test_propensities_of_a_merge_are_how_often_it_happens(plan: Merge) -> None:
+def test_propensities_of_a_merge_are_how_often_it_happens(plan: PoolMerge) -> None:
     """The chance that is told with each pick is the frequency with which that row stands there."""
     seen = frequencies(plan, 5)
     rng = rng_for(4, "test/merge")
     for _ in range(30):
-        picks = plan.deal(5, rng)
+        picks = plan.draw(5, rng)
         for place, (row, chance) in enumerate(zip(picks.rows.tolist(), picks.propensities.tolist(), strict=True)):
             assert seen[place, row] == pytest.approx(chance, abs=0.06)
 
@@ -90,15 +90,17 @@ def test_propensities_of_a_merge_are_how_often_it_happens(plan: Merge) -> None:
     "plan",
     [
         *MERGES,
-        tied(np.array([3.0, 1.0, 3.0, 2.0, 2.0])),
-        seated(np.array([5.0, 5.0, 4.0, 3.0]), np.array([True, True, False, False]), np.ones(4), Seats(1, 1)),
+        rank_with_ties(np.array([3.0, 1.0, 3.0, 2.0, 2.0])),
+        allocate_slots(
+            np.array([5.0, 5.0, 4.0, 3.0]), np.array([True, True, False, False]), np.ones(4), TrialSlots(1, 1)
+        ),
     ],
 )
-def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: Plan) -> None:
+def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: RandomizedList) -> None:
     """Who stands at a place, asked without dealing, has the same chances as in dealt lists."""
     seen = frequencies(plan, 2)
     for place in range(2):
-        rows = plan.standing(np.full(20_000, place + 1), rng_for(5, "test/standing"))
+        rows = plan.draw_at_ranks(np.full(20_000, place + 1), rng_for(5, "test/standing"))
         for row, count in Counter(rows.tolist()).items():
             assert seen.get((place, row), 0.0) == pytest.approx(count / 20_000, abs=0.06)
 
@@ -107,9 +109,9 @@ def test_uniform_promotion_is_the_merge_of_a_pool_of_its_own() -> None:
     """Asked for a place, it says the same as lists that are dealt from fresh pools."""
     plan = Uniform(2, 0.3).plan((), some(rng_for(1, "test/shaken"), 40), 0.0)
     rng = rng_for(6, "test/shaken")
-    dealt = np.array([plan._one(2, rng) for _ in range(1500)])
+    dealt = np.array([plan._draw_list(2, rng) for _ in range(1500)])
     for place in range(2):
-        rows = plan.standing(np.full(20_000, place + 1), rng)
+        rows = plan.draw_at_ranks(np.full(20_000, place + 1), rng)
         for row in range(40):
             assert np.mean(dealt[:, place] == row) == pytest.approx(np.mean(rows == row), abs=0.06)
 
@@ -118,7 +120,7 @@ def test_uniform_promotion_is_the_merge_of_a_pool_of_its_own() -> None:
 def test_a_merge_has_everybody_once(ordered: int, pool: int, first: int, degree: float, seed: int) -> None:
     """The whole list holds every row once, the first places and the order of the rest are kept."""
     rows = np.arange(ordered + pool)
-    picks = Merge(rows[:ordered], rows[ordered:], first, degree).deal(ordered + pool, rng_for(seed, "test"))
+    picks = PoolMerge(rows[:ordered], rows[ordered:], first, degree).draw(ordered + pool, rng_for(seed, "test"))
     assert sorted(picks.rows.tolist()) == rows.tolist()
     assert [row for row in picks.rows.tolist() if row < ordered] == list(range(ordered))
     head = min(first - 1, ordered)
@@ -140,9 +142,9 @@ def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
     rng = rng_for(1, "test/law")
     aware = np.full(2_000, 30.0)
     likes = rng.binomial(30, np.where(np.arange(2_000) % 10 == 0, 0.5, 0.002)).astype(np.float64)
-    law = starting()
+    law = uniform_prior()
     for _ in range(3):
-        law = fitted(law, likes, aware, np.ones(2_000))
+        law = fit_prior(law, likes, aware, np.ones(2_000))
     assert law[GRID > 0.3].sum() == pytest.approx(0.1, abs=0.03)
     assert float(posterior(law, np.zeros(1), np.zeros(1))[0] @ GRID) == pytest.approx(0.052, abs=0.02)
 
@@ -179,6 +181,6 @@ def test_ours_keeps_the_first_place_and_the_cap() -> None:
 
 def test_with_no_evidence_ours_is_the_order_by_relevance() -> None:
     """Before anybody has seen anything, results stand as they answer the query."""
-    batch = replace(unknown(5, CROWD), relevance=np.array([0.3, 0.9, 0.5, 0.1, 0.7]))
+    batch = replace(unseen_candidates(5, CROWD), relevance=np.array([0.3, 0.9, 0.5, 0.1, 0.7]))
     policy = Prospect()
     assert policy.choose(policy.start(None), batch, 5, 0.0, rng_for(1, "test")).rows.tolist() == [1, 4, 2, 0, 3]

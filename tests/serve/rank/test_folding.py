@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.diversity import folded
+from vedette.serve.rank.diversity import fold_copies
 
 
 @given(st.lists(st.integers(0, 4)), st.randoms())
@@ -14,7 +14,7 @@ def test_each_group_is_shown_once(groups: list[int], chance: Random) -> None:
     """The first of each group stands for all others of it; pages without copies all stand."""
     order = list(range(len(groups)))
     chance.shuffle(order)
-    result = folded(np.array(order, np.int64), np.array(groups, np.int64))
+    result = fold_copies(np.array(order, np.int64), np.array(groups, np.int64))
     expected: list[int] = []
     for row in order:
         if groups[row] == 0 or groups[row] not in [groups[kept] for kept in expected]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.query_intent import freshness, wants_fresh
+from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness
 
 NOW_S = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 DAY_S = 86_400.0
@@ -17,40 +17,40 @@ NO_DATES = np.array([])
 @pytest.mark.parametrize("query", ["kafka news", "latest kafka", "kafka 2026", "today"])
 def test_words_that_want_news(query: str) -> None:
     """Some words want nothing but fresh pages, the present year among them."""
-    assert wants_fresh(query.split(), NO_DATES, NOW_S) == 1.0
+    assert score_fresh_intent(query.split(), NO_DATES, NOW_S) == 1.0
 
 
 def test_words_that_hint_at_it() -> None:
     """A release may be an old one, and last year may be meant as such: half a wish."""
-    assert 0 < wants_fresh(["kafka", "release"], NO_DATES, NOW_S) < 1
-    assert 0 < wants_fresh(["kafka", "2025"], NO_DATES, NOW_S) < 1
+    assert 0 < score_fresh_intent(["kafka", "release"], NO_DATES, NOW_S) < 1
+    assert 0 < score_fresh_intent(["kafka", "2025"], NO_DATES, NOW_S) < 1
 
 
 def test_other_words_do_not() -> None:
     """Most queries do not care, nor do years long past."""
-    assert wants_fresh(["consumer", "lag", "2019"], NO_DATES, NOW_S) == 0.0
+    assert score_fresh_intent(["consumer", "lag", "2019"], NO_DATES, NOW_S) == 0.0
 
 
 def test_dates_bunched_of_late() -> None:
     """Where nearly all that matches is of the last weeks, something is happening; evenly spread dates say nothing."""
     lately = NOW_S - DAY_S * np.arange(20, dtype=np.float64)
     evenly = NOW_S - 50 * DAY_S * np.arange(20, dtype=np.float64)
-    assert wants_fresh(["flood"], lately, NOW_S) > 0.9
-    assert wants_fresh(["flood"], evenly, NOW_S) == 0.0
-    assert wants_fresh(["flood"], lately[:3], NOW_S) == 0.0, "three pages are no bunch"
+    assert score_fresh_intent(["flood"], lately, NOW_S) > 0.9
+    assert score_fresh_intent(["flood"], evenly, NOW_S) == 0.0
+    assert score_fresh_intent(["flood"], lately[:3], NOW_S) == 0.0, "three pages are no bunch"
 
 
 def test_unknown_dates_say_nothing() -> None:
     """Pages without a date, or with one to come, neither want nor are fresh."""
     unknown = np.full(30, np.nan)
-    assert wants_fresh(["flood"], unknown, NOW_S) == 0.0
-    assert not freshness(unknown, NOW_S).any()
-    assert not freshness(np.array([NOW_S + 400 * DAY_S]), NOW_S).any()
+    assert score_fresh_intent(["flood"], unknown, NOW_S) == 0.0
+    assert not score_freshness(unknown, NOW_S).any()
+    assert not score_freshness(np.array([NOW_S + 400 * DAY_S]), NOW_S).any()
 
 
 def test_freshness_fades() -> None:
     """The older, the less fresh."""
-    fresh = freshness(NOW_S - DAY_S * np.array([0.0, 1, 30, 365, 9000]), NOW_S).tolist()
+    fresh = score_freshness(NOW_S - DAY_S * np.array([0.0, 1, 30, 365, 9000]), NOW_S).tolist()
     assert fresh[0] == 1.0
     assert fresh == sorted(fresh, reverse=True)
     assert fresh[-1] > 0
@@ -59,6 +59,6 @@ def test_freshness_fades() -> None:
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True)), st.floats(-1e12, 1e12))
 def test_any_dates(dates: list[float], now_s: float) -> None:
     """Whatever pages claim, both lie between 0 and 1."""
-    assert 0 <= wants_fresh(["x"], np.array(dates), now_s) <= 1
-    fresh = freshness(np.array(dates), now_s)
+    assert 0 <= score_fresh_intent(["x"], np.array(dates), now_s) <= 1
+    fresh = score_freshness(np.array(dates), now_s)
     assert ((fresh >= 0) & (fresh <= 1)).all()

@@ -2,23 +2,23 @@
 
 import numpy as np
 
-from vedette.serve.rank.query_intent import is_home
+from vedette.serve.rank.query_intent import score_home
 
 DEPTHS = np.array([0, 0, 1])
 
 
 def test_the_address_says_the_query() -> None:
     """Only home pages count, and only where the address has all words."""
-    assert is_home(np.array([1.0, 0.5, 1.0]), np.zeros(3), np.zeros(3), DEPTHS, 2).tolist() == [1.0, 0.0, 0.0]
+    assert score_home(np.array([1.0, 0.5, 1.0]), np.zeros(3), np.zeros(3), DEPTHS, 2).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_the_title_says_the_query() -> None:
     """The name of a site may stand in its title alone; what else stands there makes it less sure."""
-    found = is_home(np.zeros(3), np.array([1.0, 1.0, 1.0]), np.array([1.0, 0.5, 1.0]), DEPTHS, 2)
+    found = score_home(np.zeros(3), np.array([1.0, 1.0, 1.0]), np.array([1.0, 0.5, 1.0]), DEPTHS, 2)
     assert found.tolist() == [1.0, 0.5, 0.0]
 
 
 def test_long_queries_name_no_site() -> None:
     """Who types a sentence asks for more than a home page; and so does who types nothing."""
     for words in (0, 7):
-        assert not is_home(np.ones(3), np.ones(3), np.ones(3), DEPTHS, words).any()
+        assert not score_home(np.ones(3), np.ones(3), np.ones(3), DEPTHS, words).any()

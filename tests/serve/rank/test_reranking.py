@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.explore.prospect import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_key
-from vedette.serve.rank.reranking import MOST_POINTS, Chances, Reordered, reordered
+from vedette.serve.rank.reranking import MAX_POINTS, ReorderedResults, TrialLimits, reorder
 
 NONE, NO = np.zeros(0, np.int64), np.zeros(0)
 QUERY = 12345
-SHAPE = (MOST_AWARE + 1, MOST_LIKES + 1)
+SHAPE = (MAX_AWARE + 1, MAX_LIKES + 1)
 
 
 def reputation(
@@ -41,12 +41,12 @@ def reputation(
     return Reputation(*pages, table, np.ones(SHAPE), general, 1e6)
 
 
-def ordered(scores: list[float], known: Reputation, first: int = 2, most: int = 2, seed: int = 1) -> Reordered:
+def ordered(scores: list[float], known: Reputation, first: int = 2, most: int = 2, seed: int = 1) -> ReorderedResults:
     """The order of pages 1, 2, 3 … with these scores."""
     ids = np.arange(1, len(scores) + 1)
     by_score = np.argsort(-np.array(scores), kind="stable")
-    chances = Chances(first, most, np.random.default_rng(seed))
-    return reordered(by_score, np.array(scores), known.of(ids, ids, QUERY), known, chances)
+    chances = TrialLimits(first, most, np.random.default_rng(seed))
+    return reorder(by_score, np.array(scores), known.look_up(ids, ids, QUERY), known, chances)
 
 
 @given(st.lists(st.floats(-5, 30), min_size=1, max_size=60), st.integers(0, 10))
@@ -66,7 +66,7 @@ def test_liked_pages_rise_and_disliked_ones_fall() -> None:
 
 def test_quality_does_not_replace_relevance() -> None:
     """However much it is liked, a page that answers far worse stays below."""
-    found = ordered([5.0, 5.0 + 2 * MOST_POINTS + 0.1], reputation({1: (1e4, 1e4), 2: (0.0, 1e4)}))
+    found = ordered([5.0, 5.0 + 2 * MAX_POINTS + 0.1], reputation({1: (1e4, 1e4), 2: (0.0, 1e4)}))
     assert found.rows.tolist() == [1, 0]
 
 
@@ -109,7 +109,7 @@ def test_pages_lean_on_what_is_nearest() -> None:
         host=np.array([9]),
         host_mean=np.array([0.3]),
     )
-    found = known.of(np.array([1, 2, 3, 4]), np.array([9, 9, 9, 8]), QUERY)
+    found = known.look_up(np.array([1, 2, 3, 4]), np.array([9, 9, 9, 8]), QUERY)
     assert found.mean.tolist() == pytest.approx([50.5 / 105, 0.7, 0.2, 0.1])
 
 
@@ -121,7 +121,7 @@ def test_what_is_known_elsewhere_says_little_here() -> None:
         pair_likes=np.array([30.0]),
         pair_looks=np.array([60.0]),
     )
-    found = known.of(np.array([1, 2, 3]), np.array([9, 9, 9]), QUERY)
+    found = known.look_up(np.array([1, 2, 3]), np.array([9, 9, 9]), QUERY)
     assert 2.0 < found.here_looks[0] <= 2.5
     assert found.here_looks[1:].tolist() == [60.0, 0.0]
     assert found.here_likes.tolist() == [0.0, 30.0, 0.0]

@@ -3,13 +3,13 @@
 import numpy as np
 
 from vedette.engine.search.scoring import ALL_FEATURES
-from vedette.serve.rank.scoring import WEIGHTS, scored
+from vedette.serve.rank.scoring import WEIGHTS, score_features
 
 
 def test_contributions_add_up() -> None:
     """What each feature added makes the score, and a feature without a weight adds nothing."""
     features = np.random.default_rng(1).random((5, 3))
-    result = scored(features, ("a", "b", "c"), {"a": 2.0, "c": -1.0})
+    result = score_features(features, ("a", "b", "c"), {"a": 2.0, "c": -1.0})
     assert np.allclose(result.scores, 2 * features[:, 0] - features[:, 2])
     assert np.allclose(result.contributions.sum(axis=1), result.scores)
     assert not result.contributions[:, 1].any()

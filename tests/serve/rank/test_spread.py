@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.diversity import spread
+from vedette.serve.rank.diversity import spread_sites
 
 FIRST, SHARE, FEWEST_SITES = 10, 3, 5
 
@@ -13,7 +13,7 @@ FIRST, SHARE, FEWEST_SITES = 10, 3, 5
 def test_at_most_three_of_a_site_among_ten(hosts: list[int]) -> None:
     """Every row stays; among the first ten a site has three at most, unless there is nothing else to show."""
     rows = np.arange(len(hosts))
-    result = spread(rows, np.array(hosts, np.int64))
+    result = spread_sites(rows, np.array(hosts, np.int64))
     assert sorted(result.rows.tolist()) == rows.tolist()
     if len(set(hosts)) < FEWEST_SITES:
         assert result.rows.tolist() == rows.tolist()
@@ -27,7 +27,7 @@ def test_at_most_three_of_a_site_among_ten(hosts: list[int]) -> None:
 @given(st.lists(st.integers(0, 12), max_size=60))
 def test_order_within_each_part_stays(hosts: list[int]) -> None:
     """What moves down keeps its order, and so does what it makes room for."""
-    result = spread(np.arange(len(hosts)), np.array(hosts, np.int64))
+    result = spread_sites(np.arange(len(hosts)), np.array(hosts, np.int64))
     kept = [row for row in result.rows.tolist() if row not in result.moved]
     moved = [row for row in result.rows.tolist() if row in result.moved]
     assert kept == sorted(kept)
@@ -37,6 +37,6 @@ def test_order_within_each_part_stays(hosts: list[int]) -> None:
 def test_a_site_that_would_fill_the_page() -> None:
     """Twelve results of one site and a few of others: three of it stand in front, the rest behind the ten."""
     hosts = np.array([1] * 12 + [2, 3, 4, 5, 6, 7, 8])
-    result = spread(np.arange(len(hosts)), hosts)
+    result = spread_sites(np.arange(len(hosts)), hosts)
     assert result.rows[:10].tolist() == [0, 1, 2, 12, 13, 14, 15, 16, 17, 18]
     assert result.moved == set(range(3, 12))

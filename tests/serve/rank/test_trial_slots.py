@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.explore.slot_allocation import Seats
-from vedette.serve.rank.trial_slots import dealt
+from vedette.serve.rank.explore.slot_allocation import TrialSlots
+from vedette.serve.rank.trial_slots import draw_trial_list
 
 WORTHS = st.lists(
     st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 5, 20, 60])), min_size=1, max_size=40
@@ -21,7 +21,9 @@ def test_a_seat_raises_and_costs_others_a_place_at_most(
     """Each is there once; the tried are few, behind the first open place, and higher than they would be."""
     own = np.array([float(each) for each, _ in worths])
     tried = np.where([more > 0 for _, more in worths], own + np.array([more for _, more in worths]), 0.0)
-    found = dealt(own, tried, np.full(len(own), 4.0), Seats(first, most, views), np.random.default_rng(seed))
+    found = draw_trial_list(
+        own, tried, np.full(len(own), 4.0), TrialSlots(first, most, views), np.random.default_rng(seed)
+    )
     before = np.argsort(-own, kind="stable")
     assert sorted(found.rows.tolist()) == list(range(len(own)))
     places = np.flatnonzero(found.is_tried)
@@ -44,7 +46,7 @@ def test_chances_are_those_that_come_about() -> None:
     told: dict[tuple[int, int], float] = {}
     rng = np.random.default_rng(1)
     for _ in range(draws):
-        found = dealt(own, tried, np.full(12, 99.0), Seats(2, 4, 1.0), rng)
+        found = draw_trial_list(own, tried, np.full(12, 99.0), TrialSlots(2, 4, 1.0), rng)
         assert found.is_tried.sum() == 4
         for place, (row, chance) in enumerate(zip(found.rows.tolist(), found.propensities.tolist(), strict=True)):
             stood[row, place] += 1
@@ -56,7 +58,9 @@ def test_chances_are_those_that_come_about() -> None:
 def test_who_has_no_seat_stays_where_it_stood() -> None:
     """Many candidates, one seat: the others keep their order, also those who would be worth more if tried."""
     own = np.arange(20.0, 0.0, -1.0)
-    found = dealt(own, np.where(own < 19, 100.0, 0.0), np.full(20, 99.0), Seats(2, 1, 1.0), np.random.default_rng(4))
+    found = draw_trial_list(
+        own, np.where(own < 19, 100.0, 0.0), np.full(20, 99.0), TrialSlots(2, 1, 1.0), np.random.default_rng(4)
+    )
     rest = found.rows[~found.is_tried].tolist()
     assert rest == sorted(rest)
     assert found.rows[0] == 0

@@ -26,8 +26,8 @@ from vedette.web.commands.commands import (
     SetSite,
     Undo,
 )
-from vedette.web.console.ports.alerts import KeptWatch, SentMessage
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.ports.alerts import AlertLine, SentMessage
+from vedette.web.console.routes import ConsoleServices
 
 OPEN = Serve(rate=Rate(0, 1.0))
 ADMIN, ADMIN_KEY = made_key("ops", "admin")
@@ -44,7 +44,7 @@ def operator() -> SmallOperator:
 @pytest.fixture(scope="module")
 def ask(operator: SmallOperator) -> Iterator[Ask]:
     """An open server with a console."""
-    with served(OPEN, lambda: KEYS, console=ConsoleParts(operator, SmallWatch(), SmallDesk())) as (ask, _):
+    with served(OPEN, lambda: KEYS, console=ConsoleServices(operator, SmallWatch(), SmallDesk())) as (ask, _):
         yield ask
 
 
@@ -88,9 +88,9 @@ def test_an_order_is_understood_and_carried_out(ask: Ask, operator: SmallOperato
     """The operator gets the order that was meant, with the key's name, and the answer has its number."""
     heard = post(ask, sent)
     assert operator.orders[-1] == meant
-    assert operator.actions(1)[0].by == "the key ops"
+    assert operator.list_actions(1)[0].by == "the key ops"
     assert heard.status == 200
-    assert heard.json["action"] == operator.actions(1)[0].id
+    assert heard.json["action"] == operator.list_actions(1)[0].id
 
 
 @pytest.mark.parametrize(
@@ -206,19 +206,19 @@ def test_whatever_is_sent_is_answered(ask: Ask, order: str, told: dict[str, Any]
 class PickyDesk:
     """No watches; and nothing may be sent to this machine."""
 
-    def watches(self) -> list[KeptWatch]:
+    def list_alerts(self) -> list[AlertLine]:
         """None."""
         return []
 
-    def messages(self, _most: int) -> list[SentMessage]:
+    def list_messages(self, _most: int) -> list[SentMessage]:
         """None."""
         return []
 
-    def refusal(self, webhook: str) -> str:
+    def check_webhook(self, webhook: str) -> str:
         """By its host."""
         return "127.0.0.1 is a private address" if "127.0.0.1" in webhook else ""
 
-    def test(self, name: str) -> SentMessage:
+    def send_test(self, name: str) -> SentMessage:
         """There is none to send."""
         raise UsageError(name)
 
@@ -226,7 +226,7 @@ class PickyDesk:
 def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
     """What console and command line refuse is refused here, too; nor may a key name a reader of private pages."""
     operator = SmallOperator()
-    parts = ConsoleParts(operator, SmallWatch(), SmallDesk(), watches=PickyDesk())
+    parts = ConsoleServices(operator, SmallWatch(), SmallDesk(), alerts=PickyDesk())
     with served(OPEN, lambda: KEYS, console=parts) as (ask, _):
         watch = {"order": "add_watch", "name": "all", "place": "*"}
         assert post(ask, {**watch, "webhook": "https://example.org/hook"}).status == 200

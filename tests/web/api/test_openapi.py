@@ -22,15 +22,15 @@ from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import HeldLog, SmallSearch, made_key, recording_to, served
 
 from vedette.config import Rate, Serve
-from vedette.serve.slate import Slate, Wish
-from vedette.web.api.openapi import MOST_IN_ALL, described
-from vedette.web.app import make_app
-from vedette.web.auth.access import is_for_programs
-from vedette.web.auth.tokens import SLATE_SHAPE
-from vedette.web.branding import Look
-from vedette.web.console.routes import ConsoleParts
-from vedette.web.public.visits import Visit
-from vedette.web.push.ports import Told
+from vedette.serve.slate import SearchRequest, Slate
+from vedette.web.api.openapi import MAX_TOTAL_RESULTS, build_openapi
+from vedette.web.app import create_app
+from vedette.web.auth.access import is_api_path
+from vedette.web.auth.tokens import TOKEN_PATTERN
+from vedette.web.branding import Branding
+from vedette.web.console.routes import ConsoleServices
+from vedette.web.public.visits import Visitor
+from vedette.web.push.ports import PushReply
 
 CHECKS = [
     not_a_server_error,
@@ -42,13 +42,13 @@ CHECKS = [
 ]
 RECORDING = recording_to(HeldLog())
 ADMIN, ADMIN_KEY = made_key("ops", "admin")
-description = schemathesis.openapi.from_dict(described("vedette", "", "1"))
+description = schemathesis.openapi.from_dict(build_openapi("vedette", "", "1"))
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where an open server listens."""
-    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(Told(202, "Taken.")))
+    parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(PushReply(202, "Taken.")))
     with served(Serve(rate=Rate(0, 1.0)), lambda: [ADMIN_KEY], recording=RECORDING, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
 
@@ -56,7 +56,7 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def closed_address() -> Iterator[str]:
     """Where one listens that wants a key."""
-    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(Told(202, "Taken.")))
+    parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(PushReply(202, "Taken.")))
     keys = [made_key("ann")[1]]
     with served(Serve(access="token", rate=Rate(0, 1.0)), lambda: keys, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
@@ -70,10 +70,13 @@ def test_answers_are_as_described(case: Case[Any], address: str) -> None:
     What has the shape of a slate is made a real one.
     """
     query = case.query or {}
-    if _number(query.get("n", 10)) * _number(query.get("page", 1)) > MOST_IN_ALL or query.get("q") in {"boom", "panic"}:
+    if _number(query.get("n", 10)) * _number(query.get("page", 1)) > MAX_TOTAL_RESULTS or query.get("q") in {
+        "boom",
+        "panic",
+    }:
         return  # the one rule that a schema cannot tell, and the queries that are faults
     if isinstance(case.body, dict) and _is_slate(case.body.get("slate")):
-        case.body["slate"] = RECORDING.shown(Slate(Wish("lag"), 0), Visit(), "api", 1.0)
+        case.body["slate"] = RECORDING.record_slate(Slate(SearchRequest("lag"), 0), Visitor(), "api", 1.0)
     checks = CHECKS
     if case.path in {"/api/v1/orders", "/api/v1/actions"}:
         case.headers.update({"Authorization": f"Bearer {ADMIN}"})
@@ -86,7 +89,7 @@ def test_answers_are_as_described(case: Case[Any], address: str) -> None:
 
 
 def _is_slate(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(SLATE_SHAPE, value) is not None
+    return isinstance(value, str) and re.fullmatch(TOKEN_PATTERN, value) is not None
 
 
 def _number(value: object) -> int:
@@ -103,12 +106,12 @@ def test_refusals_are_as_described(case: Case[Any], closed_address: str) -> None
 
 def test_all_that_is_served_to_programs_is_described() -> None:
     """Each address with each method; but for the page for people, and for the protocol of language models."""
-    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush())
-    routes = make_app(SmallSearch(), Serve(), Look(), console=parts).routes
+    parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush())
+    routes = create_app(SmallSearch(), Serve(), Branding(), console=parts).routes
     asked = [(each.path, each.methods or ()) for each in routes if isinstance(each, Route)]
-    programs = [each for each in asked if is_for_programs(each[0]) and each[0] not in {"/mcp", "/api/docs"}]
+    programs = [each for each in asked if is_api_path(each[0]) and each[0] not in {"/mcp", "/api/docs"}]
     served = {(path, method.lower()) for path, methods in programs for method in methods if method != "HEAD"}
-    paths = described("vedette", "", "1")["paths"]
+    paths = build_openapi("vedette", "", "1")["paths"]
     told = {(path, method) for path, methods in paths.items() for method in methods}
     assert served == {each for each in told if each[0] != "/opensearch.xml"}
     assert len(served) > 10

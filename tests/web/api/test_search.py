@@ -256,7 +256,7 @@ def test_a_head_without_end_is_cut_off(server: tuple[Ask, int]) -> None:
 
 def test_a_request_by_the_drop_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that says nothing, one that stops in its head, and one that stops in its form: each is closed in the end."""
-    monkeypatch.setattr(serving, "SLOWEST_REQUEST_S", 0.2)
+    monkeypatch.setattr(serving, "REQUEST_TIMEOUT_S", 0.2)
     form = b"POST /signin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nkey"
     with served(OPEN) as (ask, port):
         assert _sent(port, b"") == b""

@@ -11,7 +11,7 @@ from tests.web.small_search import FOR_ALL_NAMED, PRIVATE, SITES, Ask, Heard, be
 
 from vedette.config import Rate, Serve
 from vedette.model import Site
-from vedette.web.auth.access import Reader, allowed_sites
+from vedette.web.auth.access import Identity, allowed_sites
 from vedette.web.auth.keys import Key
 
 UNLIMITED = Serve(rate=Rate(0, 1.0))
@@ -259,23 +259,23 @@ NAMES = st.sampled_from(["", "ann", "bob", "*"])
 
 @given(
     st.builds(
-        Reader,
+        Identity,
         NAMES,
         st.sampled_from([("search",), ("search", "private"), ("admin",)]),
         known_by=st.sampled_from(["", "key", "proxy"]),
     ),
     st.lists(st.builds(Site, st.just("https://x/"), secrets=st.sampled_from(["", "env:X"]), readers=st.tuples(NAMES))),
 )
-def test_private_is_shown_only_to_the_known_and_named(reader: Reader, sites: list[Site]) -> None:
+def test_private_is_shown_only_to_the_known_and_named(reader: Identity, sites: list[Site]) -> None:
     """Whatever the sites and the reader; a public site is never in need of leave."""
     allowed = allowed_sites(reader, sites)
     named = [site for site in sites if site.secrets and (reader.name in site.readers or "*" in site.readers)]
-    may = bool(reader.known_by) and "private" in reader.scopes
+    may = bool(reader.auth_method) and "private" in reader.scopes
     assert allowed == (tuple(site.start for site in named) if may else ())
 
 
 def test_a_site_without_readers_is_shown_to_nobody() -> None:
     """That is what a site starts with."""
-    ann = Reader("ann", ("search", "private"), known_by="key")
+    ann = Identity("ann", ("search", "private"), auth_method="key")
     assert allowed_sites(ann, SITES) == (PRIVATE.start, FOR_ALL_NAMED.start)
     assert allowed_sites(ann, [replace(PRIVATE, readers=())]) == ()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.web.small_search import made_key
 
 from vedette.errors import UsageError
-from vedette.web.auth.keys import Key, find_key, new_key
+from vedette.web.auth.keys import Key, create_key, find_key
 
 SECRETS = st.binary(min_size=32, max_size=32)
 
@@ -14,12 +14,12 @@ SECRETS = st.binary(min_size=32, max_size=32)
 @given(st.lists(SECRETS, min_size=1, max_size=8, unique=True), st.data())
 def test_each_secret_finds_its_own_key(randoms: list[bytes], data: st.DataObject) -> None:
     """Among any number of keys."""
-    made = [new_key(f"reader {place}", ["search"], None, [], each) for place, each in enumerate(randoms)]
+    made = [create_key(f"reader {place}", ["search"], None, [], each) for place, each in enumerate(randoms)]
     secret, key = data.draw(st.sampled_from(made))
     assert find_key([each for _, each in made], secret) is key
 
 
-@given(st.text() | SECRETS.map(lambda each: new_key("x", [], None, [], each)[0]))
+@given(st.text() | SECRETS.map(lambda each: create_key("x", [], None, [], each)[0]))
 def test_what_is_no_secret_finds_nothing(presented: str) -> None:
     """Neither guesses nor hashes nor whatever else is shown; lone surrogates do no harm."""
     _, key = made_key("wiki")
@@ -30,10 +30,10 @@ def test_what_is_no_secret_finds_nothing(presented: str) -> None:
 
 def test_a_secret_is_all_of_its_randomness_and_is_not_kept() -> None:
     """It can be told for a key, differs with every byte, and the key does not show it."""
-    secret, key = new_key("wiki", ["search"], None, [], bytes(31) + b"\x01")
+    secret, key = create_key("wiki", ["search"], None, [], bytes(31) + b"\x01")
     assert secret.startswith("vk_")
     assert secret.isascii()
-    assert secret != new_key("wiki", ["search"], None, [], bytes(32))[0]
+    assert secret != create_key("wiki", ["search"], None, [], bytes(32))[0]
     assert secret not in repr(key)
 
 
@@ -55,14 +55,14 @@ def test_a_revoked_key_opens_nothing() -> None:
 def test_a_name_is_short_and_means_one_reader(name: str) -> None:
     """``*`` stands for all readers, so no key is called so."""
     with pytest.raises(UsageError, match="name"):
-        new_key(name, ["search"], None, [], bytes(32))
+        create_key(name, ["search"], None, [], bytes(32))
 
 
 def test_wrong_scopes_and_sites_are_told() -> None:
     """Each message says what is right."""
     with pytest.raises(UsageError, match="give some of search, private, admin"):
-        new_key("wiki", ["searching"], None, [], bytes(32))
+        create_key("wiki", ["searching"], None, [], bytes(32))
     with pytest.raises(UsageError, match=r"docs\.example\.org"):
-        new_key("wiki", ["search"], None, ["https://docs.example.org/"], bytes(32))
+        create_key("wiki", ["search"], None, ["https://docs.example.org/"], bytes(32))
     with pytest.raises(ValueError, match="random"):
-        new_key("wiki", ["search"], None, [], b"short")
+        create_key("wiki", ["search"], None, [], b"short")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.web.small_search import served
 
 from vedette.config import Rate, Serve
-from vedette.web.auth.rate_limits import Limits, address_mark
+from vedette.web.auth.rate_limits import RateLimiter, hash_address
 
 
 class Clock:
@@ -26,11 +26,11 @@ RATES = st.builds(Rate, st.integers(1, 50), st.sampled_from([1.0, 60.0, 3600.0])
 def test_nobody_gets_more_than_a_bucketful_and_what_time_brings(rate: Rate, pauses_s: list[float]) -> None:
     """Whatever the rhythm, in any stretch from the start: at most the burst and the rate times the time."""
     clock = Clock()
-    limits = Limits(clock)
+    limits = RateLimiter(clock)
     let_in = 0
     for pause_s in pauses_s:
         clock.now_s += pause_s
-        let_in += limits.wait_s("reader", rate) == 0
+        let_in += limits.take_token("reader", rate) == 0
         assert let_in <= rate.requests + clock.now_s * rate.requests / rate.per_s + 1e-6
 
 
@@ -38,47 +38,47 @@ def test_nobody_gets_more_than_a_bucketful_and_what_time_brings(rate: Rate, paus
 def test_who_waits_as_long_as_told_is_let_in(rate: Rate) -> None:
     """The wait that is named is enough, and half of it is not."""
     clock = Clock()
-    limits = Limits(clock)
-    assert {limits.wait_s("reader", rate) for _ in range(rate.requests)} == {0.0}
-    wait_s = limits.wait_s("reader", rate)
+    limits = RateLimiter(clock)
+    assert {limits.take_token("reader", rate) for _ in range(rate.requests)} == {0.0}
+    wait_s = limits.take_token("reader", rate)
     clock.now_s += wait_s / 2
-    assert limits.wait_s("reader", rate) > 0
+    assert limits.take_token("reader", rate) > 0
     clock.now_s += wait_s * 0.51
-    assert limits.wait_s("reader", rate) == 0
+    assert limits.take_token("reader", rate) == 0
 
 
 def test_no_rate_is_no_limit() -> None:
     """And nothing is remembered of such readers."""
-    limits = Limits(Clock())
-    assert {limits.wait_s("reader", Rate(0, 1.0)) for _ in range(1000)} == {0.0}
+    limits = RateLimiter(Clock())
+    assert {limits.take_token("reader", Rate(0, 1.0)) for _ in range(1000)} == {0.0}
     assert len(limits) == 0
 
 
 def test_readers_do_not_share_a_bucket_and_the_oldest_is_forgotten() -> None:
     """With room for three, a fourth pushes out the one that asked longest ago."""
-    limits = Limits(Clock(), most=3)
+    limits = RateLimiter(Clock(), most=3)
     one = Rate(1, 60.0)
-    assert [limits.wait_s(name, one) for name in "abc"] == [0.0, 0.0, 0.0]
-    assert limits.wait_s("a", one) > 0
-    assert limits.wait_s("d", one) == 0
+    assert [limits.take_token(name, one) for name in "abc"] == [0.0, 0.0, 0.0]
+    assert limits.take_token("a", one) > 0
+    assert limits.take_token("d", one) == 0
     assert len(limits) == 3
-    assert limits.wait_s("a", one) > 0
-    assert limits.wait_s("b", one) == 0
+    assert limits.take_token("a", one) > 0
+    assert limits.take_token("b", one) == 0
 
 
 @given(st.text())
 def test_a_mark_tells_no_address(address: str) -> None:
     """It is the same in one process, another in the next, and short whatever the address."""
-    assert address_mark(address, b"salt") == address_mark(address, b"salt")
-    assert address_mark(address, b"salt") != address_mark(address, b"other")
-    assert len(address_mark(address, b"salt")) == 24
+    assert hash_address(address, b"salt") == hash_address(address, b"salt")
+    assert hash_address(address, b"salt") != hash_address(address, b"other")
+    assert len(hash_address(address, b"salt")) == 24
 
 
 def test_a_mark_counts_a_network_of_ipv6_as_one() -> None:
     """An IPv4 address that is written as IPv6 is still one address."""
-    same = {address_mark(f"2001:db8::{n}", b"salt") for n in range(1, 9)}
+    same = {hash_address(f"2001:db8::{n}", b"salt") for n in range(1, 9)}
     assert len(same) == 1
-    assert address_mark("::ffff:10.0.0.1", b"salt") != address_mark("::ffff:10.0.0.2", b"salt")
+    assert hash_address("::ffff:10.0.0.1", b"salt") != hash_address("::ffff:10.0.0.2", b"salt")
 
 
 def test_too_many_requests_are_told_when_to_come_back() -> None:

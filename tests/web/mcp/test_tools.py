@@ -17,13 +17,13 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.web.small_search import NOW_S, PAGES, Ask, Heard, SmallSearch, bearer, made_key, served
 
 from vedette.config import Rate, Serve
-from vedette.learn.events import Record, SlateRecord
-from vedette.web.api.parameters import WrongParameter
-from vedette.web.api.responses import iso_time
+from vedette.learn.events import LoggedEvent, SearchEvent
+from vedette.web.api.parameters import ParameterError
+from vedette.web.api.responses import format_iso_time
 from vedette.web.auth.keys import Key
-from vedette.web.mcp.tools import LONGEST_PIECE, MOST_RESULTS, QUOTED, TOOLS, Asker, Told, Tools
+from vedette.web.mcp.tools import MAX_PIECE, MAX_TOOL_RESULTS, TOOLS, UNTRUSTED_NOTE, Caller, SearchTools, ToolAnswer
 from vedette.web.ports import CachedCopy
-from vedette.web.public.slates import Recording, not_recording
+from vedette.web.public.slates import SearchRecorder, create_null_recorder
 
 OPEN = Serve(rate=Rate(0, 1.0), embed_origins=("https://docs.example.org",))
 ANN, ANN_KEY = made_key("ann", "search", "private")
@@ -37,9 +37,9 @@ LONG = "<title>Long</title><nav>Menu</nav><article>" + "<p>Sentences of some len
 class Library(SmallSearch):
     """The small search with one long page of HTML, which is page 1."""
 
-    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Page 1 is HTML."""
-        found = super().copy(id_, allowed)
+        found = super().find_copy(id_, allowed)
         if found is None or id_ != 1:
             return found
         return found._replace(content_type="text/html", body=LONG.encode(), text="")
@@ -126,7 +126,7 @@ def test_a_client_finds_the_tools_and_uses_them(server: tuple[Ask, int], mode: s
     tools, found, read, sites = by_client(server[1], BOB, work, mode)
     assert [tool.name for tool in tools] == list(TOOLS)
     assert all(tool.annotations.read_only_hint for tool in tools)
-    assert all(QUOTED in tool.description for tool in tools[:2])
+    assert all(UNTRUSTED_NOTE in tool.description for tool in tools[:2])
     assert [each["id"] for each in found.structured_content["results"]] == [1]
     assert PAGES[0].url in found.content[0].text
     assert read.structured_content["url"] == PAGES[0].url
@@ -150,24 +150,24 @@ def test_a_search_tells_results_notes_and_spelling(ask: Ask) -> None:
     found = told(ask, BOB, "search", query="consumer", n="3", page=1.0, after=None)
     (first,) = found["results"]
     assert first["snippet"] == PAGES[0].snippet.text
-    assert first["fetched_at"] == iso_time(NOW_S - 60)
-    assert first["published_at"] == iso_time(NOW_S - 86_400)
+    assert first["fetched_at"] == format_iso_time(NOW_S - 60)
+    assert first["published_at"] == format_iso_time(NOW_S - 86_400)
     assert found["notes"] == ["a note"]
     assert told(ask, BOB, "search", query="lga")["did_you_mean"] == "lag"
     assert told(ask, BOB, "search", query="half")["results"][0]["title"] == "Half a pair ?"
     text = posted(ask, call("search", query="consumer")).json["result"]["content"][0]["text"]
-    assert QUOTED in text
+    assert UNTRUSTED_NOTE in text
     assert first["snippet"] in text
 
 
 def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
     """The pieces of a long page, put together, are its main text, once and without markup."""
-    piece = told(ask, BOB, "cached_page", id=1, max_chars=LONGEST_PIECE)
+    piece = told(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE)
     pieces = [piece["text"]]
     while piece["next_offset"]:
-        piece = told(ask, BOB, "cached_page", id=1, max_chars=LONGEST_PIECE, offset=piece["next_offset"])
+        piece = told(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE, offset=piece["next_offset"])
         pieces.append(piece["text"])
-    assert max(map(len, pieces)) <= LONGEST_PIECE
+    assert max(map(len, pieces)) <= MAX_PIECE
     text = "".join(pieces)
     assert len(text) == piece["total_chars"]
     assert text.count("Sentences of some length stand here.") == LONG.count("<p>")
@@ -190,7 +190,7 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
     [
         ("search", {}, "query"),
         ("search", {"query": ["a"]}, "query"),
-        ("search", {"query": "a", "n": MOST_RESULTS + 1}, "n is a whole number"),
+        ("search", {"query": "a", "n": MAX_TOOL_RESULTS + 1}, "n is a whole number"),
         ("search", {"query": "a", "n": True}, "n is"),
         ("search", {"query": "a", "n": 10**400}, "n is"),
         ("search", {"query": "a", "page": 0}, "page is a whole number"),
@@ -310,11 +310,11 @@ def test_the_server_ends_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_a_search_is_written_down_as_a_model_s() -> None:
     """What a model looked for is told from what people did; what it saw stands beside."""
-    kept: list[Record] = []
-    tools = Tools(Library(), Recording(kept, b"secret", lambda _day: b"salt", lambda: NOW_S))
-    asyncio.run(tools.call("search", {"query": "lag", "n": 2, "page": 1}, Asker()))
+    kept: list[LoggedEvent] = []
+    tools = SearchTools(Library(), SearchRecorder(kept, b"secret", lambda _day: b"salt", lambda: NOW_S))
+    asyncio.run(tools.call("search", {"query": "lag", "n": 2, "page": 1}, Caller()))
     (record,) = kept
-    assert isinstance(record, SlateRecord)
+    assert isinstance(record, SearchEvent)
     assert (record.query, record.via, [each.page for each in record.results]) == ("lag", "mcp", [1])
 
 
@@ -342,12 +342,12 @@ def test_any_arguments_are_answered_or_refused(name: str, arguments: dict[str, o
     answer.text.encode()
 
 
-def outcome(name: str, arguments: dict[str, object]) -> Told | str:
+def outcome(name: str, arguments: dict[str, object]) -> ToolAnswer | str:
     """What a tool answers, or in what words it refuses."""
     try:
-        return asyncio.run(Tools(Library(), not_recording()).call(name, arguments, Asker()))
-    except WrongParameter as wrong:
-        return wrong.words
+        return asyncio.run(SearchTools(Library(), create_null_recorder()).call(name, arguments, Caller()))
+    except ParameterError as wrong:
+        return wrong.message
 
 
 def test_the_sdk_is_imported_only_where_it_is_used() -> None:

@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from vedette.model import Site
-from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
-from vedette.web.branding import Look
-from vedette.web.ports import CachedCopy, Count, Overview
+from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
+from vedette.web.branding import Branding
+from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
 from vedette.web.public.pages import page_routes
-from vedette.web.rendering import problem_page
+from vedette.web.rendering import error_page
 
 NOW_S = 1_790_000_000.0
 WHY = (
@@ -31,9 +31,9 @@ WHY = (
 SENTENCE = "High because the title and four linking pages say consumer lag."
 
 
-def result(id_: int, title: str, **more: Any) -> Result:
+def result(id_: int, title: str, **more: Any) -> SearchResult:
     """A result with the usual trimmings; ``more`` sets other fields."""
-    made = Result(
+    made = SearchResult(
         id=id_,
         url=f"https://kafka.example.org/documentation/ops/{id_}",
         title=title,
@@ -65,17 +65,17 @@ class HeldPages:
     ``says`` replaces fields of each slate. Copies of the ``private`` start are for those who may see it.
     """
 
-    results: tuple[Result, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     copies: dict[int, CachedCopy] = field(default_factory=dict)
-    likes: dict[int, tuple[Result, ...]] = field(default_factory=dict)
-    known: Overview | None = None
+    likes: dict[int, tuple[SearchResult, ...]] = field(default_factory=dict)
+    known: IndexOverview | None = None
     says: dict[str, Any] = field(default_factory=dict)
     behind: str = ""
     completions: tuple[str, ...] = ()
     private: str = ""
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[SearchRequest] = field(default_factory=list)
 
-    def search(self, wish: Wish) -> Slate:
+    def search(self, wish: SearchRequest) -> Slate:
         """Results, and a memory of what was asked."""
         self.wishes.append(wish)
         words = wish.query.lower().split()
@@ -88,34 +88,34 @@ class HeldPages:
         del site, allowed
         return tuple(text for text in self.completions if text.startswith(typed.lower()))[:most]
 
-    def overview(self, allowed: tuple[str, ...]) -> Overview:
+    def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """As many pages as there are, or what the test says."""
         del allowed
-        sites = (Count("kafka.example.org", len(self.results)),) if self.results else ()
-        told = Overview(len(self.results), sites, (Count("html", len(self.results)),), newest_s=NOW_S - 240)
+        sites = (FacetCount("kafka.example.org", len(self.results)),) if self.results else ()
+        told = IndexOverview(len(self.results), sites, (FacetCount("html", len(self.results)),), newest_s=NOW_S - 240)
         return self.known or told
 
-    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """The copy; those of the private site only for its readers."""
         found = self.copies.get(id_)
         hidden = found is not None and self.private and found.url.startswith(self.private)
         return None if hidden and self.private not in allowed else found
 
-    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+    def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """The page with this URL."""
         del allowed
         return next((one.id for one in self.results if one.url == url), None)
 
-    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+    def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """What is folded under a page."""
         del allowed
         return self.likes.get(id_, ())
 
-    def sites(self) -> tuple[Site, ...]:
+    def list_sites(self) -> tuple[Site, ...]:
         """The one site."""
         return (Site("https://kafka.example.org/"),)
 
-    def is_behind(self) -> str:
+    def get_incomplete_reason(self) -> str:
         """Whatever the test says."""
         return self.behind
 
@@ -124,7 +124,7 @@ class HeldPages:
         return NOW_S
 
 
-def application(search: HeldPages, look: Look, *more: BaseRoute) -> Starlette:
+def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlette:
     """The pages with what stands beside them in a whole server: suggestions, and a page for every problem."""
 
     async def suggest(asked: Request) -> Response:
@@ -133,7 +133,7 @@ def application(search: HeldPages, look: Look, *more: BaseRoute) -> Starlette:
 
     async def problem(_asked: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return problem_page(error.status_code, look=look)
+        return error_page(error.status_code, look=look)
 
     routes = [*page_routes(search, look), Route("/api/v1/suggest", suggest), *more]
     return Starlette(routes=routes, exception_handlers={HTTPException: problem})

@@ -12,9 +12,9 @@ from tests.web.small_search import NOW_S, Ask, Heard, HeldLog, bearer, made_key,
 
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
-from vedette.web.auth.tokens import Issued, token_of
-from vedette.web.gate import LONGEST_BODY
-from vedette.web.public.visits import Visit
+from vedette.web.auth.tokens import TokenClaims, sign_token
+from vedette.web.gate import MAX_BODY_BYTES
+from vedette.web.public.visits import Visitor
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
 JSON = {"Content-Type": "application/json"}
@@ -42,7 +42,7 @@ class Told:
 
     def token(self, age_s: float = 0.0, secret: bytes = b"a secret", slate: str = ID) -> str:
         """A token of this server, unless it is signed with another secret."""
-        return token_of(Issued(slate, self.wall_s - age_s), secret)
+        return sign_token(TokenClaims(slate, self.wall_s - age_s), secret)
 
     def post(self, body: object, headers: Mapping[str, str] = JSON) -> Heard:
         """What comes of a body."""
@@ -73,7 +73,7 @@ def test_what_is_acknowledged_is_in_the_log(server: Told) -> None:
     assert (view.slate, view.kind, view.page, view.at_s, view.after_s) == (ID, "view", 0, NOW_S, 4.5)
     assert (click.kind, click.page, other.page) == ("click", 7, 8)
     assert view.visitor == click.visitor == other.visitor
-    assert view.doubt == ""
+    assert view.filter_reason == ""
 
 
 def test_a_page_and_its_events_have_one_mark(server: Told) -> None:
@@ -83,7 +83,7 @@ def test_a_page_and_its_events_have_one_mark(server: Told) -> None:
     slate, event = server.log.slates[-1], server.log.events[-1]
     assert (event.slate, event.visitor) == (slate.id, slate.visitor)
     assert server.told(token, headers={"User-Agent": "curl/8.5.0"}).status == 204
-    assert server.log.events[-1].doubt
+    assert server.log.events[-1].filter_reason
 
 
 def test_only_tokens_of_this_server_are_believed(server: Told) -> None:
@@ -139,7 +139,7 @@ def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
     """More than an event is told so, by the route or by the gate before it; forms are not read."""
     padded = json.dumps({"slate": server.token(), "kind": "view", "page": 0}).encode()
     assert server.post(padded.ljust(2049)).complaint == (413, "too_large", None)
-    assert server.post(b" " * (LONGEST_BODY + 1)).complaint == (413, "too_large", None)
+    assert server.post(b" " * (MAX_BODY_BYTES + 1)).complaint == (413, "too_large", None)
     assert server.post(padded, {"Content-Type": "application/x-www-form-urlencoded"}).complaint == (
         415,
         "wrong_type",
@@ -152,9 +152,9 @@ def test_the_gate_bounds_what_any_route_is_sent() -> None:
     """Also where a route would read it all, and where nobody says beforehand how long it is."""
     with Told(OPEN) as server:
         form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-        assert server.ask("/signin", form, "POST", b"k" * (LONGEST_BODY + 1)).status == 413
+        assert server.ask("/signin", form, "POST", b"k" * (MAX_BODY_BYTES + 1)).status == 413
         assert server.ask("/signin", form, "POST", iter([b"k" * 1000] * 70)).status == 413
-        assert server.ask("/signin", form, "POST", b"k" * LONGEST_BODY).status in {303, 400}
+        assert server.ask("/signin", form, "POST", b"k" * MAX_BODY_BYTES).status in {303, 400}
         assert server.ask("/search?q=lag", {}, "POST", b"x").status == 405
 
 
@@ -179,7 +179,7 @@ def test_what_the_log_did_not_take_is_not_acknowledged(server: Told) -> None:
 def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
     """Then a while of none; other slates are not held up."""
     token, other = server.token(slate="01" * 16), server.token(slate="02" * 16)
-    heard = [server.recording.told(token, "click", 1, Visit()) for _ in range(70)]
+    heard = [server.recording.record_event(token, "click", 1, Visitor()) for _ in range(70)]
     assert {each.status for each in heard} == {204, 429}
     with Told(OPEN) as fresh:
         statuses = [fresh.told(fresh.token()) for _ in range(70)]
@@ -187,7 +187,7 @@ def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
         assert refused
         assert int(refused[0].headers["retry-after"]) >= 1
         assert fresh.told(fresh.token(slate="03" * 16)).status == 204
-    assert server.recording.told(other, "click", 1, Visit()).status == 204
+    assert server.recording.record_event(other, "click", 1, Visitor()).status == 204
 
 
 def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:

@@ -8,57 +8,57 @@ import pytest
 from starlette.testclient import TestClient
 from tests.web.small_search import NOW_S, PRIVATE, SmallSearch, bearer, made_key
 
-from vedette.adapters.alerts.alert_store import Item
+from vedette.adapters.alerts.alert_store import AlertItem
 from vedette.config import Rate, Serve
-from vedette.discover.formats.feeds import read_feed
-from vedette.web.app import make_app
+from vedette.discover.formats.feeds import parse_feed
+from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Look
-from vedette.web.public.new_page_ports import Batch
+from vedette.web.branding import Branding
+from vedette.web.public.new_page_ports import ItemBatch
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"
 
 
-def item(seq: int, host: str = "docs.example.org", title: str = "A title", **changed: object) -> Item:
+def item(seq: int, host: str = "docs.example.org", title: str = "A title", **changed: object) -> AlertItem:
     """A page that was new."""
     url = f"https://{host}/{seq}"
-    made = Item(seq, seq, url, title, "Some text", NOW_S - 600, "feed", f"https://{host}/feed", None, NOW_S - 590)
+    made = AlertItem(seq, seq, url, title, "Some text", NOW_S - 600, "feed", f"https://{host}/feed", None, NOW_S - 590)
     return made._replace(**changed)  # type: ignore[arg-type]  # each test names real fields
 
 
 class SmallNews:
     """Items in memory; the watch "odd" has those with odd numbers."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[AlertItem]) -> None:
         self.items = items
 
-    def is_watch(self, name: str) -> bool:
+    def has_alert(self, name: str) -> bool:
         """One is."""
         return name == "odd"
 
-    def after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:
+    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
         """The oldest first."""
         newest = max((one.seq for one in self.items), default=0)
         found = [one for one in self._seen(watch, allowed) if one.seq > cursor]
         last = found[most - 1].seq if len(found) > most else newest
-        return Batch(tuple(found[:most]), last, len(found) > most, missed=0 < cursor < 2)
+        return ItemBatch(tuple(found[:most]), last, len(found) > most, missed=0 < cursor < 2)
 
-    def latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> Batch:
+    def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
         """The newest first."""
         found = [one for one in self._seen(watch, allowed)[::-1] if before is None or one.seq < before]
-        return Batch(tuple(found[:most]), found[:most][-1].seq if found else 0, len(found) > most)
+        return ItemBatch(tuple(found[:most]), found[:most][-1].seq if found else 0, len(found) > most)
 
-    def _seen(self, watch: str, allowed: tuple[str, ...]) -> list[Item]:
+    def _seen(self, watch: str, allowed: tuple[str, ...]) -> list[AlertItem]:
         wanted = [one for one in self.items if not watch or one.seq % 2]
         return [one for one in wanted if not one.private or one.private in allowed]
 
 
-def client(items: Sequence[Item], keys: Sequence[Key] = (), access: str = "open") -> TestClient:
+def client(items: Sequence[AlertItem], keys: Sequence[Key] = (), access: str = "open") -> TestClient:
     """A browser before a server with these items."""
     serve = Serve(rate=Rate(0, 1.0), access=access)  # type: ignore[arg-type]  # each test names a real one
-    app = make_app(
-        SmallSearch(), serve, Look("Herald", "https://search.example.org"), lambda: keys, news=SmallNews(items)
+    app = create_app(
+        SmallSearch(), serve, Branding("Herald", "https://search.example.org"), lambda: keys, news=SmallNews(items)
     )
     return TestClient(app, "http://127.0.0.1:8080", follow_redirects=False)
 
@@ -87,7 +87,7 @@ def test_the_feed_is_whole_atom() -> None:
     assert "after its date." in (newest.findtext(f"{ATOM}summary") or "")
     ids = [entry.findtext(f"{ATOM}id") for entry in entries(answer.content)]
     assert len(set(ids)) == 2
-    read = read_feed(answer.content, "https://search.example.org/new.atom")
+    read = parse_feed(answer.content, "https://search.example.org/new.atom")
     assert [(entry.link, entry.published_s) for entry in read.entries] == [
         (born.url, NOW_S - 7800),
         (item(1).url, NOW_S - 600),

@@ -14,10 +14,10 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, first, result, serving
 
-from vedette.serve.slate import Result, Snippet
-from vedette.web.branding import Look
-from vedette.web.ports import Count, Overview
-from vedette.web.rendering import problem_page
+from vedette.serve.slate import SearchResult, Snippet
+from vedette.web.branding import Branding
+from vedette.web.ports import FacetCount, IndexOverview
+from vedette.web.rendering import error_page
 
 
 class Got(NamedTuple):
@@ -56,22 +56,22 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def served(search: HeldPages, look: Look | None = None) -> Iterator[Server]:
+def served(search: HeldPages, look: Branding | None = None) -> Iterator[Server]:
     """The pages over a search, for as long as the block lasts."""
-    with serving(application(search, look or Look())) as address:
+    with serving(application(search, look or Branding())) as address:
         yield Server(address)
 
 
 MANY = tuple(result(n, f"Lag number {n}", similar=3 if n == 1 else 0) for n in range(1, 36))
-KNOWN = Overview(
+KNOWN = IndexOverview(
     35,
-    (Count("kafka.example.org", 30), Count("docs.example.org", 5)),
-    (Count("html", 34), Count("pdf", 1)),
-    (Count("en", 35),),
+    (FacetCount("kafka.example.org", 30), FacetCount("docs.example.org", 5)),
+    (FacetCount("html", 34), FacetCount("pdf", 1)),
+    (FacetCount("en", 35),),
     NOW_S - 240,
     7_200.0,
     waiting=2,
-    born=(result(9, "A new & good page"),),
+    newest_pages=(result(9, "A new & good page"),),
 )
 
 
@@ -84,7 +84,9 @@ def much() -> Iterator[tuple[Server, HeldPages]]:
         {1: MANY[1:4]},
         KNOWN,
     )
-    with served(search, Look(name="Finder", contact="ops@example.org", address="https://find.example.org")) as server:
+    with served(
+        search, Branding(name="Finder", contact="ops@example.org", address="https://find.example.org")
+    ) as server:
         yield server, search
 
 
@@ -103,7 +105,7 @@ def test_the_first_page_says_how_much_there_is(much: tuple[Server, HeldPages]) -
 
 def test_the_demo_lists_what_was_born() -> None:
     """Each new page is linked to a search for its title."""
-    with served(HeldPages(known=KNOWN), Look(demo=True)) as server:
+    with served(HeldPages(known=KNOWN), Branding(demo=True)) as server:
         link = first(server.get("/").tree, ".born a")
     assert parse_qs(urlsplit(link.attributes["href"] or "").query) == {"q": ["A new & good page"]}
 
@@ -113,7 +115,7 @@ def test_the_demo_lists_what_was_born() -> None:
 )
 def test_an_empty_index_says_what_comes(waiting: int, said: str) -> None:
     """Before the first page there are words on what is waited for, on both pages."""
-    with served(HeldPages(known=Overview(waiting=waiting))) as server:
+    with served(HeldPages(known=IndexOverview(waiting=waiting))) as server:
         for path in ("/", "/search?q=lag"):
             assert "Nothing is indexed yet" in server.get(path).words
             assert said in server.get(path).words
@@ -121,8 +123,8 @@ def test_an_empty_index_says_what_comes(waiting: int, said: str) -> None:
 
 def test_many_sites_are_not_counted_wrongly() -> None:
     """An overview names a hundred sites at most, so with that many no total is claimed."""
-    sites = tuple(Count(f"s{n}.example.org", 1) for n in range(100))
-    with served(HeldPages(known=Overview(9, sites))) as server:
+    sites = tuple(FacetCount(f"s{n}.example.org", 1) for n in range(100))
+    with served(HeldPages(known=IndexOverview(9, sites))) as server:
         assert "s2.example.org and many more sites" in server.get("/").words
 
 
@@ -241,7 +243,7 @@ ODD = st.text() | st.sampled_from(
     ["<script>hurt()</script>", "\"'><img src=x onerror=hurt()>", "\ud800", "\u202e", "{{7*7}}"]
 )
 ODD_RESULTS = st.builds(
-    Result,
+    SearchResult,
     id=st.integers(0, 2**60),
     url=ODD | st.sampled_from(["javascript:hurt()", "https://x/%ff%00/" + "y" * 999]),
     title=ODD,
@@ -266,17 +268,19 @@ ODD_RESULTS = st.builds(
 def odd() -> Iterator[tuple[Server, HeldPages]]:
     """A server whose results change under it."""
     search = HeldPages()
-    with served(search, Look(demo=True)) as server:
+    with served(search, Branding(demo=True)) as server:
         yield server, search
 
 
 @settings(max_examples=60)
 @given(ODD_RESULTS, ODD)
-def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: Result, said: str) -> None:
+def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchResult, said: str) -> None:
     """Whatever results and remarks hold, the page is whole, has no markup of theirs, and links only to the web."""
     server, search = odd
     search.says = {"results": (strange,), "total": 1, "notes": (said,), "suggestion": said, "relaxed": (said,)}
-    search.known = Overview(1, (Count(said, 1),), (Count(said, 1),), (Count(said, 1),), born=(strange,))
+    search.known = IndexOverview(
+        1, (FacetCount(said, 1),), (FacetCount(said, 1),), (FacetCount(said, 1),), newest_pages=(strange,)
+    )
     search.likes = {1: (strange,)}
     for path in ("/search?q=x", "/", "/similar/1"):
         got = server.get(path)
@@ -357,7 +361,7 @@ def test_private_copies_are_for_their_readers() -> None:
     search = HeldPages(MANY, {1: copy("<p>secret")}, private=start)
     with served(search) as server:
         assert server.get("/cached/1/body").status == 404
-    app = application(search, Look())
+    app = application(search, Branding())
     app.user_middleware.append(Middleware(Allowing, start))
     with serving(app) as address:
         assert "secret" in Server(address).get("/cached/1/body").text
@@ -464,13 +468,13 @@ def test_the_embedded_box_is_one_script(much: tuple[Server, HeldPages]) -> None:
 @pytest.mark.parametrize("status", [400, 403, 404, 405, 418, 429, 500, 503])
 def test_problems_are_told_with_what_to_do(status: int) -> None:
     """Each problem page has its status, a title, help, and a way on; words of the caller are escaped."""
-    page = problem_page(status)
+    page = error_page(status)
     tree = LexborHTMLParser(bytes(page.body).decode())
     assert page.status_code == status
     assert first(tree, "h1").text()
     assert len(first(tree, ".empty p").text()) > 20
     assert first(tree, ".empty a").attributes["href"] == "/"
-    assert "&lt;b&gt;" in bytes(problem_page(status, "<b>").body).decode()
+    assert "&lt;b&gt;" in bytes(error_page(status, "<b>").body).decode()
 
 
 def test_unknown_addresses_and_methods_are_problems_too(much: tuple[Server, HeldPages]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 from tests.web.public.sample_pages import first
 
-from vedette.web.public.cached_copy import KNOWN, MOST_CHARACTERS, MOST_DEPTH, sanitised
+from vedette.web.public.cached_copy import ALLOWED_TAGS, MAX_CHARACTERS, MAX_DEPTH, sanitize_html
 
 URL = "https://example.org/folder/page"
 HOSTILE = (
@@ -60,7 +60,7 @@ def complaints(shown: str) -> list[str]:
     """What a browser would find in a copy that it should not."""
     found = []
     for node in LexborHTMLParser(f"<body><div>{shown}</div></body>").css("div *"):
-        found += [] if node.tag in KNOWN else [f"element {node.tag}"]
+        found += [] if node.tag in ALLOWED_TAGS else [f"element {node.tag}"]
         for name, value in node.attributes.items():
             found += [] if name in HARMLESS else [f"attribute {name}"]
             if name == "href" and not (value or "").startswith(("http://", "https://")):
@@ -74,7 +74,7 @@ def complaints(shown: str) -> list[str]:
 def test_a_hostile_page_is_harmless(html: str) -> None:
     """None of the known ways to run, send or load something is left, alone or inside other markup."""
     for page in (html, f"<div><p>before {html} after</p></div>", f"<table><tr>{html}", f"<ul><li><b>{html}"):
-        assert complaints(sanitised(page, URL)) == []
+        assert complaints(sanitize_html(page, URL)) == []
 
 
 PIECES = st.sampled_from(
@@ -89,20 +89,20 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_no_mixture_is_harmful(html: str) -> None:
     """Pieces of hostile pages in any order are as harmless as each by itself."""
-    assert complaints(sanitised(html, URL)) == []
+    assert complaints(sanitize_html(html, URL)) == []
 
 
 @given(st.text())
 def test_any_text_is_survived(html: str) -> None:
     """Nothing that anybody can write is an error."""
-    assert complaints(sanitised(html, html)) == []
+    assert complaints(sanitize_html(html, html)) == []
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_cleaning_twice_changes_nothing_more(html: str) -> None:
     """What is clean stays as it is."""
-    once = sanitised(html, URL)
-    assert sanitised(once, URL) == once
+    once = sanitize_html(html, URL)
+    assert sanitize_html(once, URL) == once
 
 
 def test_what_a_page_says_stays() -> None:
@@ -111,7 +111,7 @@ def test_what_a_page_says_stays() -> None:
         "<!doctype html><title>T</title><h1>Lag</h1><p>One<p>Two <code>x &lt; y</code><ul><li>a<li>b</ul>"
         "<table><tr><th>k<td colspan=2>v</table><pre>\n  kept\n</pre><img src='data:image/png;base64,AAAA' alt=dot>"
     )
-    tree = LexborHTMLParser(sanitised(html, URL))
+    tree = LexborHTMLParser(sanitize_html(html, URL))
     assert [node.text() for node in tree.css("h1, p, li, th, td")] == ["Lag", "One", "Two x < y", "a", "b", "k", "v"]
     assert [node.attributes["alt"] for node in tree.css("img")] == ["dot"]
     assert first(tree, "td").attributes == {"colspan": "2"}
@@ -120,13 +120,13 @@ def test_what_a_page_says_stays() -> None:
 
 def test_pictures_from_elsewhere_are_told_by_their_words() -> None:
     """A picture that would have to be loaded is its alternative text; without one it is nothing."""
-    assert sanitised("<img src=/a.png alt='A <cat>'>", URL) == "<span>[A &lt;cat&gt;]</span>"
-    assert sanitised("<img src=/a.png>", URL) == ""
+    assert sanitize_html("<img src=/a.png alt='A <cat>'>", URL) == "<span>[A &lt;cat&gt;]</span>"
+    assert sanitize_html("<img src=/a.png>", URL) == ""
 
 
 def test_links_are_resolved_and_vouch_for_nothing() -> None:
     """A link leads where the page meant it to, tells nobody where it came from, and opens apart from us."""
-    link = first(LexborHTMLParser(sanitised("<a href='../other?a=1&amp;b=2'>x</a>", URL)), "a")
+    link = first(LexborHTMLParser(sanitize_html("<a href='../other?a=1&amp;b=2'>x</a>", URL)), "a")
     assert link.attributes["href"] == "https://example.org/other?a=1&b=2"
     assert link.attributes["target"] == "_blank"
     assert set((link.attributes["rel"] or "").split()) == {"noopener", "noreferrer", "nofollow"}
@@ -144,23 +144,23 @@ def deepest(shown: str) -> int:
 @pytest.mark.parametrize("tag", ["div", "b", "li"])
 def test_two_megabytes_of_nested_tags_come_out_shallow(tag: str) -> None:
     """What would keep a builder of trees busy for minutes is written flat first; a test that hangs has failed."""
-    shown = sanitised(f"<{tag}>" * (MOST_CHARACTERS // len(f"<{tag}>")), URL)
-    assert deepest(shown) <= MOST_DEPTH
+    shown = sanitize_html(f"<{tag}>" * (MAX_CHARACTERS // len(f"<{tag}>")), URL)
+    assert deepest(shown) <= MAX_DEPTH
 
 
 def test_formatting_left_open_does_not_multiply() -> None:
     """Paragraphs do not open again what others left open, so that the copy is about as long as the page."""
     page = "".join(f"<b id={n}>" for n in range(2_000)) + "<p>x</p>" * 20_000
-    assert len(sanitised(page, URL)) < 2 * len(page)
+    assert len(sanitize_html(page, URL)) < 2 * len(page)
 
 
 def test_many_links_on_a_long_address_do_not_multiply() -> None:
     """Links are written with their whole address, so there is an end to them; their words stay."""
-    shown = sanitised("<a href=x>y</a> " * 40_000, URL + "/" + "z" * 1_900 + "/")
+    shown = sanitize_html("<a href=x>y</a> " * 40_000, URL + "/" + "z" * 1_900 + "/")
     assert len(shown) < 30 << 20
     assert first(LexborHTMLParser(shown), "body").text().count("y") == 40_000
 
 
 def test_what_is_beyond_the_limit_is_left_out() -> None:
     """A page of any length becomes a copy of bounded length."""
-    assert "end" not in sanitised("x" * MOST_CHARACTERS + "end", URL)
+    assert "end" not in sanitize_html("x" * MAX_CHARACTERS + "end", URL)

@@ -11,25 +11,25 @@ from tests.web.small_search import NOW_S, PAGES, HeldLog, SmallSearch, recording
 
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
-from vedette.learn.events import SlateRecord, read_line
+from vedette.learn.events import SearchEvent, decode_event
 from vedette.serve.rank.scoring import POLICY
-from vedette.serve.slate import Result, Slate, Wish
-from vedette.web.auth.tokens import SLATE_SHAPE, Issued, read_token, token_of
-from vedette.web.public.slates import not_recording
-from vedette.web.public.visits import Visit, mark_of
+from vedette.serve.slate import SearchRequest, SearchResult, Slate
+from vedette.web.auth.tokens import TOKEN_PATTERN, TokenClaims, sign_token, verify_token
+from vedette.web.public.slates import create_null_recorder
+from vedette.web.public.visits import Visitor, hash_visitor
 
 WALL_S = 1_790_000_000.0
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 OPEN = Serve(rate=Rate(0, 1.0))
-PERSON = Visit("192.0.2.1", BROWSER)
+PERSON = Visitor("192.0.2.1", BROWSER)
 IDS = st.binary(min_size=16, max_size=16).map(bytes.hex)
 TIMES = st.floats(0, 1e10)
 
 
-def shown(slate: Slate, visit: Visit = PERSON) -> SlateRecord:
+def shown(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
     """The record of a slate."""
     log = HeldLog()
-    assert recording_to(log).shown(slate, visit, "page", 3.14159)
+    assert recording_to(log).record_slate(slate, visit, "page", 3.14159)
     (record,) = log.slates
     return record
 
@@ -40,11 +40,11 @@ def shown(slate: Slate, visit: Visit = PERSON) -> SlateRecord:
 @given(IDS, TIMES, st.binary(max_size=64))
 def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: bytes) -> None:
     """The id whole, the time to a millisecond, in one shape that can stand in an attribute and an address."""
-    token = token_of(Issued(id_, at_s), secret)
-    assert re.fullmatch(SLATE_SHAPE, token)
-    read = read_token(token, secret)
+    token = sign_token(TokenClaims(id_, at_s), secret)
+    assert re.fullmatch(TOKEN_PATTERN, token)
+    read = verify_token(token, secret)
     assert read is not None
-    assert read.slate == id_
+    assert read.id == id_
     assert read.at_s == pytest.approx(at_s, abs=0.0011)
 
 
@@ -52,17 +52,17 @@ def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: b
 def test_a_token_with_any_other_bit_is_none(id_: str, at_s: float, place: int, bit: int) -> None:
     """Nobody can move a slate in time, or make up another: every bit of every character counts."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    token = token_of(Issued(id_, at_s), b"ours")
+    token = sign_token(TokenClaims(id_, at_s), b"ours")
     other = letters[letters.index(token[place]) ^ 1 << bit]
-    assert read_token(token[:place] + other + token[place + 1 :], b"ours") is None
+    assert verify_token(token[:place] + other + token[place + 1 :], b"ours") is None
 
 
-@given(st.text() | st.from_regex(SLATE_SHAPE, fullmatch=True), IDS)
+@given(st.text() | st.from_regex(TOKEN_PATTERN, fullmatch=True), IDS)
 def test_garbage_and_what_others_signed_is_no_token(text: str, id_: str) -> None:
     """Whatever is sent, the answer is no, and never an exception."""
-    token = token_of(Issued(id_, WALL_S), b"theirs")
+    token = sign_token(TokenClaims(id_, WALL_S), b"theirs")
     for foreign in (text, token, token[:-1], token + "=", token + "A", f" {token}", token + "\n"):
-        assert read_token(foreign, b"ours") is None
+        assert verify_token(foreign, b"ours") is None
 
 
 # --- marks ---
@@ -71,23 +71,28 @@ def test_garbage_and_what_others_signed_is_no_token(text: str, id_: str) -> None
 @given(st.text(), st.text(), st.text(), st.binary(min_size=1, max_size=64))
 def test_a_mark_is_short_and_good_for_its_day(address: str, agent: str, name: str, salt: bytes) -> None:
     """Sixteen hexadecimal digits, the same with the same salt, others with another."""
-    visit = Visit(address, agent, name)
-    assert re.fullmatch("[0-9a-f]{16}", mark_of(visit, salt))
-    assert mark_of(visit, salt) == mark_of(visit, salt)
-    assert mark_of(visit, salt) != mark_of(visit, b"the salt of another day, which is 1 of very many")
+    visit = Visitor(address, agent, name)
+    assert re.fullmatch("[0-9a-f]{16}", hash_visitor(visit, salt))
+    assert hash_visitor(visit, salt) == hash_visitor(visit, salt)
+    assert hash_visitor(visit, salt) != hash_visitor(visit, b"the salt of another day, which is 1 of very many")
 
 
 def test_marks_tell_people_apart_by_network_and_browser() -> None:
     """A home has many IPv6 addresses and is one; two browsers are two; who has a name has it everywhere."""
 
-    def mark(visit: Visit) -> str:
-        return mark_of(visit, b"today")
+    def mark(visit: Visitor) -> str:
+        return hash_visitor(visit, b"today")
 
-    assert mark(Visit("2001:db8::1", "A")) == mark(Visit("2001:db8::2", "A"))
-    others = [Visit("192.0.2.1", "A"), Visit("192.0.2.2", "A"), Visit("192.0.2.1", "B"), Visit("", "", "key:ann")]
+    assert mark(Visitor("2001:db8::1", "A")) == mark(Visitor("2001:db8::2", "A"))
+    others = [
+        Visitor("192.0.2.1", "A"),
+        Visitor("192.0.2.2", "A"),
+        Visitor("192.0.2.1", "B"),
+        Visitor("", "", "key:ann"),
+    ]
     assert len({mark(visit) for visit in others}) == len(others)
-    assert mark(Visit("192.0.2.1", "A", "key:ann")) == mark(Visit("192.0.2.2", "B", "key:ann"))
-    assert mark(Visit("", "", "key:ann")) != mark(Visit("", "", "proxy:ann"))
+    assert mark(Visitor("192.0.2.1", "A", "key:ann")) == mark(Visitor("192.0.2.2", "B", "key:ann"))
+    assert mark(Visitor("", "", "key:ann")) != mark(Visitor("", "", "proxy:ann"))
 
 
 def test_the_salt_changes_at_midnight() -> None:
@@ -99,10 +104,10 @@ def test_the_salt_changes_at_midnight() -> None:
         days.append(day)
         return secrets.token_bytes(32)
 
-    recording = replace(recording_to(HeldLog(), lambda: now_s[0]), salt=salt)
-    today = {recording.mark(PERSON) for _ in range(3)}
+    recording = replace(recording_to(HeldLog(), lambda: now_s[0]), get_salt=salt)
+    today = {recording.hash_visitor(PERSON) for _ in range(3)}
     now_s[0] += 86_400
-    assert recording.mark(PERSON) not in today
+    assert recording.hash_visitor(PERSON) not in today
     assert (len(today), days) == (1, ["2026-09-21", "2026-09-22"])
 
 
@@ -114,7 +119,7 @@ def test_a_record_has_what_learning_needs() -> None:
     found = PAGES[0]._replace(
         score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)), note="pinned"
     )
-    wish = Wish("Consumer  LAG?", n=7, page=3, site="docs.example.org", after_s=86_400.0)
+    wish = SearchRequest("Consumer  LAG?", n=7, page=3, site="docs.example.org", after_s=86_400.0)
     record = shown(Slate(wish, 128, (found, PAGES[1])))
     assert (record.query, record.words, record.total, record.page) == ("Consumer  LAG?", "consumer lag", 128, 3)
     assert (record.at_s, record.via, record.policy, record.took_ms) == (NOW_S, "page", POLICY, 3.142)
@@ -134,12 +139,12 @@ ODD = st.builds(
 
 
 @given(st.text(), st.lists(ODD, max_size=3), st.text(), st.text())
-def test_whatever_is_shown_can_be_read_again(query: str, results: list[Result], site: str, agent: str) -> None:
+def test_whatever_is_shown_can_be_read_again(query: str, results: list[SearchResult], site: str, agent: str) -> None:
     """Control characters, strange letters and numbers that are none come back from the line as they were put."""
     log = HeldLog()
-    slate = Slate(Wish(query, site=site), 2**40, tuple(results))
-    assert recording_to(log).shown(slate, Visit("192.0.2.1", agent), "api", 1.0)
-    assert [read_line(line) for line in log.lines] == log.records
+    slate = Slate(SearchRequest(query, site=site), 2**40, tuple(results))
+    assert recording_to(log).record_slate(slate, Visitor("192.0.2.1", agent), "api", 1.0)
+    assert [decode_event(line) for line in log.lines] == log.records
 
 
 @pytest.mark.parametrize("error", [StoreError("no room"), OSError("gone"), RuntimeError("a fault of ours")])
@@ -160,16 +165,16 @@ def test_a_salt_that_cannot_be_had_costs_nobody_a_search() -> None:
     def salt(_day: str) -> bytes:
         raise OSError("no room")
 
-    recording = replace(recording_to(log), salt=salt)
-    assert recording.shown(Slate(Wish("lag"), 0), PERSON, "page", 1.0) == ""
-    assert (recording.mark(PERSON), log.records) == ("", [])
+    recording = replace(recording_to(log), get_salt=salt)
+    assert recording.record_slate(Slate(SearchRequest("lag"), 0), PERSON, "page", 1.0) == ""
+    assert (recording.hash_visitor(PERSON), log.records) == ("", [])
 
 
 def test_where_nothing_is_kept_nothing_is_written() -> None:
     """Zero days, and no recording at all, are the same: no line, no token, no script that would send anything."""
     log = HeldLog()
-    assert recording_to(log, keep_days=0).shown(Slate(Wish("lag"), 0), PERSON, "page", 1.0) == ""
-    assert not_recording().shown(Slate(Wish("lag"), 0), PERSON, "page", 1.0) == ""
+    assert recording_to(log, keep_days=0).record_slate(Slate(SearchRequest("lag"), 0), PERSON, "page", 1.0) == ""
+    assert create_null_recorder().record_slate(Slate(SearchRequest("lag"), 0), PERSON, "page", 1.0) == ""
     with served(OPEN, recording=recording_to(log, keep_days=0)) as (ask, _):
         page = ask("/search?q=lag").body
         assert not [word for word in (b"data-slate", b"slates.js") if word in page]
@@ -193,11 +198,11 @@ def test_searches_are_written_down_and_nothing_else() -> None:
         ("api", 1, "lag"),
     ]
     assert len({slate.visitor for slate in log.slates}) == 1
-    assert {slate.doubt for slate in log.slates} == {""}
+    assert {slate.filter_reason for slate in log.slates} == {""}
     token = re.search(r'data-slate="([^"]+)"', page)
     assert token
-    issued = [read_token(each, b"a secret") for each in (token[1], told.json["slate"])]
-    assert [each and each.slate for each in issued] == [log.slates[0].id, log.slates[2].id]
+    issued = [verify_token(each, b"a secret") for each in (token[1], told.json["slate"])]
+    assert [each and each.id for each in issued] == [log.slates[0].id, log.slates[2].id]
     assert 'data-page="1"' in page
     assert told.headers["cache-control"] == "private, no-store"
 
@@ -210,7 +215,7 @@ def test_programs_and_what_browsers_fetch_ahead_are_doubted() -> None:
         ask("/search?q=lag", {"User-Agent": "curl/8.5.0"})
         ask("/search?q=lag", {"User-Agent": BROWSER}, "HEAD")
     assert len(log.slates) == 3
-    assert all(slate.doubt for slate in log.slates)
+    assert all(slate.filter_reason for slate in log.slates)
 
 
 def test_no_line_tells_an_address_or_a_browser() -> None:

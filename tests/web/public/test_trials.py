@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.web.small_search import HeldLog, recording_to
 
 from vedette.serve.rank.reranking import POLICY, UNPROVEN
-from vedette.serve.slate import Result, Slate, Snippet, Wish
-from vedette.web.public.visits import MOST_A_DAY, Trials, Visit
+from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
+from vedette.web.public.visits import MAX_TRIALS_PER_DAY, TrialQuota, Visitor
 
 MARKS = st.binary(min_size=8, max_size=8).map(bytes.hex)
 MARK = "00000000000000ff"
@@ -14,29 +14,29 @@ MARK = "00000000000000ff"
 
 def slate(note: str = "", **about: object) -> Slate:
     """One result with a note."""
-    result = Result(7, "http://a.org/", "A", Snippet(), "a.org", "html", "en", 0.0, 0.0, None, 1.0, note=note)
-    return Slate(Wish("kites"), 1, (result._replace(**about),))  # type: ignore[arg-type]
+    result = SearchResult(7, "http://a.org/", "A", Snippet(), "a.org", "html", "en", 0.0, 0.0, None, 1.0, note=note)
+    return Slate(SearchRequest("kites"), 1, (result._replace(**about),))  # type: ignore[arg-type]
 
 
 @given(MARKS)
 def test_a_visitor_stays_in_one_group(mark: str) -> None:
     """The same mark has the same group and the same lots, whatever it was shown meanwhile."""
-    trials = Trials(most=2)
-    first = trials.audience(mark)
-    trials.saw(mark, slate(UNPROVEN))
-    assert trials.audience(mark)[:1] == first[:1]
-    assert trials.audience(mark).seed == first.seed
+    trials = TrialQuota(max_per_page=2)
+    first = trials.get_audience(mark)
+    trials.count_shown(mark, slate(UNPROVEN))
+    assert trials.get_audience(mark)[:1] == first[:1]
+    assert trials.get_audience(mark).seed == first.seed
 
 
 def test_about_one_in_ten_is_held_against() -> None:
     """The group without anything learned is small, and there."""
-    learned = [Trials().audience(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
+    learned = [TrialQuota().get_audience(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
     assert 0.85 < sum(learned) / len(learned) < 0.95
 
 
 def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
     """So that what trials cost and bring can be told; who gets relevance alone has nothing tried either."""
-    readers = [Trials(most=2).audience(f"{number * 2654435761:016x}") for number in range(2000)]
+    readers = [TrialQuota(max_per_page=2).get_audience(f"{number * 2654435761:016x}") for number in range(2000)]
     untried = [reader for reader in readers if reader.is_learned and not reader.unproven]
     assert 0.05 < len(untried) / len(readers) < 0.15
     assert not any(reader.unproven for reader in readers if not reader.is_learned)
@@ -44,24 +44,24 @@ def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
 
 def test_a_person_is_shown_so_many_and_no_more() -> None:
     """After a day's share nothing is tried on the same person; others have theirs."""
-    trials = Trials(most=2)
-    for _ in range(MOST_A_DAY - 1):
-        trials.saw(MARK, slate(UNPROVEN))
-    assert trials.audience(MARK).unproven == 1
-    trials.saw(MARK, slate(UNPROVEN))
-    assert trials.audience(MARK).unproven == 0
-    assert trials.audience("00000000000000fe").unproven == 2
+    trials = TrialQuota(max_per_page=2)
+    for _ in range(MAX_TRIALS_PER_DAY - 1):
+        trials.count_shown(MARK, slate(UNPROVEN))
+    assert trials.get_audience(MARK).unproven == 1
+    trials.count_shown(MARK, slate(UNPROVEN))
+    assert trials.get_audience(MARK).unproven == 0
+    assert trials.get_audience("00000000000000fe").unproven == 2
 
 
 def test_the_first_place_is_the_operators() -> None:
     """Closed unless the operator opens it."""
-    assert Trials(most=2).audience(MARK).first == 2
-    assert Trials(most=2, first_place=True).audience(MARK).first == 1
+    assert TrialQuota(max_per_page=2).get_audience(MARK).first == 2
+    assert TrialQuota(max_per_page=2, first_place=True).get_audience(MARK).first == 1
 
 
 def test_programs_try_nothing() -> None:
     """Who may be no person teaches nothing."""
-    assert Trials(most=2).audience(MARK, "says it is a program").unproven == 0
+    assert TrialQuota(max_per_page=2).get_audience(MARK, "says it is a program").unproven == 0
 
 
 def test_the_record_says_what_ranked() -> None:
@@ -70,7 +70,7 @@ def test_the_record_says_what_ranked() -> None:
     recording = recording_to(log)
     tried = slate(UNPROVEN, features=(("quality", 0.0),), propensity=0.25)
     for each in (slate(), tried):
-        recording.shown(each, Visit("192.0.2.1", "B"), "page", 1.0)
+        recording.record_slate(each, Visitor("192.0.2.1", "B"), "page", 1.0)
     plain, learned = log.slates
     assert plain.policy != learned.policy == POLICY
     assert (learned.results[0].propensity, learned.results[0].reason) == (0.25, UNPROVEN)
@@ -78,8 +78,8 @@ def test_the_record_says_what_ranked() -> None:
 
 def test_browsers_of_one_address_share_half_a_mark() -> None:
     """So that caps hold for an address, while no address is kept; who is known by name has a mark of the name."""
-    mark = recording_to(HeldLog()).mark
-    one, two, far = (mark(Visit(*who)) for who in (("192.0.2.1", "A"), ("192.0.2.1", "B"), ("198.51.100.9", "A")))
+    mark = recording_to(HeldLog()).hash_visitor
+    one, two, far = (mark(Visitor(*who)) for who in (("192.0.2.1", "A"), ("192.0.2.1", "B"), ("198.51.100.9", "A")))
     assert one[:8] == two[:8] != far[:8]
     assert len({one, two, far}) == 3
-    assert mark(Visit("192.0.2.1", "A", "key:x"))[:8] != one[:8]
+    assert mark(Visitor("192.0.2.1", "A", "key:x"))[:8] != one[:8]

@@ -10,17 +10,17 @@ from starlette.testclient import TestClient
 from tests.web.small_operator import SmallOperator
 from tests.web.small_search import NOW_S
 
-from vedette.adapters.push.push_store import CreditRow, Ignored, Subscription
+from vedette.adapters.push.push_store import CreditRow, IgnoredSignals, Subscription
 from vedette.config import Serve
-from vedette.discover.push.credit import Credit
+from vedette.discover.push.credit import SignalTrust
 from vedette.discover.push.indexnow import Ping
-from vedette.web.auth.access import Access
-from vedette.web.auth.tokens import is_signed
-from vedette.web.branding import Look
+from vedette.web.auth.access import AccessControl
+from vedette.web.auth.tokens import is_valid_signature
+from vedette.web.branding import Branding
 from vedette.web.console.crawl.push import push_page_routes
-from vedette.web.console.ui.layout import Shell
-from vedette.web.push.ports import Delivery, PushLook, Told
-from vedette.web.push.routes import is_pushed, push_routes
+from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.push.ports import HubDelivery, PushReply, PushStatus
+from vedette.web.push.routes import is_push_path, push_routes
 
 KEY = "0123456789abcdef"
 URL = "https://example.org/a"
@@ -30,26 +30,26 @@ HOSTILE = '<script>alert("x")</script>'
 class SmallPush:
     """Takes everything as ``told`` says, and remembers it."""
 
-    def __init__(self, told: Told | None = None, look: PushLook | None = None) -> None:
-        self.told, self.seen = told or Told(200, "Taken."), look or PushLook()
+    def __init__(self, told: PushReply | None = None, look: PushStatus | None = None) -> None:
+        self.told, self.seen = told or PushReply(200, "Taken."), look or PushStatus()
         self.pings: list[Ping] = []
-        self.deliveries: list[tuple[str, Delivery]] = []
+        self.deliveries: list[tuple[str, HubDelivery]] = []
 
-    def asked_back(self, _token: str, query: Mapping[str, str]) -> Told:
+    def verify_intent(self, _token: str, query: Mapping[str, str]) -> PushReply:
         """Repeats any challenge."""
-        return Told(200, query.get("hub.challenge", ""))
+        return PushReply(200, query.get("hub.challenge", ""))
 
-    def delivered(self, token: str, delivery: Delivery) -> Told:
+    def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
         """Keeps it."""
         self.deliveries.append((token, delivery))
         return self.told
 
-    def pinged(self, ping: Ping) -> Told:
+    def accept_ping(self, ping: Ping) -> PushReply:
         """Keeps it."""
         self.pings.append(ping)
         return self.told
 
-    def look(self) -> PushLook:
+    def get_status(self) -> PushStatus:
         """As set."""
         return self.seen
 
@@ -59,9 +59,9 @@ def client(push: SmallPush) -> TestClient:
     return TestClient(Starlette(routes=push_routes(push)))
 
 
-def shown(look: PushLook, query: str = "") -> str:
+def shown(look: PushStatus, query: str = "") -> str:
     """The console's page, as its operator sees it."""
-    shell = Shell(SmallOperator(), Look(), Access(Serve(), tuple), lambda: NOW_S)
+    shell = ConsoleShell(SmallOperator(), Branding(), AccessControl(Serve(), tuple), lambda: NOW_S)
     app = Starlette(routes=push_page_routes(shell, SmallPush(look=look)))
     answer = TestClient(app).get(f"/push{query}")
     assert answer.status_code == 200
@@ -87,7 +87,7 @@ def test_a_ping_by_json_is_handed_on() -> None:
 @pytest.mark.parametrize("status", [202, 403, 422, 429, 503])
 def test_a_ping_is_answered_as_it_was_taken(status: int) -> None:
     """What the keeper decides is the answer, with words where it is a refusal."""
-    answer = client(SmallPush(Told(status, "So it is.", 60))).get("/indexnow", params={"url": URL, "key": KEY})
+    answer = client(SmallPush(PushReply(status, "So it is.", 60))).get("/indexnow", params={"url": URL, "key": KEY})
     assert answer.status_code == status
     assert "So it is." in answer.text
     assert ("retry-after" in answer.headers) is (status >= 400)
@@ -111,27 +111,27 @@ def test_a_challenge_is_text_and_nothing_else() -> None:
 
 def test_a_delivery_is_handed_on_whole() -> None:
     """Body, type, signature and links arrive as they were sent."""
-    push = SmallPush(Told(202))
+    push = SmallPush(PushReply(202))
     headers = {"content-type": "application/rss+xml", "x-hub-signature": "sha1=00", "link": "<a>; rel=self"}
     assert client(push).post("/push/token", content=b"<rss/>", headers=headers).status_code == 202
-    assert push.deliveries == [("token", Delivery(b"<rss/>", "application/rss+xml", "sha1=00", ("<a>; rel=self",)))]
+    assert push.deliveries == [("token", HubDelivery(b"<rss/>", "application/rss+xml", "sha1=00", ("<a>; rel=self",)))]
 
 
 @pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
 def test_signatures_are_checked(method: str) -> None:
     """The right one fits in either case of letters; another secret, another body or a cut one do not."""
     right = f"{method}={hmac.digest(b'secret', b'body', method).hex()}"
-    assert is_signed(b"body", right, "secret")
-    assert is_signed(b"body", right.upper().replace(method.upper(), method), "secret")
-    assert not is_signed(b"body", right, "another")
-    assert not is_signed(b"other", right, "secret")
-    assert not is_signed(b"body", right[:-1], "secret")
-    assert not is_signed(b"body", f"{right}é", "secret")
+    assert is_valid_signature(b"body", right, "secret")
+    assert is_valid_signature(b"body", right.upper().replace(method.upper(), method), "secret")
+    assert not is_valid_signature(b"body", right, "another")
+    assert not is_valid_signature(b"other", right, "secret")
+    assert not is_valid_signature(b"body", right[:-1], "secret")
+    assert not is_valid_signature(b"body", f"{right}é", "secret")
 
 
 def test_which_paths_are_for_push() -> None:
     """The gate asks by path alone."""
-    assert [is_pushed(path) for path in ("/indexnow", "/push/x", "/pushy", "/console/push")] == [
+    assert [is_push_path(path) for path in ("/indexnow", "/push/x", "/pushy", "/console/push")] == [
         True,
         True,
         False,
@@ -141,19 +141,19 @@ def test_which_paths_are_for_push() -> None:
 
 def test_the_page_says_what_is_missing() -> None:
     """Without an address of our own it says which setting to set."""
-    assert "serve.public_url" in shown(PushLook())
-    assert "is not set" not in shown(PushLook("https://search.example.org"))
+    assert "serve.public_url" in shown(PushStatus())
+    assert "is not set" not in shown(PushStatus("https://search.example.org"))
 
 
 def test_the_page_shows_subscriptions_credit_and_lies() -> None:
     """Each has its row, whatever strangers wrote into it; no secret is shown."""
     row = Subscription(f"https://example.org/{HOSTILE}", "https://hub.example.net/", URL, "tok", "sec", "active")
-    look = PushLook(
+    look = PushStatus(
         "https://search.example.org",
         1,
         (row._replace(token="", secret=""), row._replace(topic="b", standing="denied", why=HOSTILE)),
-        (CreditRow("websub x", Credit(6.0, 0.0), 6, NOW_S - 60),),
-        (Ignored("websub x", "a wrong signature", 7, NOW_S - 5),),
+        (CreditRow("websub x", SignalTrust(6.0, 0.0), 6, NOW_S - 60),),
+        (IgnoredSignals("websub x", "a wrong signature", 7, NOW_S - 5),),
     )
     text = shown(look)
     assert HOSTILE not in text
@@ -164,7 +164,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
 @pytest.mark.parametrize(("table", "head"), [("feeds", "Feed"), ("credit", "Source"), ("ignored", "Source")])
 def test_each_table_is_a_file_too(table: str, head: str) -> None:
     """As CSV."""
-    assert shown(PushLook(), f"?csv={table}").startswith(head)
+    assert shown(PushStatus(), f"?csv={table}").startswith(head)
 
 
 def test_json_of_any_shape_is_answered() -> None:

@@ -10,11 +10,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["AdRow", "AdvertiserRow", "CampaignRow", "MarketBook", "Standing", "create_market"]
+AdStatus = Literal["submitted", "approved", "revoked"]
 
-Standing = Literal["submitted", "approved", "revoked"]
-
-MARKET_SCHEMA = """
+AD_SCHEMA = """
 CREATE TABLE IF NOT EXISTS advertiser (
   name TEXT PRIMARY KEY,
   reader_key TEXT NOT NULL,        -- the key with which its reports are read; empty for none
@@ -75,7 +73,7 @@ class CampaignRow(NamedTuple):
         return not self.paused and (self.starts or "0") <= day.isoformat() <= (self.ends or "9999-12-31")
 
     @property
-    def most(self) -> Decimal:
+    def daily_budget(self) -> Decimal:
         """What a day may cost."""
         return Decimal(self.budget)
 
@@ -91,64 +89,64 @@ class AdRow(NamedTuple):
     targets: tuple[tuple[str, str], ...]
     negatives: tuple[str, ...]
     bid: str
-    standing: Standing = "submitted"
+    standing: AdStatus = "submitted"
     added_s: float = 0.0
 
 
-def create_market(db: sqlite3.Connection) -> None:
+def create_ad_tables(db: sqlite3.Connection) -> None:
     """Make the tables that are missing."""
-    for statement in MARKET_SCHEMA.split(";\n"):
+    for statement in AD_SCHEMA.split(";\n"):
         db.execute(statement)
 
 
-class MarketBook:
+class AdStore:
     """Advertisers, campaigns and ads, over the connection of a state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def advertisers(self) -> list[AdvertiserRow]:
+    def list_advertisers(self) -> list[AdvertiserRow]:
         """All of them, by name."""
         sql = "SELECT name, reader_key, key_digest, added_s FROM advertiser ORDER BY name"
         return [AdvertiserRow(*row) for row in self._db.execute(sql)]
 
-    def keep_advertiser(self, row: AdvertiserRow) -> None:
+    def save_advertiser(self, row: AdvertiserRow) -> None:
         """A new one, or another key for one."""
         self._db.execute("INSERT OR REPLACE INTO advertiser VALUES (?, ?, ?, ?)", row)
 
-    def drop_advertiser(self, name: str) -> None:
+    def delete_advertiser(self, name: str) -> None:
         """He is gone."""
         self._db.execute("DELETE FROM advertiser WHERE name = ?", (name,))
 
-    def campaigns(self) -> list[CampaignRow]:
+    def list_campaigns(self) -> list[CampaignRow]:
         """All of them, by name."""
         sql = "SELECT name, advertiser, budget, starts, ends, paused, added_s FROM campaign ORDER BY name"
         return [CampaignRow(*row)._replace(paused=bool(row[5])) for row in self._db.execute(sql)]
 
-    def keep_campaign(self, row: CampaignRow) -> None:
+    def save_campaign(self, row: CampaignRow) -> None:
         """A new one, or another shape of one."""
         self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def drop_campaign(self, name: str) -> None:
+    def delete_campaign(self, name: str) -> None:
         """It is gone; what it owes is in the ledger."""
         self._db.execute("DELETE FROM campaign WHERE name = ?", (name,))
 
-    def ads(self) -> list[AdRow]:
+    def list_ads(self) -> list[AdRow]:
         """All of them, also those that are revoked, by number."""
-        return [_ad(row) for row in self._db.execute(f"SELECT {_AD} FROM ad ORDER BY id")]  # noqa: S608 - our columns
+        return [_parse_ad(row) for row in self._db.execute(f"SELECT {_AD} FROM ad ORDER BY id")]  # noqa: S608 - our columns
 
-    def keep_ad(self, row: AdRow) -> int:
+    def save_ad(self, row: AdRow) -> int:
         """An ad as it is from now on; its number, which is new where it was 0. A number is never given again."""
-        values = (row.id or None, *row[1:5], _json(row.targets), _json(row.negatives), *row[7:])
+        values = (row.id or None, *row[1:5], _to_json(row.targets), _to_json(row.negatives), *row[7:])
         sql = f"INSERT OR REPLACE INTO ad ({_AD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"  # noqa: S608 - our columns
         return int(self._db.execute(sql, values).fetchone()[0])
 
 
-def _json(values: Sequence[object]) -> str:
+def _to_json(values: Sequence[object]) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _ad(row: Sequence[Any]) -> AdRow:
+def _parse_ad(row: Sequence[Any]) -> AdRow:
     kept = AdRow(*row)
     targets = tuple((way, phrase) for way, phrase in json.loads(row[5]))
     return kept._replace(targets=targets, negatives=tuple(json.loads(row[6])))

@@ -6,14 +6,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.ads.ledger_store import Showing, read_ledger, showing_of_row
-from vedette.serve.ads.catalog import Counted
+from vedette.adapters.ads.ledger_store import AdImpression, impression_from_row, read_ledger
+from vedette.serve.ads.catalog import AdCounts
 from vedette.serve.ads.ledger import Balance
 
-__all__ = ["LedgerView", "Refused", "SlotTally", "Tally"]
 
-
-class Tally(NamedTuple):
+class AdTally(NamedTuple):
     """What an ad did on a day for a phrase: showings, charged clicks, charges, and what it lost to what."""
 
     day: str
@@ -28,7 +26,7 @@ class Tally(NamedTuple):
     lost_reserve: int
 
 
-class Refused(NamedTuple):
+class RefusedClicks(NamedTuple):
     """Clicks that cost nothing: on a day, of a payer (empty where the token was forged), and why."""
 
     day: str
@@ -47,38 +45,38 @@ class SlotTally(NamedTuple):
     clicked: int
 
 
-class LedgerView:
+class LedgerReader:
     """Each question sees one moment. Nothing is there where nothing was ever shown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def counted(self) -> list[Counted]:
+    def read_counts(self) -> list[AdCounts]:
         """Of each ad and phrase, over all days."""
         sql = "SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase"
         with read_ledger(self._folder) as db:
-            return [] if db is None else [Counted(*row) for row in db.execute(sql)]
+            return [] if db is None else [AdCounts(*row) for row in db.execute(sql)]
 
-    def asked(self) -> Mapping[str, float]:
+    def count_queries(self) -> Mapping[str, float]:
         """How often each phrase was asked, over all days."""
         with read_ledger(self._folder) as db:
             return {} if db is None else dict(db.execute("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
 
-    def hours(self, since: date) -> list[tuple[date, int, str, int]]:
+    def read_hourly_queries(self, since: date) -> list[tuple[date, int, str, int]]:
         """How often each phrase was asked, hour by hour, in order."""
         sql = "SELECT day, hour, phrase, times FROM asked WHERE day >= ? ORDER BY day, hour, phrase"
         with read_ledger(self._folder) as db:
             rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
         return [(date.fromisoformat(day), hour, phrase, times) for day, hour, phrase, times in rows]
 
-    def balances(self, day: date) -> Mapping[str, Balance]:
+    def read_balances(self, day: date) -> Mapping[str, Balance]:
         """Where the budgets of a day stand, by payer."""
         sql = "SELECT payer, charged, held FROM balance WHERE day = ?"
         with read_ledger(self._folder) as db:
             rows = [] if db is None else db.execute(sql, (day.isoformat(),)).fetchall()
         return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
 
-    def charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
+    def read_charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
         """What was charged to the budgets of a day, which began then: when it was shown, to whom, how much."""
         sql = (
             "SELECT at_s, payer, price FROM showing "
@@ -88,7 +86,7 @@ class LedgerView:
             rows = [] if db is None else db.execute(sql, (since_s, day.isoformat())).fetchall()
         return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
 
-    def by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
+    def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
         """What was shown where, after a moment and until another, and how often it was clicked and charged."""
         sql = (
             "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
@@ -97,7 +95,7 @@ class LedgerView:
         with read_ledger(self._folder) as db:
             return [] if db is None else [SlotTally(*row) for row in db.execute(sql, (after_s, until_s))]
 
-    def tallies(self, since: date) -> list[Tally]:
+    def read_tallies(self, since: date) -> list[AdTally]:
         """By day, ad and phrase."""
         sql = (
             "SELECT day, ad, phrase, payer, shown, clicked, charged, lost_budget, lost_rank, lost_reserve "
@@ -105,19 +103,19 @@ class LedgerView:
         )
         with read_ledger(self._folder) as db:
             rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
-        return [Tally(*row)._replace(charged=Decimal(row[6])) for row in rows]
+        return [AdTally(*row)._replace(charged=Decimal(row[6])) for row in rows]
 
-    def refused(self, since: date) -> list[Refused]:
+    def read_refused_clicks(self, since: date) -> list[RefusedClicks]:
         """Clicks that cost nothing, by reason."""
         sql = "SELECT day, payer, reason, times FROM refusal WHERE day >= ? ORDER BY day, payer, reason"
         with read_ledger(self._folder) as db:
-            return [] if db is None else [Refused(*row) for row in db.execute(sql, (since.isoformat(),))]
+            return [] if db is None else [RefusedClicks(*row) for row in db.execute(sql, (since.isoformat(),))]
 
-    def latest(self, most: int) -> list[Showing]:
+    def read_latest(self, most: int) -> list[AdImpression]:
         """What was shown, the last first."""
         sql = (
             "SELECT token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said "
             "FROM showing ORDER BY at_s DESC, slot DESC LIMIT ?"
         )
         with read_ledger(self._folder) as db:
-            return [] if db is None else [showing_of_row(row) for row in db.execute(sql, (most,))]
+            return [] if db is None else [impression_from_row(row) for row in db.execute(sql, (most,))]

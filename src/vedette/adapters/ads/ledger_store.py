@@ -16,32 +16,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.files.sqlite_file import SideFile
+from vedette.adapters.files.sqlite_file import SqliteFile
 from vedette.errors import StoreCorrupt
-from vedette.serve.ads.click_validity import USUAL, Click, ClickRules, Objection, objection
-from vedette.serve.ads.ledger import Balance, Entry, Kind, balances
-
-__all__ = [
-    "LEDGER",
-    "LEDGER_FILE",
-    "Asked",
-    "Clicked",
-    "Clicking",
-    "LedgerBook",
-    "Losing",
-    "Offered",
-    "Showing",
-    "kept_entries",
-    "read_ledger",
-    "showing_of_row",
-]
+from vedette.serve.ads.click_validity import DEFAULT_RULES, Click, ClickRejection, ClickRules, check_click
+from vedette.serve.ads.ledger import Balance, Entry, EntryKind, sum_balances
 
 # SQLite with a write-ahead log, every commit on the disk before it is answered. Each server process writes, one at a
 # time. Entries are only ever added: the database itself refuses to change or drop one, and to hold or close a showing
 # twice. It has a number of its own, as ``record.db`` has.
 
 
-LEDGER = "ledger.db"
+LEDGER_NAME = "ledger.db"
 # A search waits for it: rather no ad than a slow page.
 BUSY_S = 2.0
 
@@ -119,7 +104,7 @@ CREATE TABLE refusal (
 """,
 )
 
-LEDGER_FILE = SideFile(LEDGER, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
+LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
 @contextmanager
@@ -132,7 +117,7 @@ def read_ledger(folder: Path) -> Iterator[sqlite3.Connection | None]:
 
 
 # What is let go with one showing; more waits for the next.
-MOST_LET_GO = 500
+MAX_RELEASED = 500
 _SHOWING = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
 _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _TALLY = (
@@ -141,7 +126,7 @@ _TALLY = (
 )
 
 
-class Showing(NamedTuple):
+class AdImpression(NamedTuple):
     """An ad that was shown in a slot (from 0). ``closed`` is what became of it, empty while a click may come."""
 
     token: str
@@ -159,15 +144,15 @@ class Showing(NamedTuple):
     said: str = ""
 
 
-class Offered(NamedTuple):
+class ImpressionOffer(NamedTuple):
     """A showing that is wished for, the budget of its payer for that day, and how much its slot is seen."""
 
-    showing: Showing
+    impression: AdImpression
     budget: Decimal
     seen: float
 
 
-class Losing(NamedTuple):
+class LostImpression(NamedTuple):
     """An ad that a query could have shown and did not; ``to`` is what it lost to: budget, rank or reserve."""
 
     ad: int
@@ -176,40 +161,40 @@ class Losing(NamedTuple):
     to: str
 
 
-class Asked(NamedTuple):
+class AdQuery(NamedTuple):
     """A query took these phrases, at this hour of this day."""
 
     day: date
     hour: int
     phrases: Sequence[str]
-    lost: Sequence[Losing] = ()
+    lost: Sequence[LostImpression] = ()
 
 
-class Clicking(NamedTuple):
+class ClickContext(NamedTuple):
     """Who clicks when: a mark of the address, whether it says that it is a program, whether the ad may still run."""
 
     at_s: float
-    mark: str
+    visitor_hash: str
     is_bot: bool
     on_target: bool
 
 
-class Clicked(NamedTuple):
+class ClickOutcome(NamedTuple):
     """What came of a click: its showing, none where the token is unknown, and why it cost nothing."""
 
-    showing: Showing | None
-    objection: Objection | None
+    impression: AdImpression | None
+    objection: ClickRejection | None
     charged: Decimal = Decimal("0.00")
 
 
-class LedgerBook:
+class LedgerStore:
     """``ledger.db`` of a data folder, to write. Opening it proves that its balances follow from its entries."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._db = LEDGER_FILE.open(folder)
         try:
-            self._prove()
+            self._verify_balances()
         except BaseException:
             self._db.close()
             raise
@@ -218,58 +203,62 @@ class LedgerBook:
         """Let go."""
         self._db.close()
 
-    def show(self, offered: Sequence[Offered], asked: Asked, rules: ClickRules = USUAL) -> list[Showing]:
+    def record_impressions(
+        self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
+    ) -> list[AdImpression]:
         """Count a query, and hold what its showings may cost: those for which there was money, to be shown."""
-        with self._writing() as db:
+        with self._transaction() as db:
             for phrase in asked.phrases:
                 sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
                 db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
             if offered:
-                self._let_go(offered[0].showing.at_s, rules.latest_s)
+                self._release_expired(offered[0].impression.at_s, rules.max_delay_s)
             held = [one for one in offered if self._hold(one)]
             lost = [
-                Losing(one.showing.ad, one.showing.phrase, one.showing.payer, "budget")
+                LostImpression(one.impression.ad, one.impression.phrase, one.impression.payer, "budget")
                 for one in offered
                 if one not in held
             ]
             self._count_lost(asked.day, (*asked.lost, *lost))
-        return [one.showing for one in held]
+        return [one.impression for one in held]
 
-    def click(self, token: str, clicking: Clicking, rules: ClickRules = USUAL) -> Clicked:
+    def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
         """Judge a click and charge it, or say why it costs nothing; of one showing the first click alone counts."""
-        with self._writing() as db:
-            showing = _showing_of(db, token)
+        with self._transaction() as db:
+            showing = _find_impression(db, token)
             if showing is None:
-                return Clicked(None, Objection.FORGED)
-            why_not = objection(self._seen(showing, clicking), rules)
+                return ClickOutcome(None, ClickRejection.FORGED)
+            why_not = check_click(self._build_click(showing, clicking), rules)
             if not showing.closed:
-                self._close(showing, Kind.REFUSED if why_not else Kind.CHARGED, clicking, why_not or "")
+                self._settle_click(
+                    showing, EntryKind.REFUSED if why_not else EntryKind.CHARGED, clicking, why_not or ""
+                )
             if why_not:
                 self._count_refused(showing.day, showing.payer, why_not)
-                return Clicked(showing, why_not)
-            return Clicked(showing, None, showing.price)
+                return ClickOutcome(showing, why_not)
+            return ClickOutcome(showing, None, showing.price)
 
-    def refused(self, day: date, reason: str) -> None:
+    def count_refused_click(self, day: date, reason: str) -> None:
         """Count a click of which nobody's token was shown."""
-        with self._writing():
+        with self._transaction():
             self._count_refused(day, "", reason)
 
-    def let_go(self, at_s: float, rules: ClickRules = USUAL) -> None:
+    def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
         """Free what was held and never clicked in time."""
-        with self._writing():
-            self._let_go(at_s, rules.latest_s)
+        with self._transaction():
+            self._release_expired(at_s, rules.max_delay_s)
 
-    def showing(self, token: str) -> Showing | None:
+    def find_impression(self, token: str) -> AdImpression | None:
         """What was shown under a token."""
-        with LEDGER_FILE.said_plainly(self._folder):
-            return _showing_of(self._db, token)
+        with LEDGER_FILE.explain_errors(self._folder):
+            return _find_impression(self._db, token)
 
-    def _prove(self) -> None:
-        with LEDGER_FILE.said_plainly(self._folder):
+    def _verify_balances(self) -> None:
+        with LEDGER_FILE.explain_errors(self._folder):
             self._db.execute("BEGIN")
             try:
-                added = balances(kept_entries(self._db))
-                kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _kept(self._db)}
+                added = sum_balances(load_entries(self._db))
+                kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _load_balances(self._db)}
             finally:
                 self._db.execute("ROLLBACK")
         if added != kept:
@@ -278,19 +267,21 @@ class LedgerBook:
                 f"the ledger's balance of {wrong[0]} on {wrong[1]} does not follow from its entries: restore ledger.db"
             )
 
-    def _hold(self, offered: Offered) -> bool:
-        showing = offered.showing
-        if _showing_of(self._db, showing.token) is not None:
+    def _hold(self, offered: ImpressionOffer) -> bool:
+        showing = offered.impression
+        if _find_impression(self._db, showing.token) is not None:
             return True  # held before: nothing is held twice
-        balance = self._balance(showing.payer, showing.day)
-        if not 0 < showing.price <= offered.budget - balance.bound:
+        balance = self._read_balance(showing.payer, showing.day)
+        if not 0 < showing.price <= offered.budget - balance.committed:
             return False
         day = showing.day.isoformat()
         self._db.execute(
             f"INSERT INTO showing ({_SHOWING}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
             (*showing[:2], day, *showing[3:9], str(showing.price), showing.reason),
         )
-        self._enter(Entry(Kind.HELD, showing.token, showing.payer, showing.day, showing.price, showing.at_s))
+        self._append_entry(
+            Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, showing.price, showing.at_s)
+        )
         self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer))
         self._db.execute(
             "UPDATE tally SET shown = shown + 1, views = views + ? WHERE day = ? AND ad = ? AND phrase = ?",
@@ -298,23 +289,23 @@ class LedgerBook:
         )
         return True
 
-    def _seen(self, showing: Showing, clicking: Clicking) -> Click:
+    def _build_click(self, showing: AdImpression, clicking: ClickContext) -> Click:
         sql = "SELECT count(*) FROM showing WHERE payer = ? AND day = ? AND mark = ? AND closed = 'charged'"
-        key = (showing.payer, showing.day.isoformat(), clicking.mark)
-        (before,) = self._db.execute(sql, key).fetchone() if clicking.mark else (0,)
+        key = (showing.payer, showing.day.isoformat(), clicking.visitor_hash)
+        (before,) = self._db.execute(sql, key).fetchone() if clicking.visitor_hash else (0,)
         return Click(
             known_token=True,
-            clicked_before=showing.closed in {Kind.CHARGED, Kind.REFUSED},
+            clicked_before=showing.closed in {EntryKind.CHARGED, EntryKind.REFUSED},
             # What was let go was late, however the clock was set since.
             waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
             is_bot=clicking.is_bot,
-            from_address=before,
+            clicks_from_address=before,
             on_target=clicking.on_target,
         )
 
-    def _close(self, showing: Showing, kind: Kind, clicking: Clicking, why: str) -> None:
-        self._closed(showing, kind, clicking.at_s, why, clicking.mark)
-        if kind is not Kind.CHARGED:
+    def _settle_click(self, showing: AdImpression, kind: EntryKind, clicking: ClickContext, why: str) -> None:
+        self._close_impression(showing, kind, clicking.at_s, why, clicking.visitor_hash)
+        if kind is not EntryKind.CHARGED:
             return
         key = (showing.day.isoformat(), showing.ad, showing.phrase)
         where = "WHERE day = ? AND ad = ? AND phrase = ?"
@@ -322,17 +313,19 @@ class LedgerBook:
         sql = f"UPDATE tally SET clicked = clicked + 1, charged = ? {where}"  # noqa: S608 - our words
         self._db.execute(sql, (str(Decimal(charged) + showing.price), *key))
 
-    def _closed(self, showing: Showing, kind: Kind, at_s: float, why: str = "", mark: str = "") -> None:
-        self._enter(Entry(kind, showing.token, showing.payer, showing.day, showing.price, at_s, why))
+    def _close_impression(
+        self, showing: AdImpression, kind: EntryKind, at_s: float, why: str = "", mark: str = ""
+    ) -> None:
+        self._append_entry(Entry(kind, showing.token, showing.payer, showing.day, showing.price, at_s, why))
         sql = "UPDATE showing SET closed = ?, said = ?, mark = ? WHERE token = ?"
         self._db.execute(sql, (kind.value, str(why), mark, showing.token))
 
-    def _let_go(self, at_s: float, latest_s: float) -> None:
+    def _release_expired(self, at_s: float, latest_s: float) -> None:
         sql = f"SELECT {_SHOWING} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
-        for row in self._db.execute(sql, (at_s - latest_s, MOST_LET_GO)).fetchall():
-            self._closed(showing_of_row(row), Kind.LET_GO, at_s)
+        for row in self._db.execute(sql, (at_s - latest_s, MAX_RELEASED)).fetchall():
+            self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
 
-    def _enter(self, entry: Entry) -> None:
+    def _append_entry(self, entry: Entry) -> None:
         """Write an entry, and what follows from it."""
         day = entry.day.isoformat()
         values = (
@@ -345,21 +338,21 @@ class LedgerBook:
             str(entry.reason),
         )
         self._db.execute(_ENTRY, values)
-        balance = self._balance(entry.advertiser, entry.day)
-        if entry.kind is Kind.HELD:
+        balance = self._read_balance(entry.advertiser, entry.day)
+        if entry.kind is EntryKind.HELD:
             balance = balance._replace(held=balance.held + entry.amount)
         else:
-            charged = entry.amount if entry.kind is Kind.CHARGED else Decimal(0)
+            charged = entry.amount if entry.kind is EntryKind.CHARGED else Decimal(0)
             balance = Balance(balance.charged + charged, balance.held - entry.amount)
         row = (entry.advertiser, day, str(balance.charged), str(balance.held))
         self._db.execute("INSERT OR REPLACE INTO balance VALUES (?, ?, ?, ?)", row)
 
-    def _balance(self, payer: str, day: date) -> Balance:
+    def _read_balance(self, payer: str, day: date) -> Balance:
         sql = "SELECT charged, held FROM balance WHERE payer = ? AND day = ?"
         row = self._db.execute(sql, (payer, day.isoformat())).fetchone()
         return Balance(*map(Decimal, row)) if row else Balance()
 
-    def _count_lost(self, day: date, lost: Iterable[Losing]) -> None:
+    def _count_lost(self, day: date, lost: Iterable[LostImpression]) -> None:
         for one in lost:
             key = (day.isoformat(), one.ad, one.phrase)
             self._db.execute(_TALLY, (*key, one.payer))
@@ -371,28 +364,28 @@ class LedgerBook:
         sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
         self._db.execute(sql, (day.isoformat(), payer, str(reason)))
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return LEDGER_FILE.writing(self._db, self._folder)
+    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        return LEDGER_FILE.transaction(self._db, self._folder)
 
 
-def kept_entries(db: sqlite3.Connection) -> Iterator[Entry]:
+def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     """All entries, in order."""
     sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
     for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
-        yield Entry(Kind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
+        yield Entry(EntryKind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
 
 
-def _kept(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]:
+def _load_balances(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]:
     for payer, day, charged, held in db.execute("SELECT payer, day, charged, held FROM balance"):
         yield payer, day, Balance(Decimal(charged), Decimal(held))
 
 
-def _showing_of(db: sqlite3.Connection, token: str) -> Showing | None:
+def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
     row = db.execute(f"SELECT {_SHOWING} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
-    return showing_of_row(row) if row else None
+    return impression_from_row(row) if row else None
 
 
-def showing_of_row(row: Sequence[object]) -> Showing:
+def impression_from_row(row: Sequence[object]) -> AdImpression:
     """The showing that a row keeps."""
-    made = Showing(*row)  # type: ignore[arg-type]  # as the table has them
+    made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
     return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

@@ -1,8 +1,8 @@
 """The book of what is new: written by the indexer and the herald, read by feeds, API and command line.
 
 A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and doubles
-nothing: the indexer notes it (``note_fresh``; its URL is remembered, so that it never comes again), the herald tells it
-(``tell``: it gets the next number, the watches that it fits, and deliveries for their webhooks), and deliveries end.
+nothing: the indexer notes it (``add_new_pages``; its URL is remembered, so that it never comes again), the herald tells
+it (``tell``: it gets the next number, the watches that it fits, and deliveries for their webhooks), and deliveries end.
 The number is the cursor of whoever reads.
 """
 
@@ -12,16 +12,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.files.sqlite_file import SideFile
-
-__all__ = ["WATCHES", "WATCH_FILE", "Delivery", "Fresh", "Item", "Told", "WatchBook", "WatchView"]
+from vedette.adapters.files.sqlite_file import SqliteFile
 
 # SQLite with a write-ahead log, every commit on the disk before it is answered: what the indexer has written here is
 # dropped from the keeper's news. Three processes write, each for a moment: the indexer what is new, the herald what is
 # told, and whoever tests a webhook. It has a number of its own, as ``record.db`` has.
 
 
-WATCHES = "watch.db"
+ALERTS_NAME = "watch.db"
 
 # Each entry leads from one version to the next.
 _STEPS = (
@@ -78,21 +76,21 @@ CREATE INDEX delivery_watch ON delivery (watch, number)
 """,
 )
 
-WATCH_FILE = SideFile(WATCHES, _STEPS, "it may be deleted, new pages are told anew")
+ALERTS_FILE = SqliteFile(ALERTS_NAME, _STEPS, "it may be deleted, new pages are told anew")
 
 
 # A page that becomes findable so long after it was found is no news any more.
-LATE_S = 30 * 86_400.0
-KEPT_S = 90 * 86_400.0
-MOST_ITEMS = 100_000
-MOST_DELIVERIES = 10_000
+MAX_NEWS_AGE_S = 30 * 86_400.0
+RETENTION_S = 90 * 86_400.0
+MAX_ITEMS = 100_000
+MAX_DELIVERIES = 10_000
 # What waits for one webhook; beyond it the oldest are given up.
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 _ITEM = "item.seq, page, url, title, snippet, found_s, how, via, born_s, told_s, private"
 _DELIVERY = "id, watch, first, last, at_s, next_s, tries, status, error, ended_s"
 
 
-class Fresh(NamedTuple):
+class NewPage(NamedTuple):
     """A page that can be found for the first time, and is news; ``via`` is the page that named it."""
 
     print: int
@@ -103,7 +101,7 @@ class Fresh(NamedTuple):
     at_s: float
 
 
-class Item(NamedTuple):
+class AlertItem(NamedTuple):
     """A page that people are told of. ``seq`` is its number, 0 before it has one."""
 
     seq: int
@@ -124,12 +122,12 @@ class Item(NamedTuple):
         return max(0.0, self.told_s - self.found_s if self.born_s is None else self.found_s - self.born_s)
 
 
-class Told(NamedTuple):
+class MatchedItem(NamedTuple):
     """An item with the watches that it fits, by their marks, and those of them whose webhooks are to hear of it."""
 
     print: int
-    item: Item
-    watches: tuple[str, ...] = ()
+    item: AlertItem
+    alerts: tuple[str, ...] = ()
     webhooks: tuple[str, ...] = ()
 
 
@@ -151,25 +149,25 @@ class Delivery(NamedTuple):
     ended_s: float | None
 
 
-class WatchView:
+class AlertReader:
     """What is read in the book; each question sees one moment. Nothing is there where there is no book."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def items(self, after: int, most: int, watch: str | None = None) -> list[Item]:
+    def list_items(self, after: int, most: int, watch: str | None = None) -> list[AlertItem]:
         """The items after a number, the oldest first; of one watch where its mark is given."""
-        with WATCH_FILE.read(self._folder) as db:
-            return [] if db is None else _items(db, "> ?", "ASC", after, most, watch)
+        with ALERTS_FILE.read(self._folder) as db:
+            return [] if db is None else _query_items(db, "> ?", "ASC", after, most, watch)
 
-    def latest(self, before: int, most: int, watch: str | None = None) -> list[Item]:
+    def list_latest(self, before: int, most: int, watch: str | None = None) -> list[AlertItem]:
         """The items before a number, the newest first."""
-        with WATCH_FILE.read(self._folder) as db:
-            return [] if db is None else _items(db, "< ?", "DESC", before, most, watch)
+        with ALERTS_FILE.read(self._folder) as db:
+            return [] if db is None else _query_items(db, "< ?", "DESC", before, most, watch)
 
-    def ends(self) -> tuple[int, int]:
+    def read_seq_range(self) -> tuple[int, int]:
         """The number of the oldest item that is kept (one too high where none is), and that of the newest ever."""
-        with WATCH_FILE.read(self._folder) as db:
+        with ALERTS_FILE.read(self._folder) as db:
             if db is None:
                 return 1, 0
             row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'item'").fetchone()
@@ -177,41 +175,41 @@ class WatchView:
             (oldest,) = db.execute("SELECT min(seq) FROM item").fetchone()
             return (newest + 1 if oldest is None else int(oldest)), newest
 
-    def births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
+    def list_births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
         """When items since then were found and born, the latest first; at most so many."""
         sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
-        with WATCH_FILE.read(self._folder) as db:
+        with ALERTS_FILE.read(self._folder) as db:
             return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
 
-    def counts(self) -> Mapping[str, int]:
+    def count_by_alert(self) -> Mapping[str, int]:
         """How many items each watch has, by mark."""
-        with WATCH_FILE.read(self._folder) as db:
+        with ALERTS_FILE.read(self._folder) as db:
             return {} if db is None else dict(db.execute("SELECT watch, count(*) FROM match GROUP BY watch"))
 
-    def deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
+    def list_deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
         """The latest messages, the last one first."""
         where = "" if watch is None else "WHERE watch = ?2"
         sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
-        with WATCH_FILE.read(self._folder) as db:
+        with ALERTS_FILE.read(self._folder) as db:
             values = (most,) if watch is None else (most, watch)
             return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
 
-    def held_up(self) -> list[tuple[Delivery, int]]:
+    def list_stalled(self) -> list[tuple[Delivery, int]]:
         """The message of each watch that was tried in vain and is tried again, and how many wait behind it."""
         behind = (
             "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
         )
         sql = f"SELECT {_DELIVERY}, ({behind}) - 1 FROM delivery WHERE next_s IS NOT NULL AND tries > 0"  # noqa: S608 - our columns
-        with WATCH_FILE.read(self._folder) as db:
+        with ALERTS_FILE.read(self._folder) as db:
             return [] if db is None else [(Delivery(*row[:-1]), row[-1]) for row in db.execute(sql)]
 
 
-class WatchBook:
+class AlertStore:
     """``watch.db`` of a data folder, to write."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = WATCH_FILE.open(folder)
+        self._db = ALERTS_FILE.open(folder)
 
     def close(self) -> None:
         """Let go."""
@@ -219,28 +217,34 @@ class WatchBook:
 
     # the indexer's
 
-    def note_fresh(self, fresh: Iterable[Fresh], silent: Iterable[int], moved: Iterable[int], now_s: float) -> None:
+    def add_new_pages(
+        self, fresh: Iterable[NewPage], silent: Iterable[int], moved: Iterable[int], now_s: float
+    ) -> None:
         """Pages that are new; those that are not to be told of; URLs that known pages lead to. Each counts once."""
-        with self._writing() as db:
+        with self._transaction() as db:
             old = "INSERT OR IGNORE INTO once SELECT ?1, ?2"
             db.executemany("INSERT OR REPLACE INTO moved VALUES (?, ?)", ((print_, now_s) for print_ in moved))
             db.executemany(old, ((print_, now_s) for print_ in silent))
             for one in fresh:
                 has_moved = db.execute("SELECT 1 FROM moved WHERE print = ?", (one.print,)).fetchone()
-                if db.execute(old, (one.print, now_s)).rowcount and not has_moved and now_s - one.found_s <= LATE_S:
+                if (
+                    db.execute(old, (one.print, now_s)).rowcount
+                    and not has_moved
+                    and now_s - one.found_s <= MAX_NEWS_AGE_S
+                ):
                     db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", one)
 
     # the herald's
 
-    def fresh(self, most: int) -> list[Fresh]:
+    def list_new_pages(self, most: int) -> list[NewPage]:
         """What is to be told, the oldest first."""
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
-        with WATCH_FILE.said_plainly(self._folder):
-            return [Fresh(*row) for row in self._db.execute(sql, (most,))]
+        with ALERTS_FILE.explain_errors(self._folder):
+            return [NewPage(*row) for row in self._db.execute(sql, (most,))]
 
-    def tell(self, told: Sequence[Told], gone: Iterable[int], wall_s: float) -> None:
+    def publish(self, told: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
         """These are told from now on, in this order; what is gone (by print) is not told at all."""
-        with self._writing() as db:
+        with self._transaction() as db:
             first: dict[str, int] = {}
             last: dict[str, int] = {}
             for one in told:
@@ -250,35 +254,35 @@ class WatchBook:
                     f"INSERT INTO item VALUES (NULL{', ?' * 10}) RETURNING seq",  # noqa: S608 - question marks
                     one.item[1:],
                 ).fetchone()[0]
-                db.executemany("INSERT INTO match VALUES (?, ?)", ((watch, seq) for watch in one.watches))
+                db.executemany("INSERT INTO match VALUES (?, ?)", ((watch, seq) for watch in one.alerts))
                 for watch in one.webhooks:
                     first.setdefault(watch, seq)
                     last[watch] = seq
             db.executemany("DELETE FROM fresh WHERE print = ?", ((print_,) for print_ in gone))
             for watch, start in first.items():
-                self._add(f"{watch}-{last[watch]}", watch, start, last[watch], wall_s)
+                self._add_delivery(f"{watch}-{last[watch]}", watch, start, last[watch], wall_s)
 
-    def due(self, wall_s: float, busy: Sequence[str], most: int) -> list[Delivery]:
+    def list_due(self, wall_s: float, busy: Sequence[str], most: int) -> list[Delivery]:
         """Messages whose time has come, the oldest of each watch; none of watches that are busy."""
         sql = (
             f"SELECT {_DELIVERY} FROM delivery WHERE number IN "  # noqa: S608 - our columns
             "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
             "AND next_s <= ? ORDER BY next_s, number"
         )
-        with WATCH_FILE.said_plainly(self._folder):
+        with ALERTS_FILE.explain_errors(self._folder):
             found = [Delivery(*row) for row in self._db.execute(sql, (wall_s,))]
         return [one for one in found if one.watch not in busy][:most]
 
-    def matched(self, delivery: Delivery, most: int) -> list[Item]:
+    def load_delivery_items(self, delivery: Delivery, most: int) -> list[AlertItem]:
         """The items of a message."""
-        with WATCH_FILE.said_plainly(self._folder):
-            rows = _items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
+        with ALERTS_FILE.explain_errors(self._folder):
+            rows = _query_items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
         return [item for item in rows if item.seq <= delivery.last]
 
-    def tried(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
+    def record_attempt(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
         """What a try came to; ``next_s`` is when the next one is, None where it is over."""
         ended_s = wall_s if next_s is None else None
-        with self._writing() as db:
+        with self._transaction() as db:
             db.execute(
                 "UPDATE delivery SET tries = tries + 1, status = ?, error = ?, next_s = ?, ended_s = ? WHERE id = ?",
                 (status, error[:500], next_s, ended_s, id_),
@@ -286,46 +290,50 @@ class WatchBook:
 
     def add_test(self, id_: str, watch: str, wall_s: float) -> Delivery:
         """A message without items, which its sender tries at once; the herald leaves it alone."""
-        with self._writing():
-            self._add(id_, watch, 0, 0, wall_s, next_s=None)
+        with self._transaction():
+            self._add_delivery(id_, watch, 0, 0, wall_s, next_s=None)
         return Delivery(id_, watch, 0, 0, wall_s, None, 0, 0, "", None)
 
-    def abandon(self, watch: str, why: str, wall_s: float) -> int:
+    def abandon_deliveries(self, watch: str, why: str, wall_s: float) -> int:
         """Nothing more is sent for a watch; how many messages were waiting."""
         sql = "UPDATE delivery SET next_s = NULL, error = ?, ended_s = ? WHERE watch = ? AND next_s IS NOT NULL"
-        with self._writing() as db:
+        with self._transaction() as db:
             return db.execute(sql, (why, wall_s, watch)).rowcount
 
-    def waiting_watches(self) -> list[str]:
+    def list_waiting_alerts(self) -> list[str]:
         """The watches for which messages wait, by mark."""
-        with WATCH_FILE.said_plainly(self._folder):
+        with ALERTS_FILE.explain_errors(self._folder):
             return [row[0] for row in self._db.execute("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
-    def tidy(self, now_s: float, wall_s: float) -> None:
+    def prune(self, now_s: float, wall_s: float) -> None:
         """Let go of what is old, and of what is more than may be kept; what waits to be sent stays."""
-        with self._writing() as db:
+        with self._transaction() as db:
             kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
             (needed,) = db.execute(kept).fetchone()
-            row = db.execute("SELECT seq FROM item ORDER BY seq DESC LIMIT 1 OFFSET ?", (MOST_ITEMS,)).fetchone()
-            (old,) = db.execute("SELECT coalesce(max(seq), 0) FROM item WHERE told_s < ?", (now_s - KEPT_S,)).fetchone()
+            row = db.execute("SELECT seq FROM item ORDER BY seq DESC LIMIT 1 OFFSET ?", (MAX_ITEMS,)).fetchone()
+            (old,) = db.execute(
+                "SELECT coalesce(max(seq), 0) FROM item WHERE told_s < ?", (now_s - RETENTION_S,)
+            ).fetchone()
             last = min(max(old, row[0] if row else 0), needed - 1)
             db.execute("DELETE FROM item WHERE seq <= ?", (last,))
             db.execute("DELETE FROM match WHERE seq <= ?", (last,))
-            db.execute("DELETE FROM once WHERE at_s < ?", (now_s - KEPT_S,))
-            db.execute("DELETE FROM moved WHERE at_s < ?", (now_s - KEPT_S,))
+            db.execute("DELETE FROM once WHERE at_s < ?", (now_s - RETENTION_S,))
+            db.execute("DELETE FROM moved WHERE at_s < ?", (now_s - RETENTION_S,))
             number = "SELECT number FROM delivery ORDER BY number DESC LIMIT 1 OFFSET ?"
-            row = db.execute(number, (MOST_DELIVERIES,)).fetchone()
+            row = db.execute(number, (MAX_DELIVERIES,)).fetchone()
             ended = "DELETE FROM delivery WHERE next_s IS NULL AND (number <= ? OR ended_s < ?)"
-            db.execute(ended, (row[0] if row else 0, wall_s - KEPT_S))
+            db.execute(ended, (row[0] if row else 0, wall_s - RETENTION_S))
 
     def drop_pages(self, ids: Iterable[int]) -> None:
         """The operator let pages go: nobody is told of them any more."""
-        with self._writing() as db:
+        with self._transaction() as db:
             for id_ in ids:
                 db.execute("DELETE FROM match WHERE seq IN (SELECT seq FROM item WHERE page = ?)", (id_,))
                 db.execute("DELETE FROM item WHERE page = ?", (id_,))
 
-    def _add(self, id_: str, watch: str, first: int, last: int, wall_s: float, next_s: float | None = 0.0) -> None:
+    def _add_delivery(
+        self, id_: str, watch: str, first: int, last: int, wall_s: float, next_s: float | None = 0.0
+    ) -> None:
         add = (
             "INSERT OR IGNORE INTO delivery (id, watch, first, last, at_s, next_s, tries, status, error) "
             "VALUES (?, ?, ?, ?, ?, ?, 0, 0, '')"
@@ -336,14 +344,16 @@ class WatchBook:
             "WHERE next_s IS NOT NULL AND number IN (SELECT number FROM delivery WHERE watch = ? "
             "AND next_s IS NOT NULL ORDER BY number DESC LIMIT -1 OFFSET ?)"
         )
-        self._db.execute(too_many, (wall_s, watch, MOST_WAITING))
+        self._db.execute(too_many, (wall_s, watch, MAX_WAITING))
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return WATCH_FILE.writing(self._db, self._folder)
+    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        return ALERTS_FILE.transaction(self._db, self._folder)
 
 
-def _items(db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None) -> list[Item]:
+def _query_items(
+    db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None
+) -> list[AlertItem]:
     of_watch = "" if watch is None else "JOIN match ON match.seq = item.seq AND match.watch = ?3"
     sql = f"SELECT {_ITEM} FROM item {of_watch} WHERE item.seq {side}1 ORDER BY item.seq {order} LIMIT ?2"  # noqa: S608 - our words
     values = (seq, most) if watch is None else (seq, most, watch)
-    return [Item(*row) for row in db.execute(sql, values)]
+    return [AlertItem(*row) for row in db.execute(sql, values)]

@@ -18,13 +18,11 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from vedette.adapters.archive.warc_record import warcinfo_record
+from vedette.adapters.archive.warc_record import build_warcinfo_record
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.engine.ports import Fate
+from vedette.engine.ports import UrlState
 
-__all__ = ["Exported", "export_latest", "export_warc", "urls_as_json", "urls_as_text"]
-
-_STANDINGS = {0: "waiting", **{int(fate): fate.name.lower() for fate in Fate}}
+_STATES = {0: "waiting", **{int(fate): fate.name.lower() for fate in UrlState}}
 _URLS = (
     "SELECT url.id, url.url, url.depth, url.found_s, page.status, page.fetched_s, page.changed_s, page.due_s, "
     "page.title, note.why FROM url LEFT JOIN page ON page.id = url.id LEFT JOIN note ON note.url_id = url.id "
@@ -41,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """How much was written, and what was missing, in words."""
 
     records: int
@@ -49,27 +47,27 @@ class Exported:
     missing: tuple[str, ...] = ()
 
 
-def urls_as_text(folder: Path) -> Iterator[str]:
+def export_urls_text(folder: Path) -> Iterator[str]:
     """Every known URL, one a line, in the order in which they were first seen."""
     with read_state(folder) as db:
         for (url,) in db.execute("SELECT url FROM url ORDER BY id"):
             yield f"{url}\n"
 
 
-def urls_as_json(folder: Path) -> Iterator[str]:
+def export_urls_json(folder: Path) -> Iterator[str]:
     """The same with what is known of each, one JSON object a line; what is not known is left out."""
     with read_state(folder) as db:
-        fates = _fates(db)
+        fates = _load_fates(db)
         for id_, url, *values in db.execute(_URLS):
-            known = {name: value for name, value in zip(_FIELDS, values, strict=True) if _is_said(value)}
-            yield json.dumps({"url": url, "state": _STANDINGS[int(fates[id_])], **known}) + "\n"
+            known = {name: value for name, value in zip(_FIELDS, values, strict=True) if _has_value(value)}
+            yield json.dumps({"url": url, "state": _STATES[int(fates[id_])], **known}) + "\n"
 
 
-def _is_said(value: object) -> bool:
+def _has_value(value: object) -> bool:
     return value is not None and value != "" and not (isinstance(value, float) and not isfinite(value))
 
 
-def _fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
+def _load_fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
     """What became of each URL by its id, 0 where it waits: of the log of fates the last word counts."""
     (most,) = db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
     fates = np.zeros(most + 1, np.uint8)
@@ -80,28 +78,28 @@ def _fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
     return fates
 
 
-def export_warc(folder: Path, out: BinaryIO, progress: Progress) -> Exported:
+def export_warc(folder: Path, out: BinaryIO, progress: Progress) -> ExportResult:
     """All archive files, one after the other, each as far as it is acknowledged; together they are one valid file."""
     shortfalls: dict[str, int] = {}
     size = 0
-    while left := [(file, length) for file, length in _archives(folder) if file not in shortfalls]:
+    while left := [(file, length) for file, length in _list_archives(folder) if file not in shortfalls]:
         total = size + sum(length for _, length in left)
         for file, length in left:
-            copied = _copy(folder / "warc" / file, length, out)
+            copied = _copy_archive(folder / "warc" / file, length, out)
             shortfalls[file] = length - copied
             size += copied
             progress(size, total)
     # A file that retention took away meanwhile is not missed.
-    missing = (f"{lost} bytes of {file}" for file, _ in _archives(folder) if (lost := shortfalls.get(file, 0)))
-    return Exported(len(shortfalls), size, tuple(missing))
+    missing = (f"{lost} bytes of {file}" for file, _ in _list_archives(folder) if (lost := shortfalls.get(file, 0)))
+    return ExportResult(len(shortfalls), size, tuple(missing))
 
 
-def _archives(folder: Path) -> list[tuple[str, int]]:
+def _list_archives(folder: Path) -> list[tuple[str, int]]:
     with read_state(folder) as db:
         return db.execute("SELECT file, length FROM archive ORDER BY newest_s, file").fetchall()
 
 
-def _copy(path: Path, length: int, out: BinaryIO) -> int:
+def _copy_archive(path: Path, length: int, out: BinaryIO) -> int:
     """How many of the bytes there were."""
     left = length
     if not path.exists():
@@ -113,44 +111,44 @@ def _copy(path: Path, length: int, out: BinaryIO) -> int:
     return length - left
 
 
-def export_latest(folder: Path, out: BinaryIO, software: str, now_s: float, progress: Progress) -> Exported:
+def export_latest(folder: Path, out: BinaryIO, software: str, now_s: float, progress: Progress) -> ExportResult:
     """The latest version of each page: the answers alone, in one file."""
-    start = warcinfo_record("latest.warc.gz", software, "", now_s)
+    start = build_warcinfo_record("latest.warc.gz", software, "", now_s)
     out.write(start)
     size, count = len(start), 0
     missing: list[str] = []
     with read_state(folder) as db:
         (total,) = db.execute("SELECT count(*) FROM page WHERE file IS NOT NULL").fetchone()
-        for url, record in _latest(folder, db):
+        for url, record in _iter_latest(folder, db):
             if record is None:
                 missing.append(f"the copy of {url}")
                 continue
             out.write(record)
             size, count = size + len(record), count + 1
             progress(count, total)
-    return Exported(count, size, tuple(missing))
+    return ExportResult(count, size, tuple(missing))
 
 
-def _latest(folder: Path, db: sqlite3.Connection) -> Iterator[tuple[str, bytes | None]]:
+def _iter_latest(folder: Path, db: sqlite3.Connection) -> Iterator[tuple[str, bytes | None]]:
     for file, rows in groupby(db.execute(_PLACES), key=lambda row: row[2]):
-        with _opened(folder / "warc" / file) as archive:
+        with _open_archive(folder / "warc" / file) as archive:
             for id_, url, _, offset, length in rows:
-                record = _read(archive, offset, length)
-                yield url, record if record is not None else _moved(folder, id_)
+                record = _read_record(archive, offset, length)
+                yield url, record if record is not None else _read_moved(folder, id_)
 
 
-def _moved(folder: Path, id_: int) -> bytes | None:
+def _read_moved(folder: Path, id_: int) -> bytes | None:
     """The record of a page whose file has gone since: retention has put it elsewhere."""
     with read_state(folder) as db:
         row = db.execute("SELECT file, offset, length FROM page WHERE id = ?", (id_,)).fetchone()
     if row is None or row[0] is None:
         return None
-    with _opened(folder / "warc" / row[0]) as archive:
-        return _read(archive, *row[1:])
+    with _open_archive(folder / "warc" / row[0]) as archive:
+        return _read_record(archive, *row[1:])
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | None]:
+def _open_archive(path: Path) -> Iterator[BinaryIO | None]:
     try:
         file = path.open("rb")
     except OSError:
@@ -160,7 +158,7 @@ def _opened(path: Path) -> Iterator[BinaryIO | None]:
         yield file
 
 
-def _read(file: BinaryIO | None, offset: int, length: int) -> bytes | None:
+def _read_record(file: BinaryIO | None, offset: int, length: int) -> bytes | None:
     """The gzip member there, None where there is none."""
     if file is None:
         return None

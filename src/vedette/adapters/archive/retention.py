@@ -21,10 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from vedette.adapters.archive.warc_writer import ASIDE, WarcWriter, growing
+from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR, WarcWriter, find_growing
 from vedette.adapters.crawl_store.data_folder import State
-
-__all__ = ["GIVEN_UP", "Keeping", "Retention", "Stored", "verdict"]
 
 GIVEN_UP = "its archived copy was given up, to keep the archive within store.max_size"
 UNREADABLE = "its archived copy could not be read any more"
@@ -32,20 +30,20 @@ UNREADABLE = "its archived copy could not be read any more"
 SERIES = "kept"
 DAY_S = 86_400.0
 # Rewriting pays when half of a file goes; under pressure when an eighth does.
-WORTH_REWRITING = 1 / 2
-WORTH_UNDER_PRESSURE = 7 / 8
+REWRITE_SHARE = 1 / 2
+REWRITE_SHARE_UNDER_PRESSURE = 7 / 8
 STEP_BYTES = 4 << 20
 STEP_PAGES = 2000
 STEP_FILES = 20
 REST_STEPS = 600
 # When copies must go, a little more goes, so that it need not be done again at once.
-SPARE = 1 / 20
+SPARE_SHARE = 1 / 20
 
-Verdict = Literal["keep", "rewrite", "delete"]
+FileAction = Literal["keep", "rewrite", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class RetentionPolicy:
     """How much is kept; ``max_bytes`` 0 sets no limit."""
 
     keep_s: float
@@ -53,7 +51,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class ArchiveFile:
     """An archive file: its acknowledged length, its youngest record, and how much of it are latest versions."""
 
     file: str
@@ -62,17 +60,17 @@ class Stored:
     latest_bytes: int
 
 
-def verdict(stored: Stored, keeping: Keeping, now_s: float, *, pressed: bool) -> Verdict:
+def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, pressed: bool) -> FileAction:
     """What is to become of a file that nobody writes to.
 
-    >>> verdict(Stored("a", 1000, newest_s=0.0, latest_bytes=400), Keeping(keep_s=60.0), now_s=61.0, pressed=False)
+    >>> decide_file(ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400), RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
     'rewrite'
     """
     if not pressed and now_s < stored.newest_s + keeping.keep_s:
         return "keep"
     if stored.latest_bytes == 0:
         return "delete"
-    share = WORTH_UNDER_PRESSURE if pressed else WORTH_REWRITING
+    share = REWRITE_SHARE_UNDER_PRESSURE if pressed else REWRITE_SHARE
     return "rewrite" if stored.latest_bytes <= share * stored.length else "keep"
 
 
@@ -81,11 +79,11 @@ class Retention:
     """Carries out the verdicts, file after file, in rounds with a rest in between."""
 
     state: State
-    keeping: Keeping
+    policy: RetentionPolicy
     software: str
     rotate_bytes: int = 1_000_000_000
     _round: list[str] = field(default_factory=list)
-    _rewriting: Stored | None = None
+    _rewriting: ArchiveFile | None = None
     _writer: WarcWriter | None = None
     _rest: int = 0
     _running: bool = False
@@ -95,17 +93,17 @@ class Retention:
     def step(self, now_s: float, wall_s: float, *, roomy: bool = True) -> None:
         """A small piece of work; without room on the disk, files are deleted but none is written."""
         if self._rewriting is not None and roomy:
-            self._rewrite_some(self._rewriting, now_s)
+            self._rewrite_step(self._rewriting, now_s)
         elif self._round:
-            self._look_at_files(now_s, roomy=roomy)
+            self._scan_files(now_s, roomy=roomy)
         elif self._running:
             self._end_round(now_s)
-        elif self._rest > 0 and (self._futile or not self._excess()):
+        elif self._rest > 0 and (self._futile or not self._excess_bytes()):
             self._rest -= 1
         else:
             self._begin_round(wall_s)
 
-    def give_in(self) -> None:
+    def abandon_file(self) -> None:
         """A file could not be read or written: leave it for the next round, and begin another file then."""
         self._rewriting = None
         self.close()
@@ -120,21 +118,21 @@ class Retention:
     # rounds
 
     def _begin_round(self, wall_s: float) -> None:
-        self._round = self._closed()
+        self._round = self._list_closed_files()
         self._running, self._freed = True, False
-        _let_go_of_old(self.state.folder / "warc" / ASIDE, wall_s - self.keeping.keep_s)
+        _delete_old_files(self.state.folder / "warc" / UNACKNOWLEDGED_DIR, wall_s - self.policy.keep_s)
 
     def _end_round(self, now_s: float) -> None:
         self._running, self._rest = False, REST_STEPS
-        excess = self._excess()
-        self._futile = excess > 0 and not self._freed and not self._give_up_copies(excess, now_s)
+        excess = self._excess_bytes()
+        self._futile = excess > 0 and not self._freed and not self._drop_oldest_copies(excess, now_s)
 
-    def _look_at_files(self, now_s: float, *, roomy: bool) -> None:
+    def _scan_files(self, now_s: float, *, roomy: bool) -> None:
         """Until there is something to do, but not at too many in one step."""
-        pressed = self._excess() > 0
+        pressed = self._excess_bytes() > 0
         for _ in range(min(STEP_FILES, len(self._round))):
-            stored = self._stored(self._round.pop(0))
-            found = verdict(stored, self.keeping, now_s, pressed=pressed)
+            stored = self._load_file(self._round.pop(0))
+            found = decide_file(stored, self.policy, now_s, pressed=pressed)
             if found == "delete":
                 self._delete(stored.file)
                 return
@@ -142,23 +140,23 @@ class Retention:
                 self._rewriting = stored
                 return
 
-    def _excess(self) -> int:
+    def _excess_bytes(self) -> int:
         """By how much the archive is too large."""
-        if not self.keeping.max_bytes:
+        if not self.policy.max_bytes:
             return 0
         (total,) = self._db.execute("SELECT coalesce(sum(length), 0) FROM archive").fetchone()
-        return max(int(total) - self.keeping.max_bytes, 0)
+        return max(int(total) - self.policy.max_bytes, 0)
 
-    def _closed(self) -> list[str]:
+    def _list_closed_files(self) -> list[str]:
         """The files that nobody writes to, the oldest first."""
         files = [row[0] for row in self._db.execute("SELECT file FROM archive ORDER BY newest_s, file")]
-        open_files = growing(files)
+        open_files = find_growing(files)
         return [file for file in files if file not in open_files]
 
-    def _stored(self, file: str) -> Stored:
+    def _load_file(self, file: str) -> ArchiveFile:
         length, newest_s = self._db.execute("SELECT length, newest_s FROM archive WHERE file = ?", (file,)).fetchone()
         (latest,) = self._db.execute("SELECT coalesce(sum(length), 0) FROM page WHERE file = ?", (file,)).fetchone()
-        return Stored(file, length, newest_s, latest)
+        return ArchiveFile(file, length, newest_s, latest)
 
     # what is done to files
 
@@ -171,21 +169,21 @@ class Retention:
         (self.state.folder / "warc" / file).unlink(missing_ok=True)
         self._freed = True
 
-    def _rewrite_some(self, stored: Stored, now_s: float) -> None:
+    def _rewrite_step(self, stored: ArchiveFile, now_s: float) -> None:
         """Copy some of the latest versions to another file, commit their new places; the old file goes last."""
         sql = "SELECT id, offset, length FROM page WHERE file = ? ORDER BY offset LIMIT ?"
         rows = self._db.execute(sql, (stored.file, STEP_PAGES)).fetchall()
         if rows:
-            self._move(stored, rows, now_s)
+            self._move_records(stored, rows, now_s)
             self.state.commit()
         else:
             self._rewriting = None
             self._delete(stored.file)
 
-    def _move(self, stored: Stored, rows: list[tuple[int, int, int]], now_s: float) -> None:
+    def _move_records(self, stored: ArchiveFile, rows: list[tuple[int, int, int]], now_s: float) -> None:
         writer = self._open_writer()
         moved, broken, size = [], [], 0
-        for id_, record in _records(self.state.folder / "warc" / stored.file, rows):
+        for id_, record in _read_records(self.state.folder / "warc" / stored.file, rows):
             if record is None:
                 broken.append(id_)
                 continue
@@ -196,9 +194,9 @@ class Retention:
                 break
         lengths = writer.flush()
         self._begin()
-        self.state.book.acknowledge_archive(lengths, stored.newest_s)
+        self.state.store.acknowledge_archive(lengths, stored.newest_s)
         self._db.executemany("UPDATE page SET file = ?, offset = ? WHERE id = ?", moved)
-        self._forget_copies(broken, UNREADABLE, now_s)
+        self._clear_copies(broken, UNREADABLE, now_s)
 
     def _open_writer(self) -> WarcWriter:
         if self._writer is None:
@@ -208,11 +206,11 @@ class Retention:
 
     # what pages lose
 
-    def _give_up_copies(self, excess_bytes: int, now_s: float) -> bool:
+    def _drop_oldest_copies(self, excess_bytes: int, now_s: float) -> bool:
         """The pages that were fetched longest ago lose their copies, until these make up the excess."""
         # Only who needs it pays for it: it would make every page that is fetched again a third dearer to keep.
         self._db.execute("CREATE INDEX IF NOT EXISTS page_fetched ON page (fetched_s) WHERE file IS NOT NULL")
-        wanted = excess_bytes + self.keeping.max_bytes * SPARE
+        wanted = excess_bytes + self.policy.max_bytes * SPARE_SHARE
         ids: list[int] = []
         rows = self._db.execute("SELECT id, length FROM page WHERE file IS NOT NULL ORDER BY fetched_s LIMIT 100000")
         for id_, length in rows:
@@ -221,11 +219,11 @@ class Retention:
             ids.append(id_)
             wanted -= length
         self._begin()
-        self._forget_copies(ids, GIVEN_UP, now_s)
+        self._clear_copies(ids, GIVEN_UP, now_s)
         self.state.commit()
         return bool(ids)
 
-    def _forget_copies(self, ids: Iterable[int], why: str, now_s: float) -> None:
+    def _clear_copies(self, ids: Iterable[int], why: str, now_s: float) -> None:
         """Without validators the next answer comes whole; by the digest it is still known whether it is new."""
         sql = (
             "UPDATE page SET file = NULL, offset = NULL, length = NULL, payload_digest = '', etag = '', "
@@ -233,7 +231,7 @@ class Retention:
         )
         for id_ in ids:
             self._db.execute(sql, (id_,))
-            self.state.book.note(id_, why, now_s)
+            self.state.store.add_note(id_, why, now_s)
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -244,7 +242,7 @@ class Retention:
             self._db.execute("BEGIN IMMEDIATE")
 
 
-def _records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bytes | None]]:
+def _read_records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bytes | None]]:
     """The packed record of each page, None where it cannot be read."""
     if not path.exists():
         yield from ((id_, None) for id_, _, _ in rows)
@@ -263,7 +261,7 @@ def _is_record(data: bytes) -> bool:
         return False
 
 
-def _let_go_of_old(folder: Path, before_s: float) -> None:
+def _delete_old_files(folder: Path, before_s: float) -> None:
     """What no state vouches for is kept as long as an older version."""
     if folder.is_dir():
         for path in sorted(folder.iterdir()):

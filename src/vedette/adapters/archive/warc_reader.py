@@ -1,7 +1,7 @@
 """Reading WARC: one record of ours by its place, or all answers in a file that anybody wrote, however badly.
 
-``scan`` keeps what is good and names what is not. A record is good when its length leads to the end of a record and,
-where it has a block digest that we can compute, the digest agrees. Payload digests are not judged, since writers
+``scan_warc`` keeps what is good and names what is not. A record is good when its length leads to the end of a record
+and, where it has a block digest that we can compute, the digest agrees. Payload digests are not judged, since writers
 disagree on what a payload is (before or after the transfer coding is taken off). After damage the next record is
 found by its looks; a page that contains a WARC record could be taken for one there, and only there.
 
@@ -19,15 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from vedette.adapters.archive.warc_recovery import MAGIC, LookBack, Window, gzip_pieces, plain_pieces
-from vedette.adapters.archive.warc_writer import Place
+from vedette.adapters.archive.warc_recovery import MAGIC, RereadBudget, Window, read_gzip, read_plain
+from vedette.adapters.archive.warc_writer import RecordLocation
 from vedette.errors import StoreCorrupt
 from vedette.model import Headers
 
-__all__ = ["Damage", "Record", "Stored", "read_place", "scan"]
-
 _LIMIT_BYTES = 1 << 26
-_USUAL_HEAD_BYTES = 1 << 11
+_TYPICAL_HEAD_BYTES = 1 << 11
 _HEAD_BYTES = 1 << 16
 _HTTP_HEAD_BYTES = 1 << 18
 _BUFFER_BYTES = 1 << 18
@@ -52,7 +50,7 @@ _DIGEST_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class ArchivedAnswer:
     """An answer as the archive keeps it; a revisit has no payload of its own."""
 
     response_head: bytes
@@ -67,11 +65,11 @@ class Stored:
     @property
     def headers(self) -> Headers:
         """Its headers, names in lower case."""
-        return tuple(_header_lines(self.response_head, "latin-1"))
+        return tuple(_parse_header_lines(self.response_head, "latin-1"))
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ImportedAnswer:
     """An answer found in a file. The payload is free of transfer coding, its content coding is as sent.
 
     ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is not whole.
@@ -103,7 +101,7 @@ class _Flaw:
     why: str
 
 
-def read_place(folder: Path, place: Place) -> Stored:
+def read_answer(folder: Path, place: RecordLocation) -> ArchivedAnswer:
     """The answer at a place that our writer named."""
     try:
         with (folder / place.file).open("rb") as file:
@@ -113,13 +111,13 @@ def read_place(folder: Path, place: Place) -> Stored:
         raise StoreCorrupt(
             f"{place.file} cannot be read at {place.offset}: {error}; restore it from a backup"
         ) from error
-    head, block = _split(text)
-    if _fields(head).get("warc-type") not in {"response", "revisit"}:
+    head, block = _split_head(text)
+    if _parse_fields(head).get("warc-type") not in {"response", "revisit"}:
         raise StoreCorrupt(f"{place.file} has no answer at {place.offset}; restore it from a backup")
-    return Stored(*_split(block.removesuffix(b"\r\n\r\n")))
+    return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
 
 
-def scan(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[Record | Damage]:
+def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedAnswer | Damage]:
     """The answers in a file, in order, and what is wrong with the rest.
 
     Requests, notes and records of other kinds are passed over without a word when they are whole. A record of more than
@@ -128,17 +126,17 @@ def scan(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[Record | Damag
     with path.open("rb", buffering=_BUFFER_BYTES) as file:
         scanner = _Scanner(path.name, _open_window(path, file), limit_bytes)
         while True:
-            yield from scanner.reach_next_run()
-            if not scanner.window.enter():
+            yield from scanner.report_break()
+            if not scanner.window.enter_next_run():
                 return
-            yield from scanner.run()
+            yield from scanner.iter_records()
 
 
 def _open_window(path: Path, file: BinaryIO) -> Window:
     start = file.read(5)
     file.seek(0)
     packed = start.startswith(MAGIC) or (path.suffix == ".gz" and start != b"WARC/")
-    return Window(gzip_pieces(file) if packed else plain_pieces(file))
+    return Window(read_gzip(file) if packed else read_plain(file))
 
 
 class _Scanner:
@@ -148,21 +146,21 @@ class _Scanner:
         self._file = file
         self.window = window
         self._limit_bytes = limit_bytes
-        self._look_back = LookBack()
+        self._look_back = RereadBudget()
         self._named: int | None = None
 
-    def reach_next_run(self) -> Iterator[Damage]:
+    def report_break(self) -> Iterator[Damage]:
         """Name the break before the next run, unless the record that it cut was the last thing named."""
         broken = self.window.broken
         if broken and broken.offset != self._named:
             yield Damage(self._file, broken.offset, broken.why)
         self._named = None
 
-    def run(self) -> Iterator[Record | Damage]:
+    def iter_records(self) -> Iterator[ImportedAnswer | Damage]:
         """All records of the run that was entered."""
         while self._skip_blank():
             offset = self.window.offset
-            found = self._record(offset)
+            found = self._read_record(offset)
             self._named = offset if isinstance(found, _Flaw) else None
             if isinstance(found, _Flaw):
                 yield Damage(self._file, offset, found.why)
@@ -171,109 +169,111 @@ class _Scanner:
                 yield found
 
     def _find_next(self) -> None:
-        if self._skip_blank() and not _VERSION.match(self.window.look(64)):
-            self.window.seek(_BEGINNING, _BEGINNING_BYTES)
+        if self._skip_blank() and not _VERSION.match(self.window.peek(64)):
+            self.window.skip_to(_BEGINNING, _BEGINNING_BYTES)
 
     def _skip_blank(self) -> bool:
-        while data := self.window.look(64):
+        while data := self.window.peek(64):
             blank = len(data) - len(data.lstrip(b"\r\n"))
-            self.window.take(blank)
+            self.window.skip(blank)
             if blank < len(data):
                 return True
         return False
 
-    def _record(self, offset: int) -> Record | _Flaw | None:
+    def _read_record(self, offset: int) -> ImportedAnswer | _Flaw | None:
         """Take the next record; where it is flawed, take so much of it that the next one can be looked for."""
-        head = self._head()
+        head = self._read_head()
         if isinstance(head, _Flaw):
             return head
-        fields = _fields(head)
-        length = _number(fields.get("content-length", ""))
+        fields = _parse_fields(head)
+        length = _parse_number(fields.get("content-length", ""))
         if length is None:
             return _Flaw("a record without a usable Content-Length")
         if length > self._limit_bytes:
-            self.window.take(length)
+            self.window.skip(length)
             return _Flaw(f"a record of {length} bytes, more than the limit of {self._limit_bytes}")
-        block = self.window.look(length)
-        flaw = self._flaw(fields, block, length)
-        if flaw is None or not self._look_back.allows(length, self.window.taken_bytes + length):
-            self.window.take(length)
-        return flaw or _answer(self._file, offset, fields, block)
+        block = self.window.peek(length)
+        flaw = self._find_flaw(fields, block, length)
+        if flaw is None or not self._look_back.try_spend(length, self.window.taken_bytes + length):
+            self.window.skip(length)
+        return flaw or _parse_answer(self._file, offset, fields, block)
 
-    def _head(self) -> bytes | _Flaw:
+    def _read_head(self) -> bytes | _Flaw:
         """Take a record's head with its blank line, or what is in its place."""
-        data = self.window.look(_USUAL_HEAD_BYTES)
+        data = self.window.peek(_TYPICAL_HEAD_BYTES)
         if not _VERSION.match(data):
-            self.window.take(1)
+            self.window.skip(1)
             return _Flaw("bytes that are no WARC record")
-        stop = _HEAD_STOP.search(data, 1) or _HEAD_STOP.search(data := self.window.look(_HEAD_BYTES), 1)
+        stop = _HEAD_STOP.search(data, 1) or _HEAD_STOP.search(data := self.window.peek(_HEAD_BYTES), 1)
         if not stop:
-            self.window.take(1)
-            return _Flaw("the head of a record has no end" + self._cut(data, _HEAD_BYTES))
+            self.window.skip(1)
+            return _Flaw("the head of a record has no end" + self._describe_cut(data, _HEAD_BYTES))
         # Otherwise a head that was torn off would lend its URL to the record that was written after it.
         if not stop[0].startswith(b"\n"):
-            self.window.take(stop.start())
+            self.window.skip(stop.start())
             return _Flaw("the head of a record breaks off, and another begins")
-        self.window.take(stop.end())
+        self.window.skip(stop.end())
         return data[: stop.end()]
 
-    def _flaw(self, fields: dict[str, str], block: bytes, length: int) -> _Flaw | None:
+    def _find_flaw(self, fields: dict[str, str], block: bytes, length: int) -> _Flaw | None:
         if len(block) < length:
-            return _Flaw(f"a record that should have {length} bytes has {len(block)}" + self._cut(block, length))
-        agrees = _digest_agrees(fields.get("warc-block-digest", ""), block)
+            return _Flaw(
+                f"a record that should have {length} bytes has {len(block)}" + self._describe_cut(block, length)
+            )
+        agrees = _check_digest(fields.get("warc-block-digest", ""), block)
         if agrees is False:
             return _Flaw("the block digest of a record differs")
-        if agrees is None and self._torn(length):
-            return _Flaw("a record" + self._cut(b"", 1))
-        if agrees is None and self._runs_over(length):
+        if agrees is None and self._is_torn(length):
+            return _Flaw("a record" + self._describe_cut(b"", 1))
+        if agrees is None and self._is_overrun(length):
             return _Flaw("a record runs into the next one")
         return None
 
-    def _torn(self, length: int) -> bool:
-        blank = self.window.look(length + 8)[length:]
-        return not blank.strip(b"\r\n") and self.window.torn_after(length + len(blank))
+    def _is_torn(self, length: int) -> bool:
+        blank = self.window.peek(length + 8)[length:]
+        return not blank.strip(b"\r\n") and self.window.is_torn_after(length + len(blank))
 
-    def _runs_over(self, length: int) -> bool:
+    def _is_overrun(self, length: int) -> bool:
         """Whether another record begins inside this one and none after it, as where bytes are missing."""
-        data = self.window.look(length + _BEGINNING_BYTES)
+        data = self.window.peek(length + _BEGINNING_BYTES)
         after = data[length:].lstrip(b"\r\n")
         ends_well = not after or after.startswith(b"WARC/"[: len(after)])
         return not ends_well and (inner := _BEGINNING.search(data)) is not None and inner.start() < length
 
-    def _cut(self, seen: bytes, wanted_bytes: int) -> str:
+    def _describe_cut(self, seen: bytes, wanted_bytes: int) -> str:
         """Why there was less than wanted, if there was."""
         if len(seen) >= wanted_bytes:
             return ""
         return f": {self.window.broken.why}" if self.window.broken else ": the file or the gzip member ends before"
 
 
-def _answer(file: str, offset: int, fields: dict[str, str], block: bytes) -> Record | _Flaw | None:
+def _parse_answer(file: str, offset: int, fields: dict[str, str], block: bytes) -> ImportedAnswer | _Flaw | None:
     """The answer in a whole record; None for records of other kinds."""
     http = fields.get("content-type", "").lower().startswith("application/http") or block.startswith(b"HTTP/")
     if fields.get("warc-type", "").lower() != "response" or not http:
         return None
     url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
-    fetched_s = _unix_s(fields.get("warc-date", ""))
+    fetched_s = _parse_date(fields.get("warc-date", ""))
     if not url or fetched_s is None:
         return _Flaw("an answer without a URL" if not url else "an answer without a usable WARC-Date")
-    head, body = _split(block)
+    head, body = _split_head(block)
     status = _STATUS.match(head)
     if not status or len(head) > _HTTP_HEAD_BYTES:
         return _Flaw("an answer without an HTTP status line" if not status else "an answer with an endless head")
-    headers = tuple(_header_lines(head, "latin-1"))
+    headers = tuple(_parse_header_lines(head, "latin-1"))
     truncated = fields.get("warc-truncated", "")
     chunked = any(name == "transfer-encoding" and "chunked" in value.lower() for name, value in headers)
-    payload = _dechunked(body, whole=not truncated) if chunked else body
-    return Record(file, offset, url, fetched_s, int(status[1]), headers, payload, truncated)
+    payload = _dechunk(body, whole=not truncated) if chunked else body
+    return ImportedAnswer(file, offset, url, fetched_s, int(status[1]), headers, payload, truncated)
 
 
-def _split(message: bytes) -> tuple[bytes, bytes]:
+def _split_head(message: bytes) -> tuple[bytes, bytes]:
     """Head, with its blank line, and body; without a blank line all is head."""
     end = _BLANK_LINE.search(message)
     return (message[: end.end()], message[end.end() :]) if end else (message, b"")
 
 
-def _header_lines(head: bytes, encoding: str) -> Iterator[tuple[str, str]]:
+def _parse_header_lines(head: bytes, encoding: str) -> Iterator[tuple[str, str]]:
     """Names, in lower case, and values; a line that begins with a blank goes on with the value before it."""
     name, values = "", [""]
     for line in head.decode(encoding, "replace").split("\n")[1:]:
@@ -288,22 +288,22 @@ def _header_lines(head: bytes, encoding: str) -> Iterator[tuple[str, str]]:
         yield name, " ".join(values)
 
 
-def _fields(head: bytes) -> dict[str, str]:
+def _parse_fields(head: bytes) -> dict[str, str]:
     """The fields of a record's head; of a field that comes twice the first counts."""
     fields: dict[str, str] = {}
-    for name, value in _header_lines(head, "utf-8"):
+    for name, value in _parse_header_lines(head, "utf-8"):
         fields.setdefault(name, value)
     return fields
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
-def _unix_s(text: str) -> float | None:
+def _parse_date(text: str) -> float | None:
     """The time that a WARC-Date means; the standard allows it to end after the year, or to have nine decimals.
 
-    >>> _unix_s("1970-01-01T00:01:00Z"), _unix_s("1970-01"), _unix_s("19700101000100"), _unix_s("yesterday")
+    >>> _parse_date("1970-01-01T00:01:00Z"), _parse_date("1970-01"), _parse_date("19700101000100"), _parse_date("yesterday")
     (60.0, 0.0, 60.0, None)
     """
     match = _DATE.fullmatch(text)
@@ -317,17 +317,17 @@ def _unix_s(text: str) -> float | None:
     return whole.timestamp() + float(match[7] or 0)
 
 
-def _digest_agrees(labelled: str, block: bytes) -> bool | None:
+def _check_digest(labelled: str, block: bytes) -> bool | None:
     """Whether the digest is that of the block; None where there is none that we can compute."""
     label, _, text = labelled.partition(":")
     algorithm = _DIGEST_NAMES.get(label.strip().lower())
     if not algorithm:
         return None
     computed = hashlib.new(algorithm, block, usedforsecurity=False).digest()
-    return computed in _digest_readings(text.strip())
+    return computed in _decode_digest(text.strip())
 
 
-def _digest_readings(text: str) -> list[bytes]:
+def _decode_digest(text: str) -> list[bytes]:
     """Base 32 is the custom, base 16 is common."""
     readings = []
     for read in (bytes.fromhex, base64.b32decode):
@@ -338,7 +338,7 @@ def _digest_readings(text: str) -> list[bytes]:
     return readings
 
 
-def _dechunked(body: bytes, *, whole: bool) -> bytes:
+def _dechunk(body: bytes, *, whole: bool) -> bytes:
     """The body without its chunks, or as it is: many writers take them off and leave the header standing."""
     out = bytearray()
     at = 0

@@ -20,8 +20,6 @@ from typing import Literal
 import xxhash
 from isal import igzip_lib
 
-__all__ = ["Exchange", "Revisit", "answer_record", "digest", "request_record", "warcinfo_record"]
-
 Fields = list[tuple[str, str]]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -45,7 +43,7 @@ _BODILESS = re.compile(rb"HTTP/\S+ +(?:1\d\d|204|304)\b")
 class Revisit:
     """The payload is kept already: which record has it, and how that is known.
 
-    The date must be the other exchange's ``fetched_s``, and the digest what ``digest`` says of its payload.
+    The date must be the other exchange's ``fetched_s``, and the digest what ``compute_digest`` says of its payload.
     """
 
     profile: Literal["identical-payload-digest", "server-not-modified"]
@@ -59,7 +57,7 @@ class Exchange:
     """A request and its answer. ``request_head`` holds no secret any more; ``payload`` is as sent, without chunks.
 
     ``truncated`` says why the payload is not whole. A revisit's payload is not written. ``payload_digest`` is what
-    ``digest`` says of the payload, where somebody knows it already.
+    ``compute_digest`` says of the payload, where somebody knows it already.
     """
 
     url: str
@@ -73,16 +71,16 @@ class Exchange:
     payload_digest: str = ""
 
 
-def digest(data: bytes) -> str:
+def compute_digest(data: bytes) -> str:
     """The labelled digest by which archives know a payload.
 
-    >>> digest(b"")
+    >>> compute_digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    return "sha1:" + _base32(hashlib.sha1(data, usedforsecurity=False).digest())
+    return "sha1:" + _encode_base32(hashlib.sha1(data, usedforsecurity=False).digest())
 
 
-def warcinfo_record(file: str, software: str, operator: str, written_s: float) -> bytes:
+def build_warcinfo_record(file: str, software: str, operator: str, written_s: float) -> bytes:
     """The first record of a file: who wrote it, with what."""
     about = [
         ("software", software),
@@ -90,95 +88,95 @@ def warcinfo_record(file: str, software: str, operator: str, written_s: float) -
         ("format", "WARC File Format 1.1"),
         ("conformsTo", _STANDARD),
     ]
-    block = _lines(pair for pair in about if pair[1])
-    checksum = digest(block)
+    block = _format_fields(pair for pair in about if pair[1])
+    checksum = compute_digest(block)
     fields = [
         ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", _name(file, _date(written_s), checksum)),
-        ("WARC-Date", _date(written_s)),
+        ("WARC-Record-ID", _build_record_id(file, _format_date(written_s), checksum)),
+        ("WARC-Date", _format_date(written_s)),
         ("WARC-Filename", file),
         ("WARC-Block-Digest", checksum),
         ("Content-Type", "application/warc-fields"),
     ]
-    return _packed(fields, block)
+    return _compress_record(fields, block)
 
 
-def answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
+def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
     """The response or revisit record and its name; ``stands`` is where it will stand, for the name."""
     revisit = exchange.revisit
-    block = _answer_head(exchange) + (b"" if revisit else exchange.payload)
-    checksum = digest(block)
-    name = _name(stands, exchange.url, _date(exchange.fetched_s), checksum)
+    block = _rewrite_head(exchange) + (b"" if revisit else exchange.payload)
+    checksum = compute_digest(block)
+    name = _build_record_id(stands, exchange.url, _format_date(exchange.fetched_s), checksum)
     fields = [
         ("WARC-Type", "revisit" if revisit else "response"),
         ("WARC-Record-ID", name),
-        *_what(exchange),
+        *_common_fields(exchange),
         (
             "WARC-Payload-Digest",
-            revisit.payload_digest if revisit else exchange.payload_digest or digest(exchange.payload),
+            revisit.payload_digest if revisit else exchange.payload_digest or compute_digest(exchange.payload),
         ),
         ("WARC-Block-Digest", checksum),
-        ("WARC-Truncated", _cut_short(exchange)),
-        *(_earlier(revisit) if revisit else ()),
+        ("WARC-Truncated", _truncation_reason(exchange)),
+        *(_revisit_fields(revisit) if revisit else ()),
         ("Content-Type", "application/http;msgtype=response"),
     ]
-    return name, _packed(fields, block)
+    return name, _compress_record(fields, block)
 
 
-def request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
+def build_request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
     """The request that brought an answer of this name."""
     block = _BINARY_REQUEST.sub(
         b" HTTP/1.1", b"\r\n".join(_visible_lines(exchange.request_head)) + b"\r\n\r\n", count=1
     )
-    checksum = digest(block)
+    checksum = compute_digest(block)
     fields = [
         ("WARC-Type", "request"),
-        ("WARC-Record-ID", _name(stands, exchange.url, _date(exchange.fetched_s), checksum)),
-        *_what(exchange),
+        ("WARC-Record-ID", _build_record_id(stands, exchange.url, _format_date(exchange.fetched_s), checksum)),
+        *_common_fields(exchange),
         ("WARC-Concurrent-To", answer),
         ("WARC-Block-Digest", checksum),
         ("Content-Type", "application/http;msgtype=request"),
     ]
-    return _packed(fields, block)
+    return _compress_record(fields, block)
 
 
-def _what(exchange: Exchange) -> Fields:
+def _common_fields(exchange: Exchange) -> Fields:
     """What a request and its answer have in common."""
     return [
-        ("WARC-Date", _date(exchange.fetched_s)),
+        ("WARC-Date", _format_date(exchange.fetched_s)),
         ("WARC-Target-URI", exchange.url),
         ("WARC-IP-Address", exchange.address),
-        ("WARC-Protocol", _protocol(exchange)),
+        ("WARC-Protocol", _detect_protocol(exchange)),
     ]
 
 
 def _payload_digest(exchange: Exchange) -> str:
     known = exchange.revisit.payload_digest if exchange.revisit else exchange.payload_digest
-    return known or digest(exchange.payload)
+    return known or compute_digest(exchange.payload)
 
 
-def _earlier(revisit: Revisit) -> Fields:
+def _revisit_fields(revisit: Revisit) -> Fields:
     return [
         ("WARC-Profile", _PROFILES + revisit.profile),
         ("WARC-Refers-To-Target-URI", revisit.refers_to_url),
-        ("WARC-Refers-To-Date", _date(revisit.refers_to_date_s)),
+        ("WARC-Refers-To-Date", _format_date(revisit.refers_to_date_s)),
     ]
 
 
-def _cut_short(exchange: Exchange) -> str:
+def _truncation_reason(exchange: Exchange) -> str:
     """The standard asks for ``length`` where a payload was at hand and is left out because it is kept already."""
     left_out = exchange.revisit is not None and exchange.revisit.profile == "identical-payload-digest"
     return "length" if left_out else exchange.truncated or ""
 
 
-def _packed(fields: Fields, block: bytes) -> bytes:
+def _compress_record(fields: Fields, block: bytes) -> bytes:
     """One record as one gzip member. Level 1 of ISA-L: a tenth of zlib's cost at nearly its size."""
-    head = _lines([*fields, ("Content-Length", str(len(block)))])
+    head = _format_fields([*fields, ("Content-Length", str(len(block)))])
     record = b"".join((b"WARC/1.1\r\n", head, b"\r\n", block, b"\r\n\r\n"))
     return igzip_lib.compress(record, level=1, flag=igzip_lib.COMP_GZIP)
 
 
-def _lines(fields: Iterable[tuple[str, str]]) -> bytes:
+def _format_fields(fields: Iterable[tuple[str, str]]) -> bytes:
     """Header lines; a field without a value is left out, and none can begin a line of its own."""
     lines = [f"{name}: {value}" for name, value in fields if value]
     if not "".join(lines).isprintable():
@@ -186,29 +184,29 @@ def _lines(fields: Iterable[tuple[str, str]]) -> bytes:
     return ("\r\n".join(lines) + "\r\n").encode("utf-8", "replace")
 
 
-def _base32(sha1: bytes) -> str:
+def _encode_base32(sha1: bytes) -> str:
     """Base 32 of 20 bytes, by groups of ten bits; the standard library takes as long for it as for the digest."""
     number = int.from_bytes(sha1, "big")
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
-def _name(*parts: str) -> str:
+def _build_record_id(*parts: str) -> str:
     """A name-based UUID (RFC 9562, version 8: hashed our way)."""
     hashed = xxhash.xxh3_128_hexdigest(" ".join(parts).encode("utf-8", "replace"))
     return f"<urn:uuid:{hashed[:8]}-{hashed[8:12]}-8{hashed[13:16]}-8{hashed[17:20]}-{hashed[20:]}>"
 
 
 @lru_cache(maxsize=4)
-def _date(unix_s: float) -> str:
+def _format_date(unix_s: float) -> str:
     """WARC-Date to the millisecond; a revisit must find the very same text.
 
-    >>> _date(0.25)
+    >>> _format_date(0.25)
     '1970-01-01T00:00:00.250Z'
     """
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def _protocol(exchange: Exchange) -> str:
+def _detect_protocol(exchange: Exchange) -> str:
     """Said only where the stored head, in the words of HTTP/1.1, does not say it."""
     binary = _BINARY_ANSWER.match(_final_lines(exchange.response_head)[0])
     if binary is None:
@@ -217,7 +215,7 @@ def _protocol(exchange: Exchange) -> str:
     return "h2c" if plain_text else f"h{binary[1].decode()}"
 
 
-def _answer_head(exchange: Exchange) -> bytes:
+def _rewrite_head(exchange: Exchange) -> bytes:
     """The head of an answer as it is true of the payload stored below it."""
     status, *lines = _final_lines(exchange.response_head)
     status = _BINARY_ANSWER.sub(rb"HTTP/1.1 \2 ", status, count=1)

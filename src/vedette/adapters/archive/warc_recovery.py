@@ -18,23 +18,21 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-__all__ = ["MAGIC", "Break", "LookBack", "Piece", "Window", "gzip_pieces", "plain_pieces"]
-
 MAGIC = b"\x1f\x8b"
 
 _WORD = b"WARC/"
 _READ_BYTES = 1 << 13
 _PIECE_BYTES = 1 << 18
 _PROBE_BYTES = 1 << 10
-_MOST_MARKS = 1 << 12
-_AGAIN_TIMES = 16
-_AGAIN_BYTES = 1 << 20
+_MAX_MARKS = 1 << 12
+_REREAD_FACTOR = 16
+_REREAD_BYTES = 1 << 20
 # Method deflate; three flag bits are reserved and must be zero.
 _MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """Unpacked bytes; ``offset`` is where they, or their gzip member, begin in the file."""
 
     offset: int
@@ -43,7 +41,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class StreamBreak:
     """From this offset on the file does not make sense."""
 
     offset: int
@@ -60,29 +58,29 @@ class _Mark:
 
 
 @dataclass(slots=True)
-class LookBack:
+class RereadBudget:
     """Leave to read bytes twice: a fixed multiple of what was read once, and a little to begin with."""
 
     spent_bytes: int = 0
 
-    def allows(self, size_bytes: int, read_bytes: int) -> bool:
+    def try_spend(self, size_bytes: int, read_bytes: int) -> bool:
         """Whether this many may be read again, now that so many were read; if so they count as spent."""
-        allowed = self.spent_bytes + size_bytes <= _AGAIN_TIMES * read_bytes + _AGAIN_BYTES
+        allowed = self.spent_bytes + size_bytes <= _REREAD_FACTOR * read_bytes + _REREAD_BYTES
         self.spent_bytes += size_bytes if allowed else 0
         return allowed
 
 
-def plain_pieces(file: BinaryIO) -> Iterator[Piece | Break]:
+def read_plain(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
     """The pieces of a file that is not compressed."""
     offset = 0
     while data := file.read(_PIECE_BYTES):
-        yield Piece(offset, data)
+        yield Chunk(offset, data)
         offset += len(data)
 
 
-def gzip_pieces(file: BinaryIO) -> Iterator[Piece | Break]:
+def read_gzip(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
     """The pieces of a gzip file, member by member, and a break for each place that cannot be unpacked."""
-    look_back = LookBack()
+    look_back = RereadBudget()
     offset: int | None = 0
     while offset is not None:
         file.seek(offset)
@@ -90,19 +88,19 @@ def gzip_pieces(file: BinaryIO) -> Iterator[Piece | Break]:
         if not magic:
             return
         if magic != MAGIC:
-            yield Break(offset, "bytes that are no gzip member")
-            offset = _next_member(file, offset)
+            yield StreamBreak(offset, "bytes that are no gzip member")
+            offset = _find_member(file, offset)
             continue
-        end = yield from _member(file, offset)
-        if isinstance(end, Break):
-            yield Break(offset, end.why)
-            again = look_back.allows(end.offset - offset, end.offset)
-            offset = _next_member(file, offset + 1 if again else end.offset)
+        end = yield from _inflate_member(file, offset)
+        if isinstance(end, StreamBreak):
+            yield StreamBreak(offset, end.why)
+            again = look_back.try_spend(end.offset - offset, end.offset)
+            offset = _find_member(file, offset + 1 if again else end.offset)
         else:
             offset = end
 
 
-def _member(file: BinaryIO, offset: int) -> Generator[Piece, None, int | Break]:
+def _inflate_member(file: BinaryIO, offset: int) -> Generator[Chunk, None, int | StreamBreak]:
     """Unpack the member at this offset; where it ends, or how far it was read until it broke, and why."""
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
     file.seek(offset)
@@ -110,34 +108,34 @@ def _member(file: BinaryIO, offset: int) -> Generator[Piece, None, int | Break]:
     while not inflate.eof:
         packed = inflate.unconsumed_tail or file.read(_READ_BYTES)
         if not packed:
-            yield from _piece(offset, first or b"", begins=True)
-            return Break(file.tell(), "the file ends inside a gzip member")
+            yield from _emit(offset, first or b"", begins=True)
+            return StreamBreak(file.tell(), "the file ends inside a gzip member")
         try:
             data = inflate.decompress(packed, _PIECE_BYTES)
         except zlib.error as error:
-            return Break(file.tell(), f"broken gzip member ({error})")
+            return StreamBreak(file.tell(), f"broken gzip member ({error})")
         if first is None:
-            yield from _piece(offset, data)
+            yield from _emit(offset, data)
         elif len(first := first + data) >= len(_WORD) or inflate.eof:
             # A member's first piece is long enough to be known by its first word.
-            yield from _piece(offset, first, begins=True)
+            yield from _emit(offset, first, begins=True)
             first = None
     return file.tell() - len(inflate.unused_data)
 
 
-def _piece(offset: int, data: bytes, *, begins: bool = False) -> Iterator[Piece]:
+def _emit(offset: int, data: bytes, *, begins: bool = False) -> Iterator[Chunk]:
     if data:
-        yield Piece(offset, data, begins)
+        yield Chunk(offset, data, begins)
 
 
-def _next_member(file: BinaryIO, start: int) -> int | None:
+def _find_member(file: BinaryIO, start: int) -> int | None:
     """The first offset from here on at which a member begins that unpacks to a WARC record."""
     file.seek(start)
     kept = b""
     while data := file.read(_READ_BYTES):
         window, base = kept + data, start - len(kept)
         for match in _MEMBER.finditer(window):
-            if _looks_right(file, base + match.start()):
+            if _is_record_start(file, base + match.start()):
                 return base + match.start()
         start += len(data)
         kept = window[-3:]
@@ -145,7 +143,7 @@ def _next_member(file: BinaryIO, start: int) -> int | None:
     return None
 
 
-def _looks_right(file: BinaryIO, offset: int) -> bool:
+def _is_record_start(file: BinaryIO, offset: int) -> bool:
     file.seek(offset)
     try:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(file.read(_PROBE_BYTES), len(_WORD)) == _WORD
@@ -156,9 +154,9 @@ def _looks_right(file: BinaryIO, offset: int) -> bool:
 class Window:
     """A view on one run after the other: bytes can be looked at before they are taken, and searched."""
 
-    def __init__(self, pieces: Iterator[Piece | Break]) -> None:
+    def __init__(self, pieces: Iterator[Chunk | StreamBreak]) -> None:
         self._pieces = pieces
-        self._next: Piece | Break | None = next(pieces, None)
+        self._next: Chunk | StreamBreak | None = next(pieces, None)
         self._data = b""
         self._at = 0
         self._marks: deque[_Mark] = deque()
@@ -171,33 +169,33 @@ class Window:
         return mark.offset if mark.is_member else mark.offset + self.taken_bytes - mark.position
 
     @property
-    def broken(self) -> Break | None:
+    def broken(self) -> StreamBreak | None:
         """The break that follows the bytes in view, once they reach up to it."""
-        return self._next if isinstance(self._next, Break) else None
+        return self._next if isinstance(self._next, StreamBreak) else None
 
-    def enter(self) -> bool:
+    def enter_next_run(self) -> bool:
         """Go on to the next run, which may be empty; False at the end of the file."""
-        self.take(len(self._data) - self._at)
-        if isinstance(self._next, Break):
+        self.skip(len(self._data) - self._at)
+        if isinstance(self._next, StreamBreak):
             self._next = next(self._pieces, None)
-        if isinstance(self._next, Piece):
+        if isinstance(self._next, Chunk):
             self._marks.clear()
-            self._data, self._at = self._pull(self._next, 0), 0
+            self._data, self._at = self._take_chunk(self._next, 0), 0
             return True
         return self._next is not None
 
-    def look(self, size_bytes: int) -> bytes:
+    def peek(self, size_bytes: int) -> bytes:
         """The next bytes of the run, fewer where it ends; they stay where they are."""
-        if len(self._data) - self._at < size_bytes and self._within_run():
+        if len(self._data) - self._at < size_bytes and self._peek_chunk():
             view = bytearray(memoryview(self._data)[self._at :])
-            while len(view) < size_bytes and (piece := self._within_run()):
-                view += self._pull(piece, len(view))
+            while len(view) < size_bytes and (piece := self._peek_chunk()):
+                view += self._take_chunk(piece, len(view))
             self._data, self._at = bytes(view), 0
         return self._data[self._at : self._at + size_bytes]
 
-    def take(self, size_bytes: int) -> None:
+    def skip(self, size_bytes: int) -> None:
         """Leave bytes behind, as far as the run goes, without keeping more than a piece in memory."""
-        while size_bytes > 0 and self.look(1):
+        while size_bytes > 0 and self.peek(1):
             step = min(size_bytes, len(self._data) - self._at)
             self._at += step
             self.taken_bytes += step
@@ -205,31 +203,31 @@ class Window:
         while len(self._marks) > 1 and self._marks[1].position <= self.taken_bytes:
             self._marks.popleft()
 
-    def seek(self, pattern: re.Pattern[bytes], longest_bytes: int) -> bool:
+    def skip_to(self, pattern: re.Pattern[bytes], longest_bytes: int) -> bool:
         """Take what is before the next match in this run; all of it, if there is none."""
-        while data := self.look(_PIECE_BYTES):
+        while data := self.peek(_PIECE_BYTES):
             if match := pattern.search(data):
-                self.take(match.start())
+                self.skip(match.start())
                 return True
             # A match may lie across the end of what was searched.
-            self.take(len(data) - longest_bytes if len(data) == _PIECE_BYTES else len(data))
+            self.skip(len(data) - longest_bytes if len(data) == _PIECE_BYTES else len(data))
         return False
 
-    def torn_after(self, size_bytes: int) -> bool:
+    def is_torn_after(self, size_bytes: int) -> bool:
         """Whether the run ends after so many bytes, within a gzip member that breaks off or fails its checksum."""
         last = self._marks[-1].offset
-        return len(self.look(size_bytes + 1)) <= size_bytes and self.broken is not None and self.broken.offset == last
+        return len(self.peek(size_bytes + 1)) <= size_bytes and self.broken is not None and self.broken.offset == last
 
-    def _within_run(self) -> Piece | None:
+    def _peek_chunk(self) -> Chunk | None:
         piece = self._next
-        if not isinstance(piece, Piece) or (piece.begins_member and piece.data.startswith(_WORD)):
+        if not isinstance(piece, Chunk) or (piece.begins_member and piece.data.startswith(_WORD)):
             return None
         return piece
 
-    def _pull(self, piece: Piece, ahead_bytes: int) -> bytes:
+    def _take_chunk(self, piece: Chunk, ahead_bytes: int) -> bytes:
         position = self.taken_bytes + ahead_bytes
         # Tiny members must not fill the memory with marks; one without is said to begin where the last mark is.
-        if not self._marks or (piece.begins_member and len(self._marks) < _MOST_MARKS):
+        if not self._marks or (piece.begins_member and len(self._marks) < _MAX_MARKS):
             self._marks.append(_Mark(position, piece.offset, piece.begins_member))
         self._next = next(self._pieces, None)
         return piece.data

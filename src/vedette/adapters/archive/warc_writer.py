@@ -5,9 +5,9 @@ its end after a crash is simply the acknowledged length, and no offset that some
 another record. The price is a short file per restart.
 
 What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too,
-when the writer was made with ``sync``). On start ``truncate_to`` moves everything else aside. It deletes nothing:
-usually the rest is what a crash left behind, but where the state was put back from an older copy, or lost, it is the
-only copy of pages that were once acknowledged, and the two cannot be told apart for sure.
+when the writer was made with ``sync``). On start ``quarantine_unacknowledged`` moves everything else aside. It deletes
+nothing: usually the rest is what a crash left behind, but where the state was put back from an older copy, or lost, it
+is the only copy of pages that were once acknowledged, and the two cannot be told apart for sure.
 """
 
 import os
@@ -22,33 +22,33 @@ from typing import BinaryIO
 from vedette.adapters.archive.warc_record import (
     Exchange,
     Revisit,
-    answer_record,
-    digest,
-    request_record,
-    warcinfo_record,
+    build_answer_record,
+    build_request_record,
+    build_warcinfo_record,
+    compute_digest,
 )
 
 __all__ = [
-    "ASIDE",
+    "UNACKNOWLEDGED_DIR",
     "Exchange",
-    "Place",
+    "RecordLocation",
     "Revisit",
     "WarcWriter",
-    "digest",
-    "drop_tail",
-    "growing",
-    "series_of",
-    "truncate_to",
+    "compute_digest",
+    "truncate_tail",
+    "find_growing",
+    "parse_file_name",
+    "quarantine_unacknowledged",
 ]
 
-ASIDE = "unacknowledged"
+UNACKNOWLEDGED_DIR = "unacknowledged"
 
-_OURS = re.compile(r"vedette-([A-Za-z0-9._-]+)-(\d{5,})\.warc\.gz")
+_FILE_NAME = re.compile(r"vedette-([A-Za-z0-9._-]+)-(\d{5,})\.warc\.gz")
 _BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordLocation:
     """Where a response or revisit record stands: one gzip member of this length."""
 
     file: str
@@ -75,33 +75,33 @@ class WarcWriter:
         serial_from: int = 0,
         sync: bool = False,
     ) -> None:
-        if not _OURS.fullmatch(_file_name(name, 0)):
+        if not _FILE_NAME.fullmatch(_format_file_name(name, 0)):
             raise ValueError(f"{name!r} cannot stand in a file name: letters, digits, dot, dash and underscore can")
         self._folder = folder
         self._name = name
         self._software = software
         self._operator = operator
         self._rotate_bytes = rotate_bytes
-        self._serial = max(serial_from, 1 + max(_serials(folder, name), default=-1))
+        self._serial = max(serial_from, 1 + max(_list_serials(folder, name), default=-1))
         self._sync = sync
         self._file: BinaryIO | None = None
         self._file_name = ""
         self._length = 0
         self._unacknowledged: dict[str, int] = {}
 
-    def append(self, exchange: Exchange) -> Place:
+    def append(self, exchange: Exchange) -> RecordLocation:
         """Write an answer and the request that brought it; where the answer will stand once flushed."""
-        self._make_ready(exchange.fetched_s)
+        self._ensure_file(exchange.fetched_s)
         offset = self._length
-        name, answer = answer_record(exchange, f"{self._file_name}#{offset}")
-        request = request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name)
+        name, answer = build_answer_record(exchange, f"{self._file_name}#{offset}")
+        request = build_request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name)
         self._write(answer + request)
-        return Place(self._file_name, offset, len(answer))
+        return RecordLocation(self._file_name, offset, len(answer))
 
-    def append_packed(self, records: Sequence[bytes], now_s: float) -> Place:
+    def append_packed(self, records: Sequence[bytes], now_s: float) -> RecordLocation:
         """Write records that are gzip members already, an answer first; where that will stand once flushed."""
-        self._make_ready(now_s)
-        place = Place(self._file_name, self._length, len(records[0]))
+        self._ensure_file(now_s)
+        place = RecordLocation(self._file_name, self._length, len(records[0]))
         self._write(b"".join(records))
         return place
 
@@ -119,23 +119,23 @@ class WarcWriter:
 
     def close(self) -> dict[str, int]:
         """Flush and end the file."""
-        self._finish()
+        self._close_file()
         return self.flush()
 
-    def _make_ready(self, now_s: float) -> None:
+    def _ensure_file(self, now_s: float) -> None:
         if self._length >= self._rotate_bytes:
-            self._finish()
+            self._close_file()
         if self._file is None:
-            self._start(now_s)
+            self._create_file(now_s)
 
-    def _start(self, now_s: float) -> None:
-        self._file_name = _file_name(self._name, self._serial)
+    def _create_file(self, now_s: float) -> None:
+        self._file_name = _format_file_name(self._name, self._serial)
         self._serial += 1
         # Exclusive: whatever has this name already is not ours to write to.
         self._file = (self._folder / self._file_name).open("xb", buffering=_BUFFER_BYTES)
         if self._sync:
             _sync_folder(self._folder)
-        self._write(warcinfo_record(self._file_name, self._software, self._operator, now_s))
+        self._write(build_warcinfo_record(self._file_name, self._software, self._operator, now_s))
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None
@@ -143,7 +143,7 @@ class WarcWriter:
         self._length += len(data)
         self._unacknowledged[self._file_name] = self._length
 
-    def _finish(self) -> None:
+    def _close_file(self) -> None:
         if self._file is None:
             return
         with self._file as file:
@@ -154,26 +154,30 @@ class WarcWriter:
         self._length = 0
 
 
-def truncate_to(folder: Path, acknowledged: Mapping[str, int]) -> list[str]:
+def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> list[str]:
     """At a start: every file of ours has its acknowledged length; what is out of the ordinary, in words.
 
     What lies beyond it, and files that were never acknowledged, go to the folder ``unacknowledged``, where retention
     lets them grow old. Files that have other names are left alone.
     """
-    unknown = [path for path in _our_files(folder) if not acknowledged.get(path.name)]
+    unknown = [path for path in _list_files(folder) if not acknowledged.get(path.name)]
     for path in unknown:
         os.utime(path)  # from here on it grows old, however long ago it was written
-        path.rename(_aside(path, ""))
-    for path in _our_files(folder):
+        path.rename(_find_free_name(path, ""))
+    for path in _list_files(folder):
         if path.stat().st_size > acknowledged[path.name]:
-            _cut(path, acknowledged[path.name])
-    short = [words for file, length in sorted(acknowledged.items()) if (words := _shortfall(folder / file, length))]
-    return [f"{path.name} is unknown to the state and was moved to {folder / ASIDE}" for path in unknown] + short
+            _move_tail(path, acknowledged[path.name])
+    short = [
+        words for file, length in sorted(acknowledged.items()) if (words := _describe_shortfall(folder / file, length))
+    ]
+    return [
+        f"{path.name} is unknown to the state and was moved to {folder / UNACKNOWLEDGED_DIR}" for path in unknown
+    ] + short
 
 
-def drop_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
+def truncate_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
     """A writer has died while whoever acknowledges lives on: what it left unacknowledged is of no use to anybody."""
-    for path in _our_files(folder, name):
+    for path in _list_files(folder, name):
         length = acknowledged.get(path.name, 0)
         if not length:
             path.unlink()
@@ -181,33 +185,33 @@ def drop_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
             os.truncate(path, length)
 
 
-def series_of(file: str) -> tuple[str, int] | None:
+def parse_file_name(file: str) -> tuple[str, int] | None:
     """The writer's name and the serial in a file's name; None where it is no file of ours.
 
-    >>> series_of("vedette-w0-00012.warc.gz")
+    >>> parse_file_name("vedette-w0-00012.warc.gz")
     ('w0', 12)
     """
-    match = _OURS.fullmatch(file)
+    match = _FILE_NAME.fullmatch(file)
     return (match[1], int(match[2])) if match else None
 
 
-def growing(files: Iterable[str]) -> frozenset[str]:
+def find_growing(files: Iterable[str]) -> frozenset[str]:
     """The files to which a writer may still append: the latest of each series. No other ever changes.
 
-    >>> sorted(growing(["vedette-w0-00002.warc.gz", "vedette-w0-00003.warc.gz", "vedette-w1-00000.warc.gz"]))
+    >>> sorted(find_growing(["vedette-w0-00002.warc.gz", "vedette-w0-00003.warc.gz", "vedette-w1-00000.warc.gz"]))
     ['vedette-w0-00003.warc.gz', 'vedette-w1-00000.warc.gz']
     """
     latest: dict[str, tuple[int, str]] = {}
     for file in files:
-        if series := series_of(file):
+        if series := parse_file_name(file):
             name, serial = series
             latest[name] = max(latest.get(name, (serial, file)), (serial, file))
     return frozenset(file for _, file in latest.values())
 
 
-def _cut(path: Path, length: int) -> None:
+def _move_tail(path: Path, length: int) -> None:
     """The tail is copied before it is cut off; a backup that shares the file's bytes keeps them."""
-    tail = _aside(path, f"-from-{length}")
+    tail = _find_free_name(path, f"-from-{length}")
     try:
         with path.open("rb") as whole, tail.open("xb") as rest:
             whole.seek(length)
@@ -224,33 +228,33 @@ def _cut(path: Path, length: int) -> None:
         os.truncate(path, length)
 
 
-def _aside(path: Path, mark: str) -> Path:
+def _find_free_name(path: Path, mark: str) -> Path:
     """A free name in the folder for what nobody vouches for."""
-    folder = path.parent / ASIDE
+    folder = path.parent / UNACKNOWLEDGED_DIR
     folder.mkdir(exist_ok=True)
     stem = path.name.removesuffix(".warc.gz") + mark
     names = (f"{stem}{f'-{number}' if number else ''}.warc.gz" for number in count())
     return next(folder / name for name in names if not (folder / name).exists())
 
 
-def _shortfall(path: Path, acknowledged_bytes: int) -> str:
+def _describe_shortfall(path: Path, acknowledged_bytes: int) -> str:
     size_bytes = path.stat().st_size if path.exists() else 0
     if size_bytes >= acknowledged_bytes:
         return ""
     return f"{path.name} has {size_bytes} bytes, but {acknowledged_bytes} were kept: put it back from a backup"
 
 
-def _our_files(folder: Path, name: str | None = None) -> list[Path]:
-    series = ((path, series_of(path.name)) for path in folder.iterdir())
+def _list_files(folder: Path, name: str | None = None) -> list[Path]:
+    series = ((path, parse_file_name(path.name)) for path in folder.iterdir())
     return sorted(path for path, each in series if each and name in {None, each[0]})
 
 
-def _serials(folder: Path, name: str) -> list[int]:
-    series = (series_of(path.name) for path in _our_files(folder))
+def _list_serials(folder: Path, name: str) -> list[int]:
+    series = (parse_file_name(path.name) for path in _list_files(folder))
     return [each[1] for each in series if each and each[0] == name]
 
 
-def _file_name(name: str, serial: int) -> str:
+def _format_file_name(name: str, serial: int) -> str:
     return f"vedette-{name}-{serial:05d}.warc.gz"
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.engine.messages import Place
-from vedette.engine.search.hidden import Concealed
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.engine.messages import ArchiveLocation
+from vedette.engine.search.hidden import HiddenRules
 from vedette.model import Site
-
-__all__ = ["Known", "News", "NewsView"]
 
 _KNOWN = (
     "SELECT url.id, url.url, url.host, url.found_s, page.status, page.kind, page.fetched_s, page.location, page.links, "
@@ -27,7 +25,7 @@ _KNOWN = (
 )
 
 
-class News(NamedTuple):
+class QueuedPage(NamedTuple):
     """A page that should be looked at again, and its text where that was just read."""
 
     seq: int
@@ -35,10 +33,10 @@ class News(NamedTuple):
     text: bytes | None
 
 
-class Known(NamedTuple):
+class PageRecord(NamedTuple):
     """What the state has of a page that was asked for; ``group`` is None where nothing was read in it.
 
-    ``stands`` is the page that stands for its group, 0 where it has none. Where it was news when it was found,
+    ``canonical_page`` is the page that stands for its group, 0 where it has none. Where it was news when it was found,
     ``how`` says on what kind of page that was, and ``via`` which; otherwise they are empty.
     """
 
@@ -51,7 +49,7 @@ class Known(NamedTuple):
     fetched_s: float
     location: str
     links: tuple[tuple[str, str], ...]
-    place: Place | None
+    place: ArchiveLocation | None
     group: int | None
     canonical: str
     marks: str
@@ -59,35 +57,35 @@ class Known(NamedTuple):
     spam: float
     objections: tuple[str, ...]
     private: str
-    stands: int
+    canonical_page: int
     how: str = ""
     via: str = ""
 
 
-class NewsView:
+class IndexQueueReader:
     """Looks into a data folder, a moment at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, after: int, most: int) -> tuple[list[News], dict[int, Known]]:
+    def read_batch(self, after: int, most: int) -> tuple[list[QueuedPage], dict[int, PageRecord]]:
         """The next pieces of news, and what is known of their pages at the same moment."""
         with read_state(self._folder) as db:
             rows = db.execute("SELECT seq, page, text FROM news WHERE seq > ? ORDER BY seq LIMIT ?", (after, most))
-            news = [News(*row) for row in rows]
-            return news, _known(db, [one.page for one in news])
+            news = [QueuedPage(*row) for row in rows]
+            return news, _load_pages(db, [one.page for one in news])
 
-    def known(self, ids: Sequence[int]) -> dict[int, Known]:
+    def load_pages(self, ids: Sequence[int]) -> dict[int, PageRecord]:
         """What is known of these pages."""
         with read_state(self._folder) as db:
-            return _known(db, ids)
+            return _load_pages(db, ids)
 
-    def pages(self, after: int, most: int) -> list[int]:
+    def list_page_ids(self, after: int, most: int) -> list[int]:
         """Pages in the order of their ids, so many at a time."""
         with read_state(self._folder) as db:
             return [row[0] for row in db.execute("SELECT id FROM page WHERE id > ? ORDER BY id LIMIT ?", (after, most))]
 
-    def texts(self, ids: Sequence[int]) -> dict[int, bytes]:
+    def load_texts(self, ids: Sequence[int]) -> dict[int, bytes]:
         """The latest texts of pages that still wait to be taken, where they do."""
         sql = (
             "SELECT page, text FROM news WHERE text IS NOT NULL AND page IN (SELECT value FROM json_each(?)) "
@@ -99,42 +97,42 @@ class NewsView:
     def newest_seq(self) -> int:
         """The number of the last piece of news there ever was."""
         with read_state(self._folder) as db:
-            return StateBook(db).newest_seq()
+            return CrawlStore(db).newest_seq()
 
-    def count(self) -> int:
+    def count_pages(self) -> int:
         """How many pages there are."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM page").fetchone()[0])
 
-    def waiting(self, after: int) -> int:
+    def count_waiting(self, after: int) -> int:
         """How many pieces of news come after this one."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM news WHERE seq > ?", (after,)).fetchone()[0])
 
-    def rules(self) -> tuple[list[Site], Concealed]:
+    def load_rules(self) -> tuple[list[Site], HiddenRules]:
         """The operator's sites, and what is not to be shown."""
         with read_state(self._folder) as db:
-            book = StateBook(db)
-            concealed = Concealed.of((row.kind, row.value) for row in book.search_rules())
-            return [row.site for row in book.sites()], concealed
+            book = CrawlStore(db)
+            concealed = HiddenRules.from_rules((row.kind, row.value) for row in book.list_search_rules())
+            return [row.site for row in book.list_sites()], concealed
 
 
-def _known(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Known]:
+def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRecord]:
     rows = db.execute(_KNOWN, (json.dumps(list(ids)),))
-    return {row[0]: _read(row) for row in rows}
+    return {row[0]: _parse_row(row) for row in rows}
 
 
-def _read(row: Sequence[Any]) -> Known:
+def _parse_row(row: Sequence[Any]) -> PageRecord:
     """A row of ``_KNOWN``; what is damaged in it is taken for nothing."""
     *values, links, file, offset, length = row[:12]
     grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
-    place = Place(file, offset, length) if file is not None else None
+    place = ArchiveLocation(file, offset, length) if file is not None else None
     names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
     rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
-    return Known._make((*values, tuple(_links(links)), place, *rest))
+    return PageRecord._make((*values, tuple(_unpack_links(links)), place, *rest))
 
 
-def _links(blob: object) -> Iterator[tuple[str, str]]:
+def _unpack_links(blob: object) -> Iterator[tuple[str, str]]:
     try:
         text = zlib.decompress(blob).decode() if isinstance(blob, bytes) else ""
     except (zlib.error, UnicodeDecodeError):

@@ -6,13 +6,11 @@ Nothing is committed here either; see ``book``.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from vedette.adapters.crawl_store.search_store import SearchBook
+from vedette.adapters.crawl_store.search_store import SearchStore
 from vedette.engine.messages import Content
 from vedette.engine.ports import ContentRow
 from vedette.model import origin_of, partition_of
-from vedette.parse.change.comparison import Kept
-
-__all__ = ["CONTENT_SCHEMA", "ContentBook"]
+from vedette.parse.change.comparison import StoredVersion
 
 CONTENT_SCHEMA = """
 CREATE TABLE IF NOT EXISTS content (
@@ -60,29 +58,32 @@ CREATE TABLE IF NOT EXISTS yield (
 """
 
 INHERITED = "the page that began the group says something else by now"
-_KEEP_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
+_SAVE_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 _CONTENTS = (
     "SELECT id, grp, body_digest, text_print, main_print, sketch, links_print, parts FROM content "
     "WHERE id IN (SELECT value FROM json_each(?))"
 )
 
 
-class ContentBook(SearchBook):
+class ContentStore(SearchStore):
     """Contents, groups of copies, what is held back and the accounts of traps, over the connection it is given."""
 
     # what pages say
 
-    def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
+    def save_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
         """What pages say: the id of each, its group of copies, and its content."""
-        self._db.executemany(_KEEP_CONTENT, [_content_values(*one) for one in contents])
-        self.tell_index((id_, content.stored or None) for id_, _, content in contents)
+        self._db.executemany(_SAVE_CONTENT, [_content_row(*one) for one in contents])
+        self.enqueue_pages((id_, content.stored or None) for id_, _, content in contents)
 
-    def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
+    def get_contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
         """What is at hand of what these pages say, where something is."""
         wanted = json.dumps(list(ids))
-        return {row[0]: ContentRow(row[0], row[1], Kept(*row[2:])) for row in self._db.execute(_CONTENTS, (wanted,))}
+        return {
+            row[0]: ContentRow(row[0], row[1], StoredVersion(*row[2:]))
+            for row in self._db.execute(_CONTENTS, (wanted,))
+        }
 
-    def members(self, group: int, most: int) -> list[tuple[int, str, str]]:
+    def get_group_members(self, group: int, most: int) -> list[tuple[int, str, str]]:
         """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
         sql = (
             "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
@@ -90,54 +91,54 @@ class ContentBook(SearchBook):
         )
         return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
 
-    def canonical_of(self, group: int) -> int:
+    def get_canonical(self, group: int) -> int:
         """The page that stands for a group; 0 where none was chosen."""
         row = self._db.execute("SELECT canonical FROM copies WHERE grp = ? AND members > 0", (group,)).fetchone()
         return int(row[0]) if row else 0
 
-    def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
+    def save_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
         """Who stands for a group from now on, and why."""
-        before = self.canonical_of(group)
+        before = self.get_canonical(group)
         self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
         if canonical != before:
-            self.tell_index_of([id_ for id_ in (before, canonical) if id_])
+            self.enqueue_page_ids([id_ for id_ in (before, canonical) if id_])
 
-    def succeed(self, group: int) -> int:
+    def rename_group(self, group: int) -> int:
         """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
         (heir,) = self._db.execute("SELECT min(id) FROM content WHERE grp = ? AND grp <> id", (group,)).fetchone()
         if heir is None:
             return 0
         self._db.execute("UPDATE content SET grp = ? WHERE grp = ? AND grp <> id", (heir, group))
-        self.keep_canonical(group, heir, INHERITED, 0)
-        self._tell_index_of_group(heir)
+        self.save_canonical(group, heir, INHERITED, 0)
+        self._enqueue_group(heir)
         return int(heir)
 
-    def heirs(self, groups: Sequence[int]) -> list[int]:
+    def get_renamed_groups(self, groups: Sequence[int]) -> list[int]:
         """The groups that these became, where the page that gave one its name left it."""
         sql = "SELECT canonical FROM copies WHERE grp IN (SELECT value FROM json_each(?)) AND members = 0"
         return [row[0] for row in self._db.execute(sql, (json.dumps(list(groups)),))]
 
-    def dissolve(self, group: int) -> None:
+    def dissolve_group(self, group: int) -> None:
         """Nobody stands for a group any more, as it is none."""
         self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
-        self._tell_index_of_group(group)
+        self._enqueue_group(group)
 
-    def _tell_index_of_group(self, group: int) -> None:
+    def _enqueue_group(self, group: int) -> None:
         """Whoever was folded into it may stand for itself now, and the other way round."""
         self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
 
-    def urls_by_id(self, ids: Iterable[int]) -> dict[int, str]:
+    def get_urls(self, ids: Iterable[int]) -> dict[int, str]:
         """The URLs of these ids."""
         sql = "SELECT id, url FROM url WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(ids)),)))
 
     # what is held back
 
-    def hold(self, held: Sequence[tuple[int, int, str]]) -> None:
+    def hold_urls(self, held: Sequence[tuple[int, int, str]]) -> None:
         """URLs that are held back: id, host, and what each waits for."""
         self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
 
-    def release(self, host: int, place: str, most: int) -> list[int]:
+    def release_urls(self, host: int, place: str, most: int) -> list[int]:
         """So many of those that wait for this; they are no longer held.
 
         What becomes of them instead must be written in the same transaction, or a crash would lose them.
@@ -149,30 +150,30 @@ class ContentBook(SearchBook):
         self._db.execute("DELETE FROM held WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(ids),))
         return ids
 
-    def held(self) -> list[tuple[str, str, int]]:
+    def count_held(self) -> list[tuple[str, str, int]]:
         """How many URLs of each host wait for what."""
         sql = "SELECT name, place, count(*) FROM held JOIN host ON host.id = held.host GROUP BY held.host, place"
         return self._db.execute(sql).fetchall()
 
-    def keep_yields(self, accounts: Mapping[str, str]) -> None:
+    def save_yields(self, accounts: Mapping[str, str]) -> None:
         """What the fetches of hosts brought, by host and port."""
         rows = [(name, partition_of(origin_of(f"http://{name}/").host), account) for name, account in accounts.items()]
         self._db.executemany("INSERT OR REPLACE INTO yield VALUES (?, ?, ?)", rows)
 
-    def yields(self) -> dict[str, str]:
+    def load_yields(self) -> dict[str, str]:
         """All of them."""
         return dict(self._db.execute("SELECT name, account FROM yield"))
 
-    def sketches(self) -> Iterator[tuple[int, bytes]]:
+    def iter_sketches(self) -> Iterator[tuple[int, bytes]]:
         """The sketch of every page that has one."""
         yield from self._db.execute("SELECT id, sketch FROM content WHERE length(sketch) > 0 ORDER BY id")
 
 
-def _content_values(id_: int, group: int, content: Content) -> tuple[object, ...]:
+def _content_row(id_: int, group: int, content: Content) -> tuple[object, ...]:
     change = content.change
     return (
-        *(id_, group, *content.kept, content.charset, content.language, content.description, content.canonical),
-        *(content.marks, content.words, content.published_s, content.modified_s, content.spam),
+        *(id_, group, *content.baseline, content.charset, content.language, content.description, content.canonical),
+        *(content.directives, content.words, content.published_s, content.modified_s, content.spam),
         json.dumps(content.objections) if content.objections else "[]",
         *((change.share, change.why) if change else (None, "")),
         content.private,

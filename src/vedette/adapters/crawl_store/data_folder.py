@@ -21,71 +21,60 @@ from typing import IO
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import create_market
-from vedette.adapters.archive.warc_writer import truncate_to
-from vedette.adapters.crawl_store.migrations import NEWEST, bring_up_to_date, write_format
+from vedette.adapters.ads.campaign_store import create_ad_tables
+from vedette.adapters.archive.warc_writer import quarantine_unacknowledged
+from vedette.adapters.crawl_store.migrations import NEWEST_FORMAT, upgrade_folder, write_format
 from vedette.adapters.crawl_store.minhash_bands import BandTable
-from vedette.adapters.crawl_store.store import StateBook, create_book
-from vedette.adapters.url_store.store import UrlStore, create
+from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.url_store.store import UrlStore, create_url_tables
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import PARTITIONS
-from vedette.parse.similarity.minhash import bands_of
+from vedette.parse.similarity.minhash import compute_bands
 
-__all__ = [
-    "FORMAT",
-    "State",
-    "check_format",
-    "database_said_plainly",
-    "hold",
-    "open_state",
-    "read_state",
-    "said_plainly",
-]
+FORMAT = NEWEST_FORMAT
+BATCH_SKETCHES = 10_000
 
-FORMAT = NEWEST
-SKETCHES_AT_ONCE = 10_000
-
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(slots=True)
 class State:
     """The one writer's view of a folder.
 
-    ``clean`` says that the last user ended in peace; ``told`` is what the operator should know of the start.
+    ``clean`` says that the last user ended in peace; ``notices`` is what the operator should know of the start.
     """
 
     folder: Path
     db: sqlite3.Connection
     urls: UrlStore
-    book: StateBook
+    store: CrawlStore
     bands: BandTable
     clean: bool
-    told: tuple[str, ...]
+    notices: tuple[str, ...]
 
     def commit(self) -> None:
         """From here on it survives the end of the process."""
-        with said_plainly(self.folder):
+        with explain_errors(self.folder):
             if self.db.in_transaction:
                 self.db.execute("COMMIT")
 
     def close(self, *, clean: bool) -> None:
         """Let go; a clean end spares the next start its scan and its caution."""
         try:
-            with said_plainly(self.folder):
+            with explain_errors(self.folder):
                 if clean:
-                    self.book.set_life("end", "clean")
+                    self.store.set_value("end", "clean")
                 self.commit()
                 if clean:
-                    self.urls.save(self.folder / "urls")
+                    self.urls.save_snapshot(self.folder / "urls")
                     self.bands.close()
         finally:
             self.db.close()
 
 
-def hold(folder: Path) -> IO[str]:
+def lock_folder(folder: Path) -> IO[str]:
     """Make the folder if need be, check its format, and hold it for this process and its children."""
-    with said_plainly(folder):
+    with explain_errors(folder):
         check_format(folder)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (folder / "lock").open("a")
@@ -103,24 +92,24 @@ def hold(folder: Path) -> IO[str]:
 
 def open_state(folder: Path, owner: str, now_s: float) -> State:
     """Open a folder that is held, as the next epoch of its ownership; whatever a crash left half done is undone."""
-    with said_plainly(folder):
-        told = bring_up_to_date(folder, check_format(folder))
+    with explain_errors(folder):
+        told = upgrade_folder(folder, check_format(folder))
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
-            _prepare(db, folder)
-            epoch = _take_over(db, owner, now_s)
-            book = StateBook(db)
-            book.make_secret()
-            clean = book.life("end") in {None, "clean"}
-            book.set_life("end", "running")
+            _create_tables(db, folder)
+            epoch = _claim_partitions(db, owner, now_s)
+            book = CrawlStore(db)
+            book.create_secret()
+            clean = book.get_value("end") in {None, "clean"}
+            book.set_value("end", "running")
             db.execute("COMMIT")
             image = folder / "urls"
             urls = UrlStore(db, epoch, image if clean else None)
             with suppress(FileNotFoundError):
                 image.unlink()
-            urls.expired(float("inf"))
-            told += truncate_to(folder / "warc", book.archives())
+            urls.requeue_expired(float("inf"))
+            told += quarantine_unacknowledged(folder / "warc", book.load_archive_lengths())
             bands = open_bands(folder / "bands", urls.secret, book, clean=clean)
             state = State(folder, db, urls, book, bands, clean, tuple(told))
             state.commit()
@@ -130,26 +119,26 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
         return state
 
 
-def open_bands(path: Path, secret: int, book: StateBook, *, clean: bool) -> BandTable:
+def open_bands(path: Path, secret: int, book: CrawlStore, *, clean: bool) -> BandTable:
     """The banding index, made anew from the sketches of all pages unless it was closed together with them."""
     bands = BandTable(path, secret)
     if clean and not bands.behind:
         return bands
-    bands.forget()
-    sketches = book.sketches()
-    while rows := list(islice(sketches, SKETCHES_AT_ONCE)):
+    bands.reset()
+    sketches = book.iter_sketches()
+    while rows := list(islice(sketches, BATCH_SKETCHES)):
         ids, mins = np.array([id_ for id_, _ in rows], np.uint32), b"".join(sketch for _, sketch in rows)
-        bands.match_or_add(ids, bands_of(np.frombuffer(mins, np.uint8).reshape(len(rows), -1)))
+        bands.match_or_add(ids, compute_bands(np.frombuffer(mins, np.uint8).reshape(len(rows), -1)))
     return bands
 
 
 @contextmanager
 def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
     """One moment of the state, to be read while others may write; an older folder is brought up to date first."""
-    with said_plainly(folder):
-        db = _open_to_read(folder)
+    with explain_errors(folder):
+        db = _connect_readonly(folder)
     try:
-        with database_said_plainly(folder):
+        with explain_database_errors(folder):
             db.execute("BEGIN")
             db.execute("SELECT 1 FROM life").fetchone()
             yield db
@@ -157,27 +146,27 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
         db.close()
 
 
-def _open_to_read(folder: Path) -> sqlite3.Connection:
+def _connect_readonly(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
         raise StoreError(f"{folder} is no data folder: name one with --data")
     if check_format(folder) in range(1, FORMAT):
-        with hold(folder):
-            bring_up_to_date(folder, check_format(folder))
+        with lock_folder(folder):
+            upgrade_folder(folder, check_format(folder))
     return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
-def _prepare(db: sqlite3.Connection, folder: Path) -> None:
+def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("BEGIN IMMEDIATE")
-    create(db)
-    create_book(db)
-    create_market(db)
+    create_url_tables(db)
+    create_tables(db)
+    create_ad_tables(db)
     if not (folder / "format").exists():
         write_format(folder, FORMAT)
 
 
-def _take_over(db: sqlite3.Connection, owner: str, now_s: float) -> int:
+def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
     """All partitions are this machine's; the epoch tells its writes from those of any earlier owner."""
     (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
     db.execute("DELETE FROM ownership")
@@ -199,20 +188,20 @@ def check_format(folder: Path) -> int | None:
 
 
 @contextmanager
-def said_plainly(folder: Path) -> Iterator[None]:
+def explain_errors(folder: Path) -> Iterator[None]:
     """Troubles of file system and database, in words that say what to do."""
     try:
-        with database_said_plainly(folder):
+        with explain_database_errors(folder):
             yield
     except OSError as error:
         why = error.strerror or str(error)
-        if error.errno in _NO_ROOM:
+        if error.errno in _NO_SPACE:
             raise StoreError(f"{folder}: {why}; nothing committed is lost: make room") from error
         raise StoreError(f"{folder}: {why}: name a folder that you may write to") from error
 
 
 @contextmanager
-def database_said_plainly(folder: Path) -> Iterator[None]:
+def explain_database_errors(folder: Path) -> Iterator[None]:
     """Troubles of the database alone; whatever else goes wrong is not its fault."""
     try:
         yield

@@ -21,23 +21,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.ads.campaign_store import create_market
-from vedette.adapters.archive.replay import Old, Replayed, replay
+from vedette.adapters.ads.campaign_store import create_ad_tables
+from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
 from vedette.adapters.archive.warc_writer import WarcWriter
-from vedette.adapters.crawl_store.store import StateBook, create_book
-from vedette.adapters.url_store.store import UrlStore, create
+from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.url_store.store import UrlStore, create_url_tables
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.links import Links
-from vedette.engine.messages import Errand, Fetched, Place
-from vedette.engine.ports import Told
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import ArchiveLocation, FetchSuccess, FetchTask
+from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
 from vedette.model import origin_of, partition_of
 
-__all__ = ["NEWEST", "bring_up_to_date", "migrate", "write_format"]
-
 # The format that folders are brought to.
-NEWEST = 8
+NEWEST_FORMAT = 8
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
@@ -56,28 +54,28 @@ _PAGES = (
 )
 
 
-def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
+def upgrade_folder(folder: Path, number: int | None) -> list[str]:
     """Bring a held folder of an older format up to date; what the operator should know of it."""
-    told = [migrate(folder)] if number == 1 else []
-    if number in range(1, NEWEST):
+    told = [migrate_format_1(folder)] if number == 1 else []
+    if number in range(1, NEWEST_FORMAT):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
-            create_book(db)
-            create_market(db)
+            create_tables(db)
+            create_ad_tables(db)
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-            StateBook(db).make_secret()
+            CrawlStore(db).create_secret()
             db.execute("COMMIT")
-        write_format(folder, NEWEST)
+        write_format(folder, NEWEST_FORMAT)
     return told
 
 
-def migrate(folder: Path) -> str:
+def migrate_format_1(folder: Path) -> str:
     """From format 1 to 2; what happened, in one line."""
     old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
     if old.exists() and not kept.exists():
-        _build(folder, old, new)
+        _build_format_2(folder, old, new)
         old.rename(kept)
     if new.exists():
         new.rename(old)
@@ -95,7 +93,7 @@ def write_format(folder: Path, number: int) -> None:
     draft.replace(folder / "format")
 
 
-def _build(folder: Path, old: Path, new: Path) -> None:
+def _build_format_2(folder: Path, old: Path, new: Path) -> None:
     """The whole new state, durable when this returns; what an interrupted attempt left is thrown away."""
     new.unlink(missing_ok=True)
     archive = folder / "warc"
@@ -109,10 +107,10 @@ def _build(folder: Path, old: Path, new: Path) -> None:
     ):
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
-        create(db)
-        create_book(db)
+        create_url_tables(db)
+        create_tables(db)
         try:
-            _Mover(before, db, writer).move()
+            _Migration(before, db, writer).move()
         except (zlib.error, UnicodeDecodeError) as error:
             raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore it") from error
         db.execute("COMMIT")
@@ -133,7 +131,7 @@ def _open_old(path: Path) -> sqlite3.Connection:
 
 
 @dataclass(slots=True)
-class _Mover:
+class _Migration:
     """Carries everything from the old state to the new one, in the order in which URLs were first seen."""
 
     old: sqlite3.Connection
@@ -156,8 +154,8 @@ class _Mover:
         rows = self.old.execute("SELECT id, url, depth, state, note FROM url ORDER BY id")
         while batch := rows.fetchmany(_BATCH):
             ids, names, depths, _, _ = zip(*batch, strict=True)
-            hosts = urls.host_ids([origin_of(url).host for url in names])
-            told = Told(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
+            hosts = urls.intern_hosts([origin_of(url).host for url in names])
+            told = LinkBatch(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
             if urls.add(told, self.known_by_s).tolist() != list(ids):
                 raise StoreCorrupt("the URLs of a folder of format 1 are not numbered in their order: restore it")
             self._move_fates(batch)
@@ -177,24 +175,24 @@ class _Mover:
         self.new.executemany("INSERT INTO robots VALUES (?, ?, ?)", rows)
 
     def _move_pages(self) -> None:
-        book = StateBook(self.new)
+        book = CrawlStore(self.new)
         hosts = dict(self.new.execute("SELECT name, id FROM host"))
         schedule = Schedule(recrawl=True)
-        for result in self._results():
-            host = hosts[result.errand.host]
-            book.keep_pages(list(schedule.rows([(host, result)], {})))
+        for result in self._iter_results():
+            host = hosts[result.task.host]
+            book.save_pages(list(schedule.build_rows([(host, result)], {})))
         book.acknowledge_archive(self.writer.close(), self.known_by_s)
 
-    def _results(self) -> Iterator[Fetched]:
-        no_links = Links(SiteIndex())
+    def _iter_results(self) -> Iterator[FetchSuccess]:
+        no_links = LinkResolver(SiteIndex())
         for id_, url, depth, status, fetched_s, title, links, body, *fields in self.old.execute(_PAGES):
             names = ("content-type", "etag", "last-modified", "location")
             headers = tuple((name, value) for name, value in zip(names, fields, strict=True) if value)
-            errand = Errand(id_, origin_of(url).host, url, "page", depth=depth)
-            old = Old(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
+            errand = FetchTask(id_, origin_of(url).host, url, "page", depth=depth)
+            old = ImportedResponse(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
             found = replay(old, errand, no_links, _LIMIT_BYTES)
-            assert isinstance(found, Replayed), "a body without coding needs no unpacking"
+            assert isinstance(found, ReplayResult), "a body without coding needs no unpacking"
             stood = self.writer.append_packed([found.record], fetched_s)
-            place = Place(stood.file, stood.offset, stood.length)
+            place = ArchiveLocation(stood.file, stood.offset, stood.length)
             text = zlib.decompress(links).decode()
             yield found.result._replace(title=title, links=tuple(text.split("\n")) if text else (), place=place)

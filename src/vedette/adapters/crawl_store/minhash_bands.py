@@ -31,28 +31,26 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = ["BandTable", "Ids", "Words"]
-
-Words = npt.NDArray[np.uint64]
+UInt64s = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
 BANDS = 16
 SLOTS = 16
 BUCKET = 2 * SLOTS  # 32-bit numbers: tags, then ids
 TAG_BITS = 32
-FEWEST_BITS = 5
-FULL = 0.70
-NEARLY_FULL = 0.60  # counting is a pass over the whole table, so there must be room for many after it
-ROWS_AT_ONCE = 256  # bounds the memory of a search to a few megabytes
-BUCKETS_AT_ONCE = 1024
+MIN_BITS = 5
+MAX_LOAD = 0.70
+GROW_LOAD = 0.60  # counting is a pass over the whole table, so there must be room for many after it
+BATCH_ROWS = 256  # bounds the memory of a search to a few megabytes
+BATCH_BUCKETS = 1024
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 MAGIC = b"vedette bands 1\n"
 HEAD_BYTES = 4096  # a page of memory, so that no bucket lies on two
 _HEAD = Struct("<16sQQQ?")
 _SUM_BYTES = 8
-_EACH = np.arange(BANDS)
+_BAND_NUMBERS = np.arange(BANDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +62,14 @@ class _Head:
     through: int
     closed: bool
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """As the file's first bytes, with a check sum behind."""
         fields = _HEAD.pack(MAGIC, self.owner, self.bits, self.through, self.closed)
         return fields + xxhash.xxh3_64_digest(fields)
 
     @classmethod
-    def read(cls, file: mmap) -> "_Head | None":
-        """What ``packed`` wrote, or None where something else stands."""
+    def parse(cls, file: mmap) -> "_Head | None":
+        """What ``pack`` wrote, or None where something else stands."""
         fields, check = file[: _HEAD.size], file[_HEAD.size : _HEAD.size + _SUM_BYTES]
         if xxhash.xxh3_64_digest(fields) != check or not fields.startswith(MAGIC):
             return None
@@ -79,29 +77,29 @@ class _Head:
 
 
 @dataclass(frozen=True, slots=True)
-class _Store:
+class _Buckets:
     """The buckets of a table, ``2**bits`` for each band, and the file that they are mapped from, if any."""
 
     bits: int
     buckets: Ids
     file: mmap | None = None
 
-    def homes(self, tags: Ids) -> Places:
+    def find_homes(self, tags: Ids) -> Positions:
         """The home bucket of each tag, counted within the region of its band."""
         return (tags >> np.uint32(TAG_BITS - self.bits)).astype(np.int64)
 
-    def split(self, start: int, wider: "_Store") -> tuple[Ids, Places, Ids]:
+    def split(self, start: int, wider: "_Buckets") -> tuple[Ids, Positions, Ids]:
         """Pour some buckets into a store with twice as many; return tags, homes there and ids of those left over.
 
         Of a bucket's own keys some go to one bucket and the rest to its neighbour, so they find room. Left over are
         those that had not found room at home.
         """
-        block = self.buckets[start : start + BUCKETS_AT_ONCE]
+        block = self.buckets[start : start + BATCH_BUCKETS]
         tags, ids = block[:, :SLOTS], block[:, SLOTS:]
         rows = np.arange(start, start + len(block))[:, None]
         # The home lies at or before the place, and less than a region away, even if another region begins between.
-        bands = (rows - self.homes(tags) >> self.bits) % BANDS
-        homes = wider.homes(tags) + (bands << wider.bits)
+        bands = (rows - self.find_homes(tags) >> self.bits) % BANDS
+        homes = wider.find_homes(tags) + (bands << wider.bits)
         for half in (2 * rows, 2 * rows + 1):
             own = (homes == half) & (tags != 0)
             row, column = np.nonzero(own)
@@ -111,15 +109,15 @@ class _Store:
         strayed = (homes >> 1 != rows) & (tags != 0)
         return tags[strayed], homes[strayed], ids[strayed]
 
-    def counts(self) -> list[int]:
+    def count_keys(self) -> list[int]:
         """How many keys live in the region of each band."""
         tags = self.buckets.reshape(BANDS, -1, BUCKET)[:, :, :SLOTS]
-        return [sum(_taken(region)) for region in tags]
+        return [sum(_count_taken(region)) for region in tags]
 
-    def room(self, most: int) -> int:
+    def count_free(self, most: int) -> int:
         """How many more keys each region can take where none has more than ``most``; 0 if it is time to double."""
         size = SLOTS << self.bits
-        return int(FULL * size) - most if most <= NEARLY_FULL * size else 0
+        return int(MAX_LOAD * size) - most if most <= GROW_LOAD * size else 0
 
 
 class BandTable:
@@ -143,28 +141,28 @@ class BandTable:
         self._left = 0
         self.through = 0
         self.behind = False
-        store = self._opened()
+        store = self._open_file()
         if store is None:
-            self.forget()
+            self.reset()
         else:
             self._store = store
-            self._mark(closed=False)
+            self._write_head(closed=False)
 
     def __len__(self) -> int:
-        return sum(self._store.counts())
+        return sum(self._store.count_keys())
 
     @property
     def nbytes(self) -> int:
         """What the keys take, in memory or on disk."""
         return self._store.buckets.nbytes
 
-    def match_or_add(self, ids: Ids, bands: Words) -> Ids:
+    def match_or_add(self, ids: Ids, bands: UInt64s) -> Ids:
         """For each band of each page the page that had it first, 0 for none; those that nobody had are now this page's.
 
         An earlier row of a batch counts as an earlier page. What a page itself added before is no match. Ids are from
         1 on.
         """
-        pieces = [slice(at, at + ROWS_AT_ONCE) for at in range(0, len(ids), ROWS_AT_ONCE)]
+        pieces = [slice(at, at + BATCH_ROWS) for at in range(0, len(ids), BATCH_ROWS)]
         found = [self._match_or_add(ids[piece], bands[piece]) for piece in pieces]
         return found[0] if len(found) == 1 else np.concatenate([np.zeros((0, BANDS), np.uint32), *found])
 
@@ -172,30 +170,30 @@ class BandTable:
         """Let all be on disk, and then the number up to which the caller's pages are all in the table."""
         self._sync()
         self.through = through
-        self._mark(closed=False)
+        self._write_head(closed=False)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin anew, without any page."""
         self.through = self._left = 0
-        self._adopt(self._made(FEWEST_BITS))
+        self._adopt(self._create_buckets(MIN_BITS))
 
     def close(self) -> None:
         """Let all be on disk, and the file say so. The table is not to be used any more."""
         self._sync()
-        self._mark(closed=True)
+        self._write_head(closed=True)
 
-    def _match_or_add(self, ids: Ids, bands: Words) -> Ids:
+    def _match_or_add(self, ids: Ids, bands: UInt64s) -> Ids:
         self._make_room(len(ids))
         store = self._store
         # From the last row to the first: of those who write to one slot, the last to write stays.
-        tags = self._tags(bands[::-1])
-        at = store.homes(tags) + (_EACH << store.bits)
+        tags = self._compute_tags(bands[::-1])
+        at = store.find_homes(tags) + (_BAND_NUMBERS << store.bits)
         own = np.repeat(ids[::-1], BANDS)
-        found = _settle(store.buckets, at.ravel(), tags.ravel(), own)
+        found = _find_or_insert(store.buckets, at.ravel(), tags.ravel(), own)
         found[found == own] = 0
         return found.reshape(-1, BANDS)[::-1]
 
-    def _tags(self, bands: Words) -> Ids:
+    def _compute_tags(self, bands: UInt64s) -> Ids:
         """Never 0, which is an empty slot. Multiplying carries lower bits up, folding brings upper ones down."""
         stirred = (bands ^ self._salt) * self._factor
         stirred = (stirred ^ (stirred >> np.uint64(32))) * GOLDEN
@@ -205,60 +203,60 @@ class BandTable:
     def _make_room(self, pages: int) -> None:
         """A page adds at most one key to each region, so counting is seldom needed."""
         if pages > self._left:
-            most = max(self._store.counts())
-            while self._store.room(most) < pages:
+            most = max(self._store.count_keys())
+            while self._store.count_free(most) < pages:
                 self._double()
-            self._left = self._store.room(most)
+            self._left = self._store.count_free(most)
         self._left -= pages
 
     def _double(self) -> None:
-        old, new = self._store, self._made(self._store.bits + 1)
-        strayed = [old.split(start, new) for start in range(0, len(old.buckets), BUCKETS_AT_ONCE)]
+        old, new = self._store, self._create_buckets(self._store.bits + 1)
+        strayed = [old.split(start, new) for start in range(0, len(old.buckets), BATCH_BUCKETS)]
         for tags, homes, ids in strayed:
-            _settle(new.buckets, homes, tags, ids)
+            _find_or_insert(new.buckets, homes, tags, ids)
         self._adopt(new)
 
-    def _made(self, bits: int) -> _Store:
+    def _create_buckets(self, bits: int) -> _Buckets:
         """A store without keys; as a file, a draft beside the one in use."""
         if self._path is None:
-            return _Store(bits, np.zeros((BANDS << bits, BUCKET), np.uint32))
-        with _draft_of(self._path).open("w+b") as file:
+            return _Buckets(bits, np.zeros((BANDS << bits, BUCKET), np.uint32))
+        with _draft_path(self._path).open("w+b") as file:
             # Without the room reserved, a full disk would end the process at some later write to memory.
             os.posix_fallocate(file.fileno(), 0, _size_bytes(bits))
-            return _mapped(mmap(file.fileno(), 0), bits)
+            return _map_buckets(mmap(file.fileno(), 0), bits)
 
-    def _opened(self) -> _Store | None:
+    def _open_file(self) -> _Buckets | None:
         """What the file holds, if it is whole and ours."""
         if self._path is None or not self._path.exists() or self._path.stat().st_size < HEAD_BYTES:
             return None
         with self._path.open("r+b") as opened:
             file = mmap(opened.fileno(), 0)
-        head = _Head.read(file)
+        head = _Head.parse(file)
         if head is None or head.owner != self._owner or len(file) != _size_bytes(head.bits):
             return None
         self.through, self.behind = head.through, not head.closed
-        return _mapped(file, head.bits)
+        return _map_buckets(file, head.bits)
 
-    def _adopt(self, store: _Store) -> None:
+    def _adopt(self, store: _Buckets) -> None:
         """Use this store from now on; its file replaces the one before, which a killed process would leave whole."""
         self._store = store
         if self._path is not None:
             self._sync()
-            self._mark(closed=False)
-            _draft_of(self._path).replace(self._path)
+            self._write_head(closed=False)
+            _draft_path(self._path).replace(self._path)
 
     def _sync(self) -> None:
         if self._store.file is not None:
             self._store.file.flush()
 
-    def _mark(self, *, closed: bool) -> None:
+    def _write_head(self, *, closed: bool) -> None:
         if self._store.file is not None:
-            head = _Head(self._owner, self._store.bits, self.through, closed).packed()
+            head = _Head(self._owner, self._store.bits, self.through, closed).pack()
             self._store.file[: len(head)] = head
             self._store.file.flush(0, HEAD_BYTES)
 
 
-def _settle(buckets: Ids, at: Places, tags: Ids, own: Ids) -> Ids:
+def _find_or_insert(buckets: Ids, at: Positions, tags: Ids, own: Ids) -> Ids:
     """Find each tag from its home bucket on, or put it where the search ends; the ids that then stand beside them.
 
     All at once: who meets a full bucket goes on to the next, and who wrote to a slot that another one got looks again.
@@ -282,19 +280,19 @@ def _settle(buckets: Ids, at: Places, tags: Ids, own: Ids) -> Ids:
     return ids
 
 
-def _taken(buckets: Ids) -> list[int]:
+def _count_taken(buckets: Ids) -> list[int]:
     """The number of keys in each piece of a region."""
-    pieces = range(0, len(buckets), BUCKETS_AT_ONCE)
-    return [int(np.count_nonzero(buckets[at : at + BUCKETS_AT_ONCE])) for at in pieces]
+    pieces = range(0, len(buckets), BATCH_BUCKETS)
+    return [int(np.count_nonzero(buckets[at : at + BATCH_BUCKETS])) for at in pieces]
 
 
-def _mapped(file: mmap, bits: int) -> _Store:
-    return _Store(bits, np.frombuffer(file, np.uint32, offset=HEAD_BYTES).reshape(-1, BUCKET), file)
+def _map_buckets(file: mmap, bits: int) -> _Buckets:
+    return _Buckets(bits, np.frombuffer(file, np.uint32, offset=HEAD_BYTES).reshape(-1, BUCKET), file)
 
 
 def _size_bytes(bits: int) -> int:
     return HEAD_BYTES + (BANDS * BUCKET * 4 << bits)
 
 
-def _draft_of(path: Path) -> Path:
+def _draft_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")

@@ -8,8 +8,6 @@ import secrets
 import sqlite3
 from dataclasses import dataclass
 
-__all__ = ["OPERATOR_SCHEMA", "Action", "ActionRow", "OperatorBook"]
-
 OPERATOR_SCHEMA = """
 CREATE TABLE IF NOT EXISTS action (
   id INTEGER PRIMARY KEY,
@@ -24,9 +22,9 @@ CREATE TABLE IF NOT EXISTS session (
   opened_s REAL NOT NULL           -- wall time
 ) STRICT;
 """
-SECRET = "secret"  # noqa: S105 - the name of a row
-TOKEN = "operator_token"  # noqa: S105 - the name of a row, which holds a digest
-LONGEST_SESSION_S = 12 * 3600.0
+SECRET_KEY = "secret"  # noqa: S105 - the name of a row
+TOKEN_KEY = "operator_token"  # noqa: S105 - the name of a row, which holds a digest
+MAX_SESSION_S = 12 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class ActionRow:
     undone_s: float | None
 
 
-class OperatorBook:
+class OperatorStore:
     """Actions, sessions and the folder's own secret, over the connection it is given."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -63,57 +61,57 @@ class OperatorBook:
         ).fetchone()
         return int(row[0])
 
-    def actions(self, most: int, before: int | None = None) -> list[ActionRow]:
+    def list_actions(self, most: int, before: int | None = None) -> list[ActionRow]:
         """The latest actions, the last one first; only those before a number where one is given."""
         sql = "SELECT id, at_s, what, who, undo, undone_s FROM action WHERE id < ? ORDER BY id DESC LIMIT ?"
         last = (1 << 62) if before is None else before
-        return [_action(*row) for row in self._db.execute(sql, (last, most))]
+        return [_parse_action(*row) for row in self._db.execute(sql, (last, most))]
 
-    def action(self, id_: int) -> ActionRow | None:
+    def find_action(self, id_: int) -> ActionRow | None:
         """One of them."""
-        return next((row for row in self.actions(1, id_ + 1) if row.id == id_), None)
+        return next((row for row in self.list_actions(1, id_ + 1) if row.id == id_), None)
 
-    def action_undone(self, id_: int, at_s: float) -> None:
+    def mark_undone(self, id_: int, at_s: float) -> None:
         """It was taken back."""
         self._db.execute("UPDATE action SET undone_s = ? WHERE id = ?", (at_s, id_))
 
     # who comes in
 
-    def secret(self) -> bytes:
+    def read_secret(self) -> bytes:
         """What this folder's servers sign with; none before the first keeper has opened it."""
-        return bytes.fromhex(self._life(SECRET))
+        return bytes.fromhex(self._read_setting(SECRET_KEY))
 
-    def make_secret(self) -> None:
+    def create_secret(self) -> None:
         """Once for each folder."""
-        self._db.execute("INSERT OR IGNORE INTO life VALUES (?, ?)", (SECRET, secrets.token_hex(32)))
+        self._db.execute("INSERT OR IGNORE INTO life VALUES (?, ?)", (SECRET_KEY, secrets.token_hex(32)))
 
-    def token_digest(self) -> str:
+    def read_token_digest(self) -> str:
         """The digest of the operator's token; empty where there is none yet."""
-        return self._life(TOKEN)
+        return self._read_setting(TOKEN_KEY)
 
     def set_token(self, digest: str) -> None:
         """Another token; whoever is signed in is so no longer."""
-        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (TOKEN, digest))
+        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (TOKEN_KEY, digest))
         self._db.execute("DELETE FROM session")
 
     def open_session(self, digest: str, wall_s: float) -> None:
         """Somebody signed in; those who did so long ago are forgotten."""
-        self._db.execute("DELETE FROM session WHERE opened_s < ?", (wall_s - LONGEST_SESSION_S,))
+        self._db.execute("DELETE FROM session WHERE opened_s < ?", (wall_s - MAX_SESSION_S,))
         self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (digest, wall_s))
 
     def close_session(self, digest: str) -> None:
         """And out."""
         self._db.execute("DELETE FROM session WHERE digest = ?", (digest,))
 
-    def session_opened_s(self, digest: str) -> float | None:
+    def read_session_start(self, digest: str) -> float | None:
         """When somebody signed in, by wall time."""
         row = self._db.execute("SELECT opened_s FROM session WHERE digest = ?", (digest,)).fetchone()
         return float(row[0]) if row else None
 
-    def _life(self, what: str) -> str:
+    def _read_setting(self, what: str) -> str:
         row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
         return str(row[0]) if row else ""
 
 
-def _action(id_: int, at_s: float, what: str, who: str, undo: str | None, undone_s: float | None) -> ActionRow:
+def _parse_action(id_: int, at_s: float, what: str, who: str, undo: str | None, undone_s: float | None) -> ActionRow:
     return ActionRow(id_, Action(at_s, what, who, tuple(json.loads(undo)) if undo else ()), undone_s)

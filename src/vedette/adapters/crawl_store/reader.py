@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import HostRow, SiteRow, StateBook
-from vedette.discover.urls.scope import in_scope
-from vedette.engine.ports import Fate
+from vedette.adapters.crawl_store.store import CrawlStore, HostRow, SiteRow
+from vedette.discover.urls.scope import check_scope
+from vedette.engine.ports import UrlState
 from vedette.errors import UsageError
 from vedette.model import Refusal, Site, origin_of
 
-__all__ = ["ArchiveSize", "Group", "Mishap", "Reading", "Said", "SiteCount", "StateView", "UrlRow", "open_view"]
-
 _LAST_FATES = "SELECT fate FROM (SELECT url_id, fate, max(id) FROM fate GROUP BY url_id)"
 _FETCHED = "status BETWEEN 200 AND 299"
-_SAID = (
+_CONTENT = (
     "SELECT grp, charset, language, description, canonical, marks, words, published_s, modified_s, spam, objections, "
     "share, change FROM content WHERE id = ?"
 )
@@ -61,7 +59,7 @@ class ArchiveSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Mishap:
+class FailedFetch:
     """A fetch that failed for good."""
 
     url: str
@@ -69,7 +67,7 @@ class Mishap:
     at_s: float
 
 
-class Said(NamedTuple):
+class PageContent(NamedTuple):
     """What a page said when it was last read, its group of copies, and what became of the version before.
 
     ``objections`` are what speaks against indexing it: pairs of a name and what it rests on.
@@ -91,7 +89,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DuplicateGroup:
     """Pages that say the same: how many, which one stands for them and why, and the first few by id and URL."""
 
     pages: int
@@ -101,7 +99,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ContentCounts:
     """How many pages are copies of others, have something against indexing them, or are held back as traps."""
 
     copies: int
@@ -109,133 +107,133 @@ class Reading:
     held: int
 
 
-class StateView:
+class StateReader:
     """What people may ask of a folder."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        self.book = StateBook(connection)
+        self.store = CrawlStore(connection)
 
-    def url(self, url: str) -> UrlRow | None:
+    def find_url(self, url: str) -> UrlRow | None:
         """The row of a URL; without the keeper's table in memory this reads all of them once."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE url = ?", (url,)).fetchone()
         return UrlRow(*row) if row else None
 
-    def url_by_id(self, id_: int) -> UrlRow | None:
+    def get_url(self, id_: int) -> UrlRow | None:
         """The row of a URL whose id the keeper told."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE id = ?", (id_,)).fetchone()
         return UrlRow(*row) if row else None
 
-    def fate(self, id_: int) -> Fate | None:
+    def find_fate(self, id_: int) -> UrlState | None:
         """What became of a URL; None where it waits or is leased."""
         row = self._db.execute("SELECT fate FROM fate WHERE url_id = ? ORDER BY id DESC LIMIT 1", (id_,)).fetchone()
-        return Fate(row[0]) if row and row[0] else None
+        return UrlState(row[0]) if row and row[0] else None
 
     def is_leased(self, id_: int) -> bool:
         """Whether a worker has it, or had it when the crawl ended."""
         return self._db.execute("SELECT 1 FROM lease WHERE url_id = ?", (id_,)).fetchone() is not None
 
-    def host(self, name: str) -> HostRow | None:
+    def find_host(self, name: str) -> HostRow | None:
         """What was last known of a host's pauses."""
         sql = "SELECT name, ready_s, strain, trouble FROM host_state WHERE name = ?"
         row = self._db.execute(sql, (name,)).fetchone()
         return HostRow(*row) if row else None
 
-    def said(self, id_: int) -> Said | None:
+    def load_content(self, id_: int) -> PageContent | None:
         """What a page says; None where nothing was read."""
-        row = self._db.execute(_SAID, (id_,)).fetchone()
+        row = self._db.execute(_CONTENT, (id_,)).fetchone()
         if row is None:
             return None
         objections = tuple((str(name), str(detail)) for name, detail in json.loads(row[10]))
-        return Said._make((*row[:10], objections, *row[11:]))
+        return PageContent._make((*row[:10], objections, *row[11:]))
 
-    def copies_of(self, group: int, most: int) -> Group | None:
+    def find_duplicates(self, group: int, most: int) -> DuplicateGroup | None:
         """A group of pages that say the same, with the first of them; None where nobody joined it.
 
         Who stands for it may have changed its text since: then nobody is named.
         """
-        others = self._number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
+        others = self._query_number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
         if not others:
             return None
-        first = self.book.members(group, most)
+        first = self.store.get_group_members(group, most)
         canonical, why = self._db.execute(_STANDS, (group,)).fetchone() or (0, "")
         leads = bool(first) and first[0][0] == group
         if others + leads == 1:
             return None
-        return Group(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
+        return DuplicateGroup(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
 
-    def held_for(self, id_: int) -> str | None:
+    def find_hold(self, id_: int) -> str | None:
         """The host, port and pattern with which a URL is held back; None where it is not."""
         row = self._db.execute("SELECT place FROM held WHERE url_id = ?", (id_,)).fetchone()
         return row[0] if row else None
 
-    def account(self, name: str) -> str | None:
+    def find_yield(self, name: str) -> str | None:
         """What the fetches of a host and port brought, as ``order.yields`` wrote it."""
         row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
-    def reading(self) -> Reading:
+    def count_content(self) -> ContentCounts:
         """What came of reading all pages."""
-        return Reading(
-            self._number("SELECT count(*) FROM content WHERE grp <> id"),
-            self._number("SELECT count(*) FROM content WHERE objections <> '[]'"),
-            self._number("SELECT count(*) FROM held"),
+        return ContentCounts(
+            self._query_number("SELECT count(*) FROM content WHERE grp <> id"),
+            self._query_number("SELECT count(*) FROM content WHERE objections <> '[]'"),
+            self._query_number("SELECT count(*) FROM held"),
         )
 
-    def news_after(self, seq: int) -> int:
+    def count_unindexed(self, seq: int) -> int:
         """How many pages the index has not looked at since this piece of news."""
-        return self._number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
+        return self._query_number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
 
-    def urls_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
+    def list_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
         """The URLs that were refused for this reason, whatever else was said of it, with their ids."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
         return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
 
-    def known(self) -> int:
+    def count_known(self) -> int:
         """How many URLs are known."""
-        return self._number("SELECT coalesce(max(id), 0) FROM url")
+        return self._query_number("SELECT coalesce(max(id), 0) FROM url")
 
-    def leased(self) -> int:
+    def count_leased(self) -> int:
         """How many URLs are with workers."""
-        return self._number("SELECT count(*) FROM lease")
+        return self._query_number("SELECT count(*) FROM lease")
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         """How many URLs neither have ended nor are with a worker."""
-        ended = self._number(f"SELECT count(*) FROM ({_LAST_FATES}) WHERE fate <> 0")  # noqa: S608 - our own words
-        return self.known() - ended - self.leased()
+        ended = self._query_number(f"SELECT count(*) FROM ({_LAST_FATES}) WHERE fate <> 0")  # noqa: S608 - our own words
+        return self.count_known() - ended - self.count_leased()
 
-    def pages(self) -> int:
+    def count_pages(self) -> int:
         """How many pages are kept."""
-        return self._number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
+        return self._query_number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
 
-    def troubles(self) -> dict[str, str]:
+    def list_troubled_hosts(self) -> dict[str, str]:
         """Hosts that did not answer well when they were last asked, and why."""
         sql = "SELECT name, trouble FROM host_state WHERE trouble <> '' ORDER BY name"
         return dict(self._db.execute(sql))
 
-    def mishaps(self) -> tuple[Counter[str], Counter[str]]:
+    def count_failures(self) -> tuple[Counter[str], Counter[str]]:
         """Why URLs failed and why they were refused, with how many each."""
         failed, refused = Counter[str](), Counter[str]()
         for why, count in self._db.execute("SELECT why, count(*) FROM note GROUP BY why ORDER BY why"):
-            refusal = _refusal(why)
+            refusal = _match_refusal(why)
             if refusal is None:
                 failed[why] += count
             else:
                 refused[str(refusal)] += count
         return failed, refused
 
-    def last_mishap(self) -> Mishap | None:
+    def find_last_failure(self) -> FailedFetch | None:
         """The latest fetch that failed for good."""
         sql = "SELECT url, why, at_s FROM note JOIN url ON url.id = url_id ORDER BY at_s DESC, url_id DESC"
-        rows = (Mishap(*row) for row in self._db.execute(sql))
-        return next((one for one in rows if _refusal(one.why) is None), None)
+        rows = (FailedFetch(*row) for row in self._db.execute(sql))
+        return next((one for one in rows if _match_refusal(one.why) is None), None)
 
-    def archive(self) -> ArchiveSize:
+    def measure_archive(self) -> ArchiveSize:
         """What has been archived and acknowledged."""
         row = self._db.execute("SELECT count(*), coalesce(sum(length), 0) FROM archive").fetchone()
         return ArchiveSize(*row)
 
-    def site_counts(self, rows: Sequence[SiteRow]) -> list[SiteCount]:
+    def count_sites(self, rows: Sequence[SiteRow]) -> list[SiteCount]:
         """For each site the URLs known and the pages kept that lie where it does, whatever its patterns say."""
         names = {name: id_ for id_, name in self._db.execute("SELECT id, name FROM host")}
         known = dict(self._db.execute("SELECT host, count(*) FROM url GROUP BY host"))
@@ -243,41 +241,41 @@ class StateView:
         counts = []
         for row in rows:
             if row.site.scope == "prefix":
-                counts.append(self._below(row.site, names))
+                counts.append(self._count_prefix(row.site, names))
                 continue
-            hosts = [names[name] for name in _hosts_of(row.site, names)]
+            hosts = [names[name] for name in _list_hosts(row.site, names)]
             counts.append(SiteCount(*(sum(each.get(host, 0) for host in hosts) for each in (known, pages))))
         return counts
 
-    def _below(self, site: Site, names: dict[str, int]) -> SiteCount:
+    def _count_prefix(self, site: Site, names: dict[str, int]) -> SiteCount:
         folder = site.start.partition("?")[0].rpartition("/")[0] + "/"
         fetched = f"(SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED})"  # noqa: S608 - our own words
         sql = f"SELECT count(*), count({fetched}) FROM url WHERE host = ? AND substr(url, 1, ?) = ?"  # noqa: S608 - our own words
         values = (names.get(origin_of(site.start).host, -1), len(folder), folder)
         return SiteCount(*self._db.execute(sql, values).fetchone())
 
-    def _number(self, sql: str, *values: int) -> int:
+    def _query_number(self, sql: str, *values: int) -> int:
         return int(self._db.execute(sql, values).fetchone()[0])
 
 
 @contextmanager
-def open_view(folder: Path) -> Iterator[StateView]:
+def open_state_reader(folder: Path) -> Iterator[StateReader]:
     """A view of a folder that holds a crawl; nothing is written or held."""
     if not (folder / "state.db").exists():
         raise UsageError(
             f'{folder} holds no crawl yet: begin one with "vedette up SITE", or name another folder with --data'
         )
     with read_state(folder) as db:
-        yield StateView(db)
+        yield StateReader(db)
 
 
-def _refusal(why: str) -> Refusal | None:
+def _match_refusal(why: str) -> Refusal | None:
     return next((refusal for refusal in Refusal if why.startswith(refusal)), None)
 
 
-def _hosts_of(site: Site, names: dict[str, int]) -> list[str]:
+def _list_hosts(site: Site, names: dict[str, int]) -> list[str]:
     home = origin_of(site.start)
     if site.scope == "host":
         return [home.host] if home.host in names else []
     place = Site(site.start, "domain")
-    return [name for name in names if in_scope(f"http://{name}/", place) is None]
+    return [name for name in names if check_scope(f"http://{name}/", place) is None]

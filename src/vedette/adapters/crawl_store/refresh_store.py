@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from vedette.adapters.crawl_store.search_store import SearchBook
-from vedette.engine.messages import Place
-from vedette.engine.ports import Look, PageRow, Remembered, Signal
-
-__all__ = ["PAGE_COLUMNS", "REFRESH_SCHEMA", "RefreshBook", "page_of_row"]
+from vedette.adapters.crawl_store.search_store import SearchStore
+from vedette.engine.messages import ArchiveLocation
+from vedette.engine.ports import ChangeSignal, KnownPage, PageRow, RefreshState
 
 PAGE_COLUMNS = (
     "id, host, status, kind, fetched_s, changed_s, title, content_type, etag, last_modified, digest, payload_digest, "
@@ -20,10 +18,10 @@ PAGE_COLUMNS = (
 )
 
 
-def page_of_row(row: Sequence[Any]) -> PageRow:
+def page_from_row(row: Sequence[Any]) -> PageRow:
     """A row of ``PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
     file, offset, length = row[14:17]
-    place = Place(file, offset, length) if file is not None else None
+    place = ArchiveLocation(file, offset, length) if file is not None else None
     return PageRow._make((*row[:14], place, *row[17:]))
 
 
@@ -52,7 +50,7 @@ _JOINED = (
     "LEFT JOIN refresh ON refresh.id = url.id LEFT JOIN content ON content.id = url.id "
     "LEFT JOIN hint ON hint.id = url.id"
 )
-_KEPT_COUNT = len(Remembered._fields)
+_KEPT_COUNT = len(RefreshState._fields)
 _REMEMBERED = f"SELECT {_KEPT} FROM url {_JOINED} WHERE url.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
 _COLUMNS = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
 _LOOKS = f"SELECT url.url, {_KEPT}, {_COLUMNS} FROM page JOIN url ON url.id = page.id {_JOINED}"  # noqa: S608 - our columns
@@ -73,37 +71,37 @@ _SIGNAL = (
     "INSERT INTO hint (id, signal_s, signal_kind) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE "
     "SET signal_s = excluded.signal_s, signal_kind = excluded.signal_kind"
 )
-_KEEP_LINKS = (
+_SAVE_LINKS = (
     "INSERT INTO hint (id, links) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET links = excluded.links "
     "WHERE hint.links IS NOT excluded.links"
 )
-_KEEP_GROUP = "INSERT INTO refresh_group VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory"
+_SAVE_GROUP = "INSERT INTO refresh_group VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory"
 
 
-class RefreshBook(SearchBook):
+class RefreshStore(SearchStore):
     """Memory of pages and groups, over the connection it is given."""
 
-    def keep_due(self, times: Sequence[tuple[int, float]]) -> None:
+    def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
         """Pages at hand are due at other times."""
         self._db.executemany("UPDATE page SET due_s = ? WHERE id = ?", [(due_s, id_) for id_, due_s in times])
 
-    def remembered(self, ids: Sequence[int]) -> dict[int, Remembered]:
+    def get_refresh_states(self, ids: Sequence[int]) -> dict[int, RefreshState]:
         """What refreshing goes by, of URLs that are known; pages or not."""
-        return {row[0]: Remembered(*row) for row in self._db.execute(_REMEMBERED, (json.dumps(list(ids)),))}
+        return {row[0]: RefreshState(*row) for row in self._db.execute(_REMEMBERED, (json.dumps(list(ids)),))}
 
-    def looks(self, ids: Sequence[int]) -> list[Look]:
+    def get_known_pages(self, ids: Sequence[int]) -> list[KnownPage]:
         """Those of these pages that are at hand."""
-        return [_look(row) for row in self._db.execute(_LOOKS_OF, (json.dumps(list(ids)),))] if ids else []
+        return [_page_from_row(row) for row in self._db.execute(_LOOKS_OF, (json.dumps(list(ids)),))] if ids else []
 
-    def looks_after(self, id_: int, most: int) -> list[Look]:
+    def scan_known_pages(self, id_: int, most: int) -> list[KnownPage]:
         """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
-        return [_look(row) for row in self._db.execute(_LOOKS_AFTER, (id_, most))]
+        return [_page_from_row(row) for row in self._db.execute(_LOOKS_AFTER, (id_, most))]
 
-    def gone(self, ids: Sequence[int]) -> list[Look]:
+    def get_gone_pages(self, ids: Sequence[int]) -> list[KnownPage]:
         """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
-        return [_look(row) for row in self._db.execute(_GONE, (json.dumps(list(ids)),))] if ids else []
+        return [_page_from_row(row) for row in self._db.execute(_GONE, (json.dumps(list(ids)),))] if ids else []
 
-    def signal(self, signals: Sequence[Signal]) -> list[int]:
+    def add_signals(self, signals: Sequence[ChangeSignal]) -> list[int]:
         """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
         latest = {one.page: one for one in sorted(signals, key=lambda one: one.at_s)}
         since_s = dict(self._db.execute(_SAID_BEFORE, (json.dumps(list(latest)),)))
@@ -111,39 +109,39 @@ class RefreshBook(SearchBook):
         self._db.executemany(_SIGNAL, news)
         return [one.page for one in news]
 
-    def signal_of(self, id_: int) -> tuple[float, str] | None:
+    def find_signal(self, id_: int) -> tuple[float, str] | None:
         """When something last said that a page has changed, and what; None where nothing did."""
         sql = "SELECT signal_s, signal_kind FROM hint WHERE id = ? AND signal_s IS NOT NULL"
         row = self._db.execute(sql, (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
-    def keep_remembered(self, rows: Sequence[Remembered]) -> None:
+    def save_refresh_states(self, rows: Sequence[RefreshState]) -> None:
         """What is remembered of pages from now on."""
         values = [(row.id, row.before_s, row.gain, row.views, row.memory) for row in rows]
         self._db.executemany("INSERT OR REPLACE INTO refresh VALUES (?, ?, ?, ?, ?)", values)
-        self._db.executemany(_KEEP_LINKS, [(row.id, row.links) for row in rows if row.links is not None])
+        self._db.executemany(_SAVE_LINKS, [(row.id, row.links) for row in rows if row.links is not None])
 
-    def drop_remembered(self, ids: Sequence[int]) -> None:
+    def delete_refresh_states(self, ids: Sequence[int]) -> None:
         """Nothing is, from now on."""
         self._db.executemany("DELETE FROM refresh WHERE id = ?", [(id_,) for id_ in ids])
 
-    def remembered_count(self) -> int:
+    def count_refresh_states(self) -> int:
         """Of how many pages something is remembered."""
         return int(self._db.execute("SELECT count(*) FROM refresh").fetchone()[0])
 
-    def groups(self) -> list[tuple[str, bytes]]:
+    def get_groups(self) -> list[tuple[str, bytes]]:
         """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
         return self._db.execute("SELECT name, memory FROM refresh_group ORDER BY rowid").fetchall()
 
-    def keep_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
+    def save_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """What is remembered of groups from now on."""
-        self._db.executemany(_KEEP_GROUP, rows)
+        self._db.executemany(_SAVE_GROUP, rows)
 
-    def drop_groups(self) -> None:
+    def delete_groups(self) -> None:
         """Nothing is, from now on."""
         self._db.execute("DELETE FROM refresh_group")
 
 
-def _look(row: Sequence[Any]) -> Look:
+def _page_from_row(row: Sequence[Any]) -> KnownPage:
     url, kept, page = row[0], row[1 : 1 + _KEPT_COUNT], row[1 + _KEPT_COUNT :]
-    return Look(url, page_of_row(page), Remembered(*kept))
+    return KnownPage(url, page_from_row(page), RefreshState(*kept))

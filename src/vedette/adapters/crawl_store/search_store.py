@@ -8,8 +8,6 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["SEARCH_SCHEMA", "KeyRow", "RuleRow", "SearchBook"]
-
 SEARCH_SCHEMA = """
 CREATE TABLE IF NOT EXISTS news (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -33,7 +31,7 @@ CREATE TABLE IF NOT EXISTS search_rule (
 """
 
 
-class KeyRow(NamedTuple):
+class UserKeyRow(NamedTuple):
     """A reader's key: the digest of its secret, and what it opens, as ``web.keys`` writes it."""
 
     name: str
@@ -52,21 +50,21 @@ class RuleRow(NamedTuple):
     added_s: float
 
 
-class SearchBook:
+class SearchStore:
     """News, keys and rules, over the connection it is given."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
-    def tell_index(self, news: Iterable[tuple[int, bytes | None]]) -> None:
+    def enqueue_pages(self, news: Iterable[tuple[int, bytes | None]]) -> None:
         """Pages that the index should look at again, each with its text where that was just read."""
         self._db.executemany("INSERT INTO news (page, text) VALUES (?, ?)", news)
 
-    def tell_index_of(self, ids: Sequence[int]) -> None:
+    def enqueue_page_ids(self, ids: Sequence[int]) -> None:
         """The same of pages of which only the rest has changed."""
-        self.tell_index((id_, None) for id_ in ids)
+        self.enqueue_pages((id_, None) for id_ in ids)
 
-    def index_has(self, seq: int) -> None:
+    def delete_indexed(self, seq: int) -> None:
         """The index is durable up to this piece of news, which nobody needs any more."""
         self._db.execute("DELETE FROM news WHERE seq <= ?", (seq,))
 
@@ -75,12 +73,12 @@ class SearchBook:
         row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'news'").fetchone()
         return int(row[0]) if row else 0
 
-    def reader_keys(self) -> list[KeyRow]:
+    def list_user_keys(self) -> list[UserKeyRow]:
         """All keys, revoked ones too, the oldest first."""
         rows = self._db.execute("SELECT name, digest, settings, created_s, revoked_s FROM reader_key ORDER BY rowid")
-        return [KeyRow(name, digest, json.loads(settings), *times) for name, digest, settings, *times in rows]
+        return [UserKeyRow(name, digest, json.loads(settings), *times) for name, digest, settings, *times in rows]
 
-    def keep_reader_key(self, key: KeyRow) -> None:
+    def save_user_key(self, key: UserKeyRow) -> None:
         """A new key, or what changed of one."""
         values = (key.name, key.digest, json.dumps(key.settings), key.created_s, key.revoked_s)
         self._db.execute(
@@ -89,16 +87,16 @@ class SearchBook:
             values,
         )
 
-    def search_rules(self) -> list[RuleRow]:
+    def list_search_rules(self) -> list[RuleRow]:
         """All rules, the oldest first."""
         sql = "SELECT kind, query, value, added_s FROM search_rule ORDER BY added_s, kind, query, value"
         return [RuleRow(*row) for row in self._db.execute(sql)]
 
-    def keep_search_rule(self, rule: RuleRow) -> bool:
+    def add_search_rule(self, rule: RuleRow) -> bool:
         """Add a rule; whether it is new."""
         return self._db.execute("INSERT OR IGNORE INTO search_rule VALUES (?, ?, ?, ?)", rule).rowcount > 0
 
-    def drop_search_rule(self, kind: str, query: str, value: str) -> bool:
+    def delete_search_rule(self, kind: str, query: str, value: str) -> bool:
         """Take a rule back; whether it was there."""
         sql = "DELETE FROM search_rule WHERE kind = ? AND query = ? AND value = ?"
         return self._db.execute(sql, (kind, query, value)).rowcount > 0

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.reader import Mishap, SiteCount, StateView
+from vedette.adapters.crawl_store.reader import FailedFetch, SiteCount, StateReader
 from vedette.discover.urls.scope import SiteIndex
 from vedette.model import Refusal, Site, origin_of
-
-__all__ = ["SiteView", "open_site_view"]
 
 _FETCHED = "status BETWEEN 200 AND 299"
 _KNOWN = "SELECT name, count(*) FROM url JOIN host ON host.id = url.host GROUP BY url.host"
@@ -31,36 +29,38 @@ _LAST_MISHAP = (
 _WITH_PAGES = f"SELECT url, (SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED}) FROM url WHERE partition = ?"  # noqa: S608 - our own words
 
 
-class SiteView(StateView):
+class SiteReader(StateReader):
     """What people may ask of a folder, and what a list of its sites needs."""
 
-    def counts_of(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+    def count_by_site(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
         """For each site, by its start, the URLs known and the pages kept that lie where it does."""
         known, pages = dict(self._db.execute(_KNOWN)), dict(self._db.execute(_PAGES))
         counts = {site.start: SiteCount(0, 0) for site in sites}
         index = SiteIndex(sites)
         for host, urls in known.items():
-            for site in index.of_host(host):
+            for site in index.find_by_host(host):
                 if site.scope != "prefix":
                     before = counts[site.start]
                     counts[site.start] = SiteCount(before.known + urls, before.pages + pages.get(host, 0))
-        return counts | self._under([site for site in sites if site.scope == "prefix"])
+        return counts | self._count_prefix_sites([site for site in sites if site.scope == "prefix"])
 
-    def last_fetches(self) -> dict[str, float]:
+    def find_last_fetches(self) -> dict[str, float]:
         """When each host was last asked for a page and answered."""
         return dict(self._db.execute(_LAST_FETCH))
 
-    def last_mishaps(self) -> dict[str, Mishap]:
+    def find_last_failures(self) -> dict[str, FailedFetch]:
         """The latest fetch of each host that failed for good."""
         refusals = json.dumps([str(refusal) for refusal in Refusal])
-        return {name: Mishap(url, why, at_s) for name, url, why, at_s in self._db.execute(_LAST_MISHAP, (refusals,))}
+        return {
+            name: FailedFetch(url, why, at_s) for name, url, why, at_s in self._db.execute(_LAST_MISHAP, (refusals,))
+        }
 
-    def urls_with_pages(self, partition: int) -> Iterator[tuple[str, bool]]:
+    def iter_urls_with_pages(self, partition: int) -> Iterator[tuple[str, bool]]:
         """All URLs of a partition, and whether a page of each is kept."""
         for url, page in self._db.execute(_WITH_PAGES, (partition,)):
             yield url, bool(page)
 
-    def _under(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+    def _count_prefix_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
         folders: dict[str, list[tuple[str, str]]] = {}
         for site in sites:
             folder = site.start.partition("?")[0].rpartition("/")[0] + "/"
@@ -75,7 +75,7 @@ class SiteView(StateView):
 
 
 @contextmanager
-def open_site_view(folder: Path) -> Iterator[SiteView]:
+def open_site_reader(folder: Path) -> Iterator[SiteReader]:
     """A view of a folder that holds a crawl; nothing is written or held."""
     with read_state(folder) as db:
-        yield SiteView(db)
+        yield SiteReader(db)

@@ -14,19 +14,19 @@ from typing import Any
 
 from isal import isal_zlib
 
-from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentBook
-from vedette.adapters.crawl_store.new_page_store import FIND_SCHEMA, FindBook
-from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorBook
-from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshBook, page_of_row
+from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentStore
+from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, DiscoveryStore
+from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorStore
+from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshStore, page_from_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
-from vedette.adapters.crawl_store.unlisted_host_store import STRANGER_SCHEMA, StrangerBook
-from vedette.engine.ports import Due, HostRow, Outlinks, PageRow
+from vedette.adapters.crawl_store.unlisted_host_store import UNLISTED_HOST_SCHEMA, UnlistedHostStore
+from vedette.engine.ports import DuePage, HostRow, Outlinks, PageRow
 from vedette.errors import StoreCorrupt
 from vedette.fetch.request import PRODUCT
-from vedette.fetch.robots.state import RobotsState, from_json, to_json
+from vedette.fetch.robots.state import RobotsState, state_from_json, state_to_json
 from vedette.model import Origin, Site, origin_of, partition_of
 
-__all__ = ["HostRow", "SiteRow", "StateBook", "create_book"]
+__all__ = ["HostRow", "SiteRow", "CrawlStore", "create_tables"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS life (
 ) STRICT;
 """
 
-_KEEP_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
+_SAVE_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,23 @@ class SiteRow:
     added_s: float
 
 
-def create_book(connection: sqlite3.Connection) -> None:
+def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    parts = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA, STRANGER_SCHEMA, REFRESH_SCHEMA, FIND_SCHEMA)
+    parts = (
+        _SCHEMA,
+        CONTENT_SCHEMA,
+        SEARCH_SCHEMA,
+        OPERATOR_SCHEMA,
+        UNLISTED_HOST_SCHEMA,
+        REFRESH_SCHEMA,
+        DISCOVERY_SCHEMA,
+    )
     for statement in "".join(parts).split(";\n"):
         connection.execute(statement)
 
 
-class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
-    """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
+class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, DiscoveryStore):
+    """A ``ring.ports.CrawlStore``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
@@ -117,68 +125,74 @@ class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
 
     # what the ring tells
 
-    def keep_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
+    def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """The latest answers for URLs, each with its links; without links where those at hand still hold."""
         rows = [
             (
-                *(page[0], self._partition(page.host), *page[1:14], *(page.place or (None, None, None)), *page[15:]),
-                self._packed(page.id, links),
+                *(
+                    page[0],
+                    self._get_partition(page.host),
+                    *page[1:14],
+                    *(page.place or (None, None, None)),
+                    *page[15:],
+                ),
+                self._pack_links(page.id, links),
             )
             for page, links in pages
         ]
-        self._db.executemany(_KEEP_PAGE, rows)
+        self._db.executemany(_SAVE_PAGE, rows)
         ids = json.dumps([page.id for page, _ in pages])
         self._db.execute("DELETE FROM note WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))
-        self.tell_index_of([page.id for page, _ in pages])
+        self.enqueue_page_ids([page.id for page, _ in pages])
 
-    def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+    def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
         sql = f"SELECT {PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
-        return {row[0]: page_of_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
+        return {row[0]: page_from_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
-    def note(self, id_: int, why: str, at_s: float) -> None:
+    def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
 
-    def put_off(self, id_: int, due_s: float) -> None:
+    def postpone(self, id_: int, due_s: float) -> None:
         """A page at hand, if it is, is due then; nothing else is known of it that was not."""
         self._db.execute("UPDATE page SET due_s = ? WHERE id = ?", (due_s, id_))
 
-    def keep_robots(self, origin: Origin, state: RobotsState) -> None:
+    def save_robots(self, origin: Origin, state: RobotsState) -> None:
         """What is now known of an origin's robots.txt."""
-        row = (str(origin), partition_of(origin.host), json.dumps(to_json(state)))
+        row = (str(origin), partition_of(origin.host), json.dumps(state_to_json(state)))
         self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
-    def keep_hosts(self, hosts: Sequence[HostRow]) -> None:
+    def save_hosts(self, hosts: Sequence[HostRow]) -> None:
         """When hosts may be asked again."""
         rows = [(host.name, partition_of(host.name), *host[1:]) for host in hosts]
         self._db.executemany("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", rows)
 
-    def due(self, now_s: float, most: int) -> Sequence[Due]:
+    def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
         """Known pages whose time has come, the most overdue first; not named again before they were fetched."""
         sql = "SELECT page.id, name FROM page JOIN host ON host.id = page.host WHERE due_s <= ? ORDER BY due_s LIMIT ?"
-        due = [Due(*row) for row in self._db.execute(sql, (now_s, most))]
+        due = [DuePage(*row) for row in self._db.execute(sql, (now_s, most))]
         ids = json.dumps([one.id for one in due])
         self._db.execute("UPDATE page SET due_s = ? WHERE id IN (SELECT value FROM json_each(?))", (inf, ids))
         return due
 
     # what a start needs
 
-    def robots(self) -> dict[Origin, RobotsState]:
+    def load_robots(self) -> dict[Origin, RobotsState]:
         """Every copy that is kept."""
         rows = self._db.execute("SELECT origin, state FROM robots")
-        return {origin_of(f"{text}/"): _robots(text, state) for text, state in rows}
+        return {origin_of(f"{text}/"): _parse_robots(text, state) for text, state in rows}
 
-    def robots_of(self, origin: Origin) -> RobotsState | None:
+    def get_robots(self, origin: Origin) -> RobotsState | None:
         """The copy of one origin."""
         row = self._db.execute("SELECT state FROM robots WHERE origin = ?", (str(origin),)).fetchone()
-        return from_json(json.loads(row[0]), PRODUCT) if row else None
+        return state_from_json(json.loads(row[0]), PRODUCT) if row else None
 
-    def hosts(self) -> list[HostRow]:
+    def load_hosts(self) -> list[HostRow]:
         """What was last known of each host's pauses."""
         return [HostRow(*row) for row in self._db.execute("SELECT name, ready_s, strain, trouble FROM host_state")]
 
-    def archives(self) -> dict[str, int]:
+    def load_archive_lengths(self) -> dict[str, int]:
         """The acknowledged length of each archive file."""
         return dict(self._db.execute("SELECT file, length FROM archive"))
 
@@ -190,23 +204,25 @@ class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
             [(file, length, newest_s) for file, length in lengths.items()],
         )
 
-    def life(self, what: str) -> str | None:
+    def get_value(self, what: str) -> str | None:
         """A fact about the folder itself."""
         row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
         return row[0] if row else None
 
-    def set_life(self, what: str, value: str) -> None:
+    def set_value(self, what: str, value: str) -> None:
         """Set it."""
         self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (what, value))
 
     # what the operator does
 
-    def sites(self) -> list[SiteRow]:
+    def list_sites(self) -> list[SiteRow]:
         """In the order in which they were added."""
         rows = self._db.execute("SELECT start, settings, paused, added_s FROM site ORDER BY id")
-        return [SiteRow(_site(start, settings), bool(paused), added_s) for start, settings, paused, added_s in rows]
+        return [
+            SiteRow(_parse_site(start, settings), bool(paused), added_s) for start, settings, paused, added_s in rows
+        ]
 
-    def keep_site(self, row: SiteRow) -> None:
+    def save_site(self, row: SiteRow) -> None:
         """Add a site, or set what it has."""
         settings = {key: value for key, value in asdict(row.site).items() if key != "start"}
         values = (row.site.start, json.dumps(settings), int(row.paused), row.added_s)
@@ -216,62 +232,62 @@ class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
             values,
         )
 
-    def drop_site(self, start: str) -> None:
+    def delete_site(self, start: str) -> None:
         """Forget that it was named; its pages are another matter."""
         self._db.execute("DELETE FROM site WHERE start = ?", (start,))
 
-    def urls_noted(self, why: str) -> list[tuple[int, str]]:
+    def find_urls_by_note(self, why: str) -> list[tuple[int, str]]:
         """The URLs that were refused or failed for exactly this reason, with their ids."""
         sql = "SELECT url.id, url.url FROM note JOIN url ON url.id = note.url_id WHERE why = ? ORDER BY url.id"
         return self._db.execute(sql, (why,)).fetchall()
 
-    def urls_of(self, partition: int) -> Iterator[tuple[int, str]]:
+    def iter_partition_urls(self, partition: int) -> Iterator[tuple[int, str]]:
         """All URLs of a partition, with their ids."""
         yield from self._db.execute("SELECT id, url FROM url WHERE partition = ? ORDER BY id", (partition,))
 
-    def forget(self, ids: Sequence[int], *, pages: bool) -> None:
-        """Drop what is noted of URLs, and with ``pages`` what is kept of them."""
+    def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
+        """Drop what is noted of URLs, and with ``iter_pages`` what is kept of them."""
         kept = (("page", "id"), ("content", "id"), ("refresh", "id"), ("hint", "id")) if pages else ()
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))
         if pages:
-            self.tell_index_of(ids)
+            self.enqueue_page_ids(ids)
 
     # what people ask
 
-    def page_of(self, id_: int) -> PageRow | None:
+    def get_page(self, id_: int) -> PageRow | None:
         """The latest answer for a URL."""
-        return self.copies([id_]).get(id_)
+        return self.get_pages([id_]).get(id_)
 
-    def note_of(self, id_: int) -> tuple[str, float] | None:
+    def get_note(self, id_: int) -> tuple[str, float] | None:
         """Why a URL was refused or failed, and when."""
         row = self._db.execute("SELECT why, at_s FROM note WHERE url_id = ?", (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
-    def links_of(self, id_: int) -> tuple[str, ...]:
+    def get_links(self, id_: int) -> tuple[str, ...]:
         """Where a page's links lead."""
-        return tuple(url for url, _ in self.anchors_of(id_))
+        return tuple(url for url, _ in self.get_anchors(id_))
 
-    def anchors_of(self, id_: int) -> tuple[tuple[str, str], ...]:
+    def get_anchors(self, id_: int) -> tuple[tuple[str, str], ...]:
         """Where a page's links lead, and what it calls each."""
         row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
-        return _unpack(row[0]) if row else ()
+        return _unpack_anchors(row[0]) if row else ()
 
-    def pages(self) -> Iterator[tuple[str, PageRow]]:
+    def iter_pages(self) -> Iterator[tuple[str, PageRow]]:
         """Every page with its URL, in the order in which URLs were first seen."""
         columns = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
         sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
         for url, *row in self._db.execute(sql):
-            yield url, page_of_row(row)
+            yield url, page_from_row(row)
 
-    def _packed(self, id_: int, links: Outlinks | None) -> bytes:
+    def _pack_links(self, id_: int, links: Outlinks | None) -> bytes:
         if links is not None:
-            return _pack(*links)
+            return _pack_anchors(*links)
         row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
-        return bytes(row[0]) if row else _pack((), ())
+        return bytes(row[0]) if row else _pack_anchors((), ())
 
-    def _partition(self, host: int) -> int:
+    def _get_partition(self, host: int) -> int:
         """It never changes, and is wanted with every page."""
         if host not in self._partitions:
             row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
@@ -279,34 +295,34 @@ class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
         return self._partitions[host]
 
 
-def _robots(origin: str, state: str) -> RobotsState:
-    with _readable(f"the robots.txt of {origin}"):
-        return from_json(json.loads(state), PRODUCT)
+def _parse_robots(origin: str, state: str) -> RobotsState:
+    with _report_corruption(f"the robots.txt of {origin}"):
+        return state_from_json(json.loads(state), PRODUCT)
 
 
-def _site(start: str, settings: str) -> Site:
-    with _readable(f"the site {start}"):
+def _parse_site(start: str, settings: str) -> Site:
+    with _report_corruption(f"the site {start}"):
         read: Any = json.loads(settings)
         lists: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
         return Site(start, **lists)
 
 
-def _pack(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
+def _pack_anchors(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
     """A line for each link: its URL and, behind a tab, what the page calls it."""
     if anchors:
         urls = [f"{url}\t{text}" if text else url for url, text in zip(urls, anchors, strict=True)]
     return isal_zlib.compress("\n".join(urls).encode("utf-8", "replace"), 1)
 
 
-def _unpack(blob: bytes) -> tuple[tuple[str, str], ...]:
-    with _readable("the links of a page"):
+def _unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
+    with _report_corruption("the links of a page"):
         text = zlib.decompress(blob).decode()
         lines = [line.partition("\t") for line in text.split("\n")] if text else []
         return tuple((url, anchor) for url, _, anchor in lines)
 
 
 @contextmanager
-def _readable(what: str) -> Iterator[None]:
+def _report_corruption(what: str) -> Iterator[None]:
     """A row whose content makes no sense is damage, not a bug."""
     try:
         yield

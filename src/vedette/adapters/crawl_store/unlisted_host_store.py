@@ -13,13 +13,11 @@ import xxhash
 
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.ports import StrangerLink
-from vedette.engine.search.hidden import lies_in
+from vedette.engine.ports import UnlistedLink
+from vedette.engine.search.hidden import is_in_domains
 from vedette.model import Site, origin_of, partition_of, registrable_domain
 
-__all__ = ["STRANGER_SCHEMA", "StrangerBook", "StrangerRow", "left_out"]
-
-STRANGER_SCHEMA = """
+UNLISTED_HOST_SCHEMA = """
 CREATE TABLE IF NOT EXISTS stranger (
   host TEXT PRIMARY KEY,
   partition INTEGER NOT NULL,
@@ -32,18 +30,18 @@ CREATE TABLE IF NOT EXISTS stranger (
 ) STRICT;
 """
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 # SQLite's numbers have a sign, which is left alone.
-BITS = 63
+DOMAIN_BITS = 63
 
-_MEET = """
+_UPSERT = """
 INSERT INTO stranger (host, partition, pages, domains, first_s, last_s, example) VALUES (?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (host) DO UPDATE SET pages = pages + 1, domains = domains | excluded.domains,
   first_s = iif(pages, first_s, excluded.first_s), last_s = max(last_s, excluded.last_s),
   example = iif(pages, example, excluded.example)
 """
-_LEAST_LINKED = "SELECT host FROM stranger WHERE NOT dismissed ORDER BY pages, last_s, host LIMIT ?"
-_MOST_LINKED = (
+_MIN_LINKED = "SELECT host FROM stranger WHERE NOT dismissed ORDER BY pages, last_s, host LIMIT ?"
+_MAX_LINKED = (
     "SELECT host, pages, domains, first_s, last_s, example FROM stranger "
     "WHERE pages AND NOT dismissed ORDER BY pages DESC, host LIMIT ?"
 )
@@ -53,7 +51,7 @@ _DISMISS = (
 )
 
 
-class StrangerRow(NamedTuple):
+class UnlistedHostRow(NamedTuple):
     """A host that no site takes: how many pages link to it, of at least how many domains, since when, and one of them.
 
     ``domains`` is never more than there are, and at most 63.
@@ -67,83 +65,85 @@ class StrangerRow(NamedTuple):
     example: str
 
 
-class StrangerBook:
+class UnlistedHostStore:
     """Who is linked to and not known, over the connection it is given."""
 
-    _strangers: int | None = None  # counted when it is first needed: who only reads never does
+    _unlisted_count: int | None = None  # counted when it is first needed: who only reads never does
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
-    def link_strangers(self, links: Sequence[StrangerLink]) -> None:
+    def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
         """Pages that were fetched for the first time link to these hosts."""
         if not links:
             return
-        before = self._count_strangers() if self._strangers is None else self._strangers
-        bits = {page: _bit(page) for page in dict.fromkeys(link.page for link in links)}
+        before = self._count_unlisted() if self._unlisted_count is None else self._unlisted_count
+        bits = {page: _domain_bit(page) for page in dict.fromkeys(link.page for link in links)}
         rows = [
             (link.host, partition_of(link.host), bits[link.page], link.at_s, link.at_s, link.page) for link in links
         ]
-        self._strangers = before + self._unmet(links)
-        self._db.executemany(_MEET, rows)
-        if self._strangers > MOST_ROWS:
-            self._thin_out()
+        self._unlisted_count = before + self._count_unseen(links)
+        self._db.executemany(_UPSERT, rows)
+        if self._unlisted_count > MAX_ROWS:
+            self._trim_unlisted()
 
-    def strangers(self, most: int, leave_out: Callable[[str], bool] = lambda _: False) -> list[StrangerRow]:
+    def list_unlisted_hosts(
+        self, most: int, leave_out: Callable[[str], bool] = lambda _: False
+    ) -> list[UnlistedHostRow]:
         """The most linked first; without those that the operator does not want to see, or that are known by now."""
         read = most
         while True:
             # SQLite finds the first few of many in a moment, and sorting all of them takes long.
-            rows = [StrangerRow(*row) for row in self._db.execute(_MOST_LINKED, (read,))] if most > 0 else []
+            rows = [UnlistedHostRow(*row) for row in self._db.execute(_MAX_LINKED, (read,))] if most > 0 else []
             found = [row for row in rows if not leave_out(row.host)]
             if len(found) >= most or len(rows) < read:
                 return [row._replace(domains=row.domains.bit_count()) for row in found[:most]]
             read *= 4
 
-    def drop_strangers(self, hosts: Iterable[str]) -> None:
+    def delete_unlisted_hosts(self, hosts: Iterable[str]) -> None:
         """Forget that these are linked to."""
         sql = "DELETE FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         self._db.execute(sql, (json.dumps(list(hosts)),))
-        self._strangers = None
+        self._unlisted_count = None
 
-    def dismiss_stranger(self, host: str) -> bool:
+    def dismiss_unlisted_host(self, host: str) -> bool:
         """The operator does not want it, now or later; whether it could have been offered until now."""
-        self._strangers = None
+        self._unlisted_count = None
         return self._db.execute(_DISMISS, (host, partition_of(host))).rowcount > 0
 
-    def offer_stranger(self, host: str) -> bool:
+    def offer_unlisted_host(self, host: str) -> bool:
         """The operator takes that back; whether it had been dismissed."""
         return self._db.execute("UPDATE stranger SET dismissed = 0 WHERE host = ? AND dismissed", (host,)).rowcount > 0
 
-    def _count_strangers(self) -> int:
+    def _count_unlisted(self) -> int:
         (count,) = self._db.execute("SELECT count(*) FROM stranger").fetchone()
         return int(count)
 
-    def _unmet(self, links: Sequence[StrangerLink]) -> int:
+    def _count_unseen(self, links: Sequence[UnlistedLink]) -> int:
         """How many of these hosts have no row yet."""
         hosts = list(dict.fromkeys(link.host for link in links))
         sql = "SELECT count(*) FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         (met,) = self._db.execute(sql, (json.dumps(hosts),)).fetchone()
         return len(hosts) - int(met)
 
-    def _thin_out(self) -> None:
+    def _trim_unlisted(self) -> None:
         """Room for a while: doing it for each new row would cost a look at all of them each time."""
-        surplus = self._count_strangers() - MOST_ROWS * 9 // 10
-        self.drop_strangers(host for (host,) in self._db.execute(_LEAST_LINKED, (surplus,)).fetchall())
+        surplus = self._count_unlisted() - MAX_ROWS * 9 // 10
+        self.delete_unlisted_hosts(host for (host,) in self._db.execute(_MIN_LINKED, (surplus,)).fetchall())
 
 
-def left_out(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callable[[str], bool]:
+def build_host_filter(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callable[[str], bool]:
     """Whether a host is not to be offered: a site has it, running or paused, or the operator blocked its domain.
 
-    >>> known = left_out([Site("https://example.org/")], [RuleRow("block", "", "example.com", 0.0)])
+    >>> known = build_host_filter([Site("https://example.org/")], [RuleRow("block", "", "example.com", 0.0)])
     >>> known("example.org"), known("www.example.com"), known("badexample.com")
     (True, True, False)
     """
     index = SiteIndex(sites)
     blocked = frozenset(rule.value for rule in rules if rule.kind == "block")
-    return lambda host: bool(index.of_host(host)) or lies_in(host, blocked)
+    return lambda host: bool(index.find_by_host(host)) or is_in_domains(host, blocked)
 
 
-def _bit(page: str) -> int:
+def _domain_bit(page: str) -> int:
     """The bit of the domain that a page lies in."""
-    return 1 << xxhash.xxh64_intdigest(registrable_domain(origin_of(page).host).encode()) % BITS
+    return 1 << xxhash.xxh64_intdigest(registrable_domain(origin_of(page).host).encode()) % DOMAIN_BITS

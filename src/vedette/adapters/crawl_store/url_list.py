@@ -14,23 +14,9 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.url_store.rows import as_json
+from vedette.adapters.url_store.rows import ids_to_json
 from vedette.discover.urls.scope import SiteIndex
 from vedette.model import Refusal, Site
-
-__all__ = [
-    "KINDS",
-    "Kind",
-    "ListedUrl",
-    "UrlFacts",
-    "UrlList",
-    "UrlPage",
-    "Which",
-    "facts_of",
-    "fetched_pages",
-    "open_url_list",
-    "unseen_after",
-]
 
 # Ids are given in the order of finding and never again, so what is read batch by batch fits together.
 
@@ -51,32 +37,32 @@ class UrlFacts(NamedTuple):
     depth: int
 
 
-def unseen_after(folder: Path, id_: int, most: int) -> list[UrlFacts]:
+def list_unfetched(folder: Path, id_: int, most: int) -> list[UrlFacts]:
     """The next URLs behind an id that were neither fetched nor refused."""
     with read_state(folder) as db:
         return [UrlFacts(*row) for row in db.execute(_UNSEEN, (id_, most))]
 
 
-def facts_of(folder: Path, ids: list[int]) -> list[UrlFacts]:
+def load_url_facts(folder: Path, ids: list[int]) -> list[UrlFacts]:
     """These URLs, by ascending id."""
     with read_state(folder) as db:
-        return [UrlFacts(*row) for row in db.execute(_FACTS, (as_json(ids),))]
+        return [UrlFacts(*row) for row in db.execute(_FACTS, (ids_to_json(ids),))]
 
 
-def fetched_pages(folder: Path, seq: int, most: int) -> list[int]:
+def list_fetched(folder: Path, seq: int, most: int) -> list[int]:
     """The latest found of those that were fetched and of which the index, up to this news, has seen all there is."""
     with read_state(folder) as db:
         pending = {row[0] for row in db.execute("SELECT DISTINCT page FROM news WHERE seq > ?", (seq,))}
         return [row[0] for row in db.execute(_FETCHED, (most,)) if row[0] not in pending]
 
 
-Kind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-STRETCH: Final = 5_000  # URLs
-PATIENCE_S: Final = 1.0
+UrlKind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
+URL_KINDS: Final[tuple[UrlKind, ...]] = get_args(UrlKind)
+BATCH_URLS: Final = 5_000  # URLs
+TIME_LIMIT_S: Final = 1.0
 _REFUSALS = json.dumps([str(refusal) for refusal in Refusal])
 _IS_REFUSAL = "EXISTS (SELECT 1 FROM json_each(:refusals) WHERE substr(why, 1, length(value)) = value)"
-_CONDITIONS: Final[dict[Kind, str]] = {
+_CONDITIONS: Final[dict[UrlKind, str]] = {
     "all": "1",
     "kept": "status BETWEEN 200 AND 299",
     "moved": "status BETWEEN 300 AND 399",
@@ -95,14 +81,14 @@ _ROWS = (
 )
 
 
-class Which(NamedTuple):
+class UrlFilter(NamedTuple):
     """Which URLs are wanted: where a site lies, what became of them and why, and what stands in them.
 
     ``why`` is a status of ``errors``, the whole reason of ``failed``, the beginning of one of ``refused``.
     """
 
     site: Site | None = None
-    kind: Kind = "all"
+    kind: UrlKind = "all"
     why: str = ""
     part: str = ""
 
@@ -125,7 +111,7 @@ class UrlPage(NamedTuple):
 
     rows: tuple[ListedUrl, ...]
     after: int | None
-    looked_at: int
+    scanned: int
     known: int
 
 
@@ -135,12 +121,12 @@ class UrlList:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def page(self, which: Which, after: int, most: int, patience_s: float = PATIENCE_S) -> UrlPage:
+    def read_page(self, which: UrlFilter, after: int, most: int, patience_s: float = TIME_LIMIT_S) -> UrlPage:
         """At most so many rows behind an id; fewer, and perhaps none, where they are far between."""
         (known,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
         rows: list[ListedUrl] = []
         place, end_s = max(after, 0), time.monotonic() + patience_s
-        for found, reached in self._stretches(which, place, known, most):
+        for found, reached in self._scan_batches(which, place, known, most):
             rows += found
             place = reached
             if len(rows) >= most or time.monotonic() > end_s:
@@ -148,26 +134,33 @@ class UrlList:
         looked_at = max(place - max(after, 0), 0)
         return UrlPage(tuple(rows), place if place < known else None, looked_at, known)
 
-    def _stretches(self, which: Which, after: int, known: int, most: int) -> Iterator[tuple[list[ListedUrl], int]]:
+    def _scan_batches(
+        self, which: UrlFilter, after: int, known: int, most: int
+    ) -> Iterator[tuple[list[ListedUrl], int]]:
         """The rows of each stretch, and up to which URL it was gone over."""
         sql = _ROWS.format(_CONDITIONS[which.kind])
-        asked: dict[str, object] = {"why": which.why, "part": which.part, "refusals": _REFUSALS, **self._where(which)}
+        asked: dict[str, object] = {
+            "why": which.why,
+            "part": which.part,
+            "refusals": _REFUSALS,
+            **self._build_site_condition(which),
+        }
         left = most
         while after < known and left:
-            until = min(after + STRETCH, known)
+            until = min(after + BATCH_URLS, known)
             values = asked | {"after": after, "until": until, "most": left}
             found = [ListedUrl._make(row) for row in self._db.execute(sql, values)]
             left -= len(found)
             after = until if left else found[-1].id
             yield found, after
 
-    def _where(self, which: Which) -> dict[str, object]:
+    def _build_site_condition(self, which: UrlFilter) -> dict[str, object]:
         """Where a site lies, whatever its patterns say: so that there are as many as its counts tell."""
         site = which.site
         if site is None:
             return {"hosts": None, "folder": ""}
         index = SiteIndex([site])
-        hosts = [id_ for id_, name in self._db.execute("SELECT id, name FROM host") if index.of_host(name)]
+        hosts = [id_ for id_, name in self._db.execute("SELECT id, name FROM host") if index.find_by_host(name)]
         folder = site.start.partition("?")[0].rpartition("/")[0] + "/" if site.scope == "prefix" else ""
         return {"hosts": json.dumps(hosts), "folder": folder}
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.adapters.event_store.store import HOUR_S, RECORD_FILE, hour_of
+from vedette.adapters.event_store.store import EVENTS_FILE, HOUR_S, hour_start
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import unpacked
-from vedette.learn.events import Event, SlateRecord
+from vedette.adapters.event_store.writer import unpack_line
+from vedette.learn.events import ClickEvent, SearchEvent
 
-__all__ = ["QueryCount", "RecordView", "Totals", "latest_slates", "undoubted_events"]
-
-SLATES_AT_ONCE = 500
-COUNTS_AT_ONCE = 10_000
+BATCH_SEARCHES = 500
+BATCH_COUNTS = 10_000
 
 _BY_WORDS = (
     "SELECT words, query, sum(searches) AS searches, sum(visitors), sum(empty) AS empty, sum(clicks), max(last_s) "
@@ -40,7 +38,7 @@ _HOURS = (
     "SELECT coalesce(sum(searches), 0), coalesce(sum(empty), 0), coalesce(sum(views), 0), coalesce(sum(clicks), 0), "
     "coalesce(sum(opened), 0) FROM hour WHERE hour_s > ?"
 )
-_DOUBTS = (
+_FILTER_REASONS = (
     "SELECT doubt, count(*) FROM slate WHERE at_s >= ?1 AND doubt <> '' GROUP BY doubt UNION ALL "
     "SELECT doubt, count(*) FROM event WHERE at_s >= ?1 AND doubt <> '' GROUP BY doubt"
 )
@@ -63,7 +61,7 @@ class QueryCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all queries; ``doubted`` has what was not counted, by reason.
+    """Sums over all queries; ``filtered`` has what was not counted, by reason.
 
     ``opened`` is how many searches had at least one result opened.
     """
@@ -72,88 +70,88 @@ class Totals:
     empty: int = 0
     views: int = 0
     clicks: int = 0
-    doubted: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
     opened: int = 0
 
 
-class RecordView:
+class EventReader:
     """What may be asked of the record of a data folder. Hours count as a whole: ``since_s`` begins with its hour."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def top(self, since_s: float, most: int) -> list[QueryCount]:
+    def list_top_queries(self, since_s: float, most: int) -> list[QueryCount]:
         """What was asked most often."""
-        rows = self._rows(f"{_BY_WORDS} ORDER BY searches DESC, words LIMIT ?", since_s - HOUR_S, most)
+        rows = self._query(f"{_BY_WORDS} ORDER BY searches DESC, words LIMIT ?", since_s - HOUR_S, most)
         return [QueryCount(*row) for row in rows]
 
-    def without_result(self, since_s: float, most: int) -> list[QueryCount]:
+    def list_empty_queries(self, since_s: float, most: int) -> list[QueryCount]:
         """What found nothing, the most frequent first."""
         sql = f"{_BY_WORDS} HAVING sum(empty) > 0 ORDER BY empty DESC, words LIMIT ?"
-        return [QueryCount(*row) for row in self._rows(sql, since_s - HOUR_S, most)]
+        return [QueryCount(*row) for row in self._query(sql, since_s - HOUR_S, most)]
 
-    def counts(self, since_s: float) -> Iterator[tuple[int, str, int]]:
+    def iter_counts(self, since_s: float) -> Iterator[tuple[int, str, int]]:
         """Each hour's searches by words, the oldest hour first."""
-        last: tuple[int, str] = (hour_of(max(since_s, 0.0)) - 1, "")
-        while rows := self._rows(_COUNTS, *last, COUNTS_AT_ONCE):
+        last: tuple[int, str] = (hour_start(max(since_s, 0.0)) - 1, "")
+        while rows := self._query(_COUNTS, *last, BATCH_COUNTS):
             yield from rows
             last = rows[-1][:2]
 
-    def imported(self) -> list[tuple[str, float, int]]:
+    def list_imported(self) -> list[tuple[str, float, int]]:
         """Queries from elsewhere: words, when, how often."""
-        return self._rows("SELECT words, at_s, times FROM imported ORDER BY words, at_s")
+        return self._query("SELECT words, at_s, times FROM imported ORDER BY words, at_s")
 
-    def series(self, name: str, since_s: float, most_points: int) -> list[tuple[float, float]]:
+    def read_series(self, name: str, since_s: float, most_points: int) -> list[tuple[float, float]]:
         """A number over time, at most so many points, evenly spread; the newest is always among them."""
-        first, last, points = self._row(_SPAN, name, since_s) or (0.0, 0.0, 0)
+        first, last, points = self._query_row(_SPAN, name, since_s) or (0.0, 0.0, 0)
         if points <= most_points:
-            return self._rows(_ALL_POINTS, name, since_s)
+            return self._query(_ALL_POINTS, name, since_s)
         most = max(most_points, 1)
-        return self._rows(_POINTS, name, first, (last - first) / most, most)
+        return self._query(_POINTS, name, first, (last - first) / most, most)
 
-    def latest(self) -> dict[str, float]:
+    def read_latest(self) -> dict[str, float]:
         """The newest value of each number that was ever noted."""
-        rows = self._rows(_LATEST, json.dumps(list(SERIES)))
+        rows = self._query(_LATEST, json.dumps(list(SERIES)))
         return {name: value for name, value in rows if value is not None}
 
-    def totals(self, since_s: float) -> Totals:
+    def read_totals(self, since_s: float) -> Totals:
         """Sums over all queries."""
-        searches, empty, views, clicks, opened = self._row(_HOURS, since_s - HOUR_S) or (0, 0, 0, 0, 0)
+        searches, empty, views, clicks, opened = self._query_row(_HOURS, since_s - HOUR_S) or (0, 0, 0, 0, 0)
         doubted: dict[str, int] = {}
-        for doubt, times in self._rows(_DOUBTS, since_s):
+        for doubt, times in self._query(_FILTER_REASONS, since_s):
             doubted[doubt] = doubted.get(doubt, 0) + times
         return Totals(searches, empty, views, clicks, doubted, opened)
 
-    def slate(self, id_: str) -> SlateRecord | None:
+    def find_search(self, id_: str) -> SearchEvent | None:
         """A search and what it showed; None where it is not known, or not any more."""
-        row = self._row("SELECT doubt, line FROM slate WHERE id = ?", id_)
-        return _slate(*row) if row else None
+        row = self._query_row("SELECT doubt, line FROM slate WHERE id = ?", id_)
+        return _parse_search(*row) if row else None
 
-    def slates(self, since_s: float) -> Iterator[SlateRecord]:
+    def iter_searches(self, since_s: float) -> Iterator[SearchEvent]:
         """All of them, in the order in which they were recorded."""
         last = 0
-        while rows := self._rows(_SLATES, last, since_s, SLATES_AT_ONCE):
+        while rows := self._query(_SLATES, last, since_s, BATCH_SEARCHES):
             last = rows[-1][0]
-            yield from filter(None, (_slate(doubt, line) for _, doubt, line in rows))
+            yield from filter(None, (_parse_search(doubt, line) for _, doubt, line in rows))
 
-    def events_of(self, slate: str) -> list[Event]:
+    def list_clicks(self, slate: str) -> list[ClickEvent]:
         """What people did with a slate."""
         sql = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? ORDER BY at_s"
-        return [Event(*row) for row in self._rows(sql, slate)]
+        return [ClickEvent(*row) for row in self._query(sql, slate)]
 
-    def _rows(self, sql: str, *values: float | str) -> list[Any]:
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
         """No read stays open: the writer could not empty its log of changes meanwhile."""
-        with RECORD_FILE.read(self._folder) as db:
+        with EVENTS_FILE.read(self._folder) as db:
             return db.execute(sql, values).fetchall() if db else []
 
-    def _row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
-        return next(iter(self._rows(sql, *values)), None)
+    def _query_row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
+        return next(iter(self._query(sql, *values)), None)
 
 
-def _slate(doubt: str, line: bytes) -> SlateRecord | None:
+def _parse_search(doubt: str, line: bytes) -> SearchEvent | None:
     """The record as it was logged, with what was thought of it since."""
-    record = unpacked(line)
-    return record._replace(doubt=doubt) if record is not None else None
+    record = unpack_line(line)
+    return record._replace(filter_reason=doubt) if record is not None else None
 
 
 _EVENTS = (
@@ -161,13 +159,13 @@ _EVENTS = (
 )
 
 
-def latest_slates(folder: Path, since_s: float, most: int) -> list[SlateRecord]:
+def load_latest_searches(folder: Path, since_s: float, most: int) -> list[SearchEvent]:
     """The latest searches since then that count, at most so many of them, the oldest first."""
-    counting = (slate for slate in RecordView(folder).slates(since_s) if not slate.doubt)
+    counting = (slate for slate in EventReader(folder).iter_searches(since_s) if not slate.filter_reason)
     return list(deque(counting, most))
 
 
-def undoubted_events(folder: Path, since_s: float) -> list[Event]:
+def load_counted_clicks(folder: Path, since_s: float) -> list[ClickEvent]:
     """All views and clicks since then of which nothing says that they are no person's."""
-    with RECORD_FILE.read(folder) as db:
-        return [Event(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []
+    with EVENTS_FILE.read(folder) as db:
+        return [ClickEvent(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []

@@ -17,9 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from vedette.errors import StoreError
-from vedette.learn.events import Event, Record, line_of
-
-__all__ = ["LOGS", "LogFile", "SlateLog", "blank", "day_salt", "drop_salts", "log_names", "open_logs"]
+from vedette.learn.events import ClickEvent, LoggedEvent, encode_event
 
 # A line is handed to the kernel before ``append`` returns, so the end of the process, however sudden, loses none that
 # was acknowledged. As long as the writer lives it holds a lock on its file: whoever can take that lock knows that no
@@ -28,37 +26,37 @@ __all__ = ["LOGS", "LogFile", "SlateLog", "blank", "day_salt", "drop_salts", "lo
 # log/salt-2027-01-15                    what the marks of visitors are made with, that day only
 
 
-LOGS = "log"
-LARGEST_BYTES = 16 << 20
+LOG_DIR = "log"
+MAX_BYTES = 16 << 20
 SALT_BYTES = 32
 _SALT = "salt-"
 _PRIVATE = 0o600
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
-class SlateLog:
+class EventLog:
     """The log of one server process, in the ``log`` folder of its data folder.
 
     ``lost`` is how many slates could not be written down. A search goes on all the same.
     """
 
-    def __init__(self, folder: Path, name: str, largest_bytes: int = LARGEST_BYTES) -> None:
+    def __init__(self, folder: Path, name: str, largest_bytes: int = MAX_BYTES) -> None:
         self.lost = 0
-        self._folder = folder / LOGS
+        self._folder = folder / LOG_DIR
         self._name = name
         self._largest_bytes = largest_bytes
         self._file: int | None = None
         self._size = 0
         self._turn = Lock()  # searches may be answered by several threads
 
-    def append(self, record: Record) -> None:
+    def append(self, record: LoggedEvent) -> None:
         """Write a record down. A slate that cannot be is counted as lost; an event raises, so nobody is thanked."""
-        line = line_of(record)
+        line = encode_event(record)
         try:
             with self._turn:
                 self._write(line)
         except OSError as error:
-            if isinstance(record, Event):
+            if isinstance(record, ClickEvent):
                 why = error.strerror or str(error)
                 raise StoreError(f"{self._folder}: {why}: make room, or check permissions") from error
             self.lost += 1
@@ -66,38 +64,38 @@ class SlateLog:
     def close(self) -> None:
         """No more comes from here."""
         with self._turn:
-            self._let_go()
+            self._close_file()
 
     def _write(self, line: bytes) -> None:
-        file = self._opened()
+        file = self._open_file()
         try:
             written = os.write(file, line)
         except OSError:
-            self._cut_back(file)
+            self._truncate(file)
             raise
         if written < len(line):
-            self._cut_back(file)
+            self._truncate(file)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += written
 
-    def _cut_back(self, file: int) -> None:
+    def _truncate(self, file: int) -> None:
         """Half a line must not become the beginning of the next."""
         try:
             os.ftruncate(file, self._size)
         except OSError:
-            self._let_go()  # whoever reads the file drops its last half line
+            self._close_file()  # whoever reads the file drops its last half line
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         """The file to write to: another one when this one is large, or when somebody removed it."""
         file = self._file
         if file is not None and (self._size >= self._largest_bytes or not os.fstat(file).st_nlink):
-            self._let_go()
+            self._close_file()
             file = None
         if file is None:
-            file = self._file = self._begin()
+            file = self._file = self._create_file()
         return file
 
-    def _begin(self) -> int:
+    def _create_file(self) -> int:
         """A new file gets its name when it is locked: nobody ever sees one whose writer only seems to be gone."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         start = self._folder / f"{self._name}-{time.time_ns()}"
@@ -112,32 +110,32 @@ class SlateLog:
         self._size = 0
         return file
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._file is not None:
             os.close(self._file)
         self._file = None
 
 
-def day_salt(folder: Path, day: str) -> bytes:
+def get_day_salt(folder: Path, day: str) -> bytes:
     """What visitors' marks of a day (``2027-01-15``) are made with, the same for all servers of a data folder.
 
     Whoever comes first makes it. Salts of other days are removed, so older marks lead to nobody any more.
     """
-    logs = folder / LOGS
+    logs = folder / LOG_DIR
     try:
         logs.mkdir(mode=0o700, exist_ok=True)
         salt = _read_salt(logs, day) or _make_salt(logs, day)
-        drop_salts(folder, day)
+        delete_old_salts(folder, day)
     except OSError as error:
         why = error.strerror or str(error)
         raise StoreError(f"{logs}: {why}: make room, or check permissions") from error
     return salt
 
 
-def drop_salts(folder: Path, day: str) -> None:
+def delete_old_salts(folder: Path, day: str) -> None:
     """Remove the salts of all days but this one, and the next, which another server may have begun already."""
     kept = (_SALT + day, _SALT + str(date.fromisoformat(day) + timedelta(1)))
-    for path in (folder / LOGS).glob(f"{_SALT}*"):
+    for path in (folder / LOG_DIR).glob(f"{_SALT}*"):
         if not path.name.startswith(kept):
             path.unlink(missing_ok=True)
 
@@ -168,8 +166,8 @@ def _make_salt(logs: Path, day: str) -> bytes:
     return salt
 
 
-LONGEST_LINE = 1 << 20
-MOST_FILES = 500
+MAX_LINE_BYTES = 1 << 20
+MAX_FILES = 500
 
 
 @dataclass(slots=True)
@@ -181,32 +179,32 @@ class LogFile:
     at: int
     ended: bool
 
-    def read(self, most_bytes: int) -> list[bytes]:
+    def read_lines(self, most_bytes: int) -> list[bytes]:
         """The next whole lines, about as many bytes as that but at least one line."""
         data = os.pread(self.descriptor, most_bytes, self.at)
-        if len(data) == most_bytes < LONGEST_LINE and b"\n" not in data:
-            data = os.pread(self.descriptor, LONGEST_LINE, self.at)
+        if len(data) == most_bytes < MAX_LINE_BYTES and b"\n" not in data:
+            data = os.pread(self.descriptor, MAX_LINE_BYTES, self.at)
         whole = data.rfind(b"\n") + 1
-        if not whole and (self.ended or len(data) >= LONGEST_LINE):
+        if not whole and (self.ended or len(data) >= MAX_LINE_BYTES):
             whole = len(data)  # no line will ever come of it
         self.at += whole
         return data[:whole].split(b"\n")
 
     @property
-    def left(self) -> int:
+    def unread_bytes(self) -> int:
         """How many bytes there are that were not read."""
         return max(os.fstat(self.descriptor).st_size - self.at, 0)
 
     def remove_if_done(self) -> None:
         """To be called when what was read is durable."""
-        if self.ended and not self.left:
+        if self.ended and not self.unread_bytes:
             with suppress(OSError):  # next time
                 self.path.unlink()
 
 
-def log_names(folder: Path) -> list[str]:
+def list_logs(folder: Path) -> list[str]:
     """The log files of a data folder."""
-    return sorted(path.name for path in (folder / LOGS).glob("*.jsonl"))
+    return sorted(path.name for path in (folder / LOG_DIR).glob("*.jsonl"))
 
 
 @contextmanager
@@ -214,9 +212,9 @@ def open_logs(folder: Path, offsets: Mapping[str, int]) -> Iterator[list[LogFile
     """The log files, each from its offset on; the locks of those whose writers are gone are held until the end."""
     files: list[LogFile] = []
     try:
-        for name in log_names(folder)[:MOST_FILES]:
+        for name in list_logs(folder)[:MAX_FILES]:
             with suppress(FileNotFoundError):
-                path = folder / LOGS / name
+                path = folder / LOG_DIR / name
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
                 files.append(LogFile(path, descriptor, offsets.get(name, 0), ended=_can_lock(descriptor)))
         yield files
@@ -233,7 +231,7 @@ def _can_lock(descriptor: int) -> bool:
     return True
 
 
-def blank(path: Path, start: int, end: int) -> None:
+def blank_lines(path: Path, start: int, end: int) -> None:
     """Overwrite lines that are durable elsewhere with empty ones, while the writer may go on appending."""
     with suppress(FileNotFoundError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

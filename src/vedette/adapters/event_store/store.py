@@ -5,12 +5,10 @@ to be forgotten the whole file is written anew. It has a number of its own, apar
 thrown away, and the crawl goes on.
 """
 
-from vedette.adapters.files.sqlite_file import SideFile
+from vedette.adapters.files.sqlite_file import SqliteFile
 
-__all__ = ["DAMAGED", "DAY_S", "HOUR_S", "RECORD", "RECORD_FILE", "hour_of"]
-
-RECORD = "record.db"
-DAMAGED = "record-damaged-*.db*"
+EVENTS_NAME = "record.db"
+DAMAGED_GLOB = "record-damaged-*.db*"
 HOUR_S = 3600
 DAY_S = 86_400
 # Each entry leads from one version to the next.
@@ -93,19 +91,19 @@ CREATE TABLE life (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOU
 """,
 )
 
-RECORD_FILE = SideFile(
-    RECORD,
+EVENTS_FILE = SqliteFile(
+    EVENTS_NAME,
     _STEPS,
     "it may be deleted, searches are recorded anew",
     pragmas=("synchronous = NORMAL", "secure_delete = ON"),
-    largest_wal_bytes=64 << 20,
+    max_wal_bytes=64 << 20,
 )
 
 
-def hour_of(at_s: float) -> int:
+def hour_start(at_s: float) -> int:
     """When the hour of a moment began.
 
-    >>> hour_of(7300.5)
+    >>> hour_start(7300.5)
     7200
     """
     return int(at_s // HOUR_S) * HOUR_S

@@ -13,13 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.event_store.search_log import LOGS
-from vedette.adapters.event_store.store import HOUR_S, RECORD, RECORD_FILE, hour_of
+from vedette.adapters.event_store.search_log import LOG_DIR
+from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.model import Refusal
-
-__all__ = ["SERIES", "Measure", "age_of_pages", "crawl_in_full", "note", "search_numbers", "sizes", "thin_out"]
 
 # Some cost next to nothing; others go over all pages, and are for whoever can wait between two of them.
 
@@ -29,7 +27,7 @@ _REFUSALS = tuple(value for each in Refusal for value in (len(each), str(each)))
 _HOUR = "SELECT searches, empty, opened FROM hour WHERE hour_s = ?"
 
 
-def sizes(folder: Path) -> dict[str, float]:
+def measure_sizes(folder: Path) -> dict[str, float]:
     """What the parts of a data folder take, and what is left on its disk; nothing before there is a crawl."""
     if not (folder / "state.db").exists():
         return {}
@@ -37,14 +35,14 @@ def sizes(folder: Path) -> dict[str, float]:
         (archive_bytes,) = db.execute("SELECT coalesce(sum(length), 0) FROM archive").fetchone()
     return {
         "archive_bytes": archive_bytes,
-        "index_bytes": _bytes_below(folder / "index"),
-        "state_bytes": _bytes_of(folder, "state.db"),
-        "record_bytes": _bytes_of(folder, RECORD) + _bytes_below(folder / LOGS),
+        "index_bytes": _folder_bytes(folder / "index"),
+        "state_bytes": _database_bytes(folder, "state.db"),
+        "record_bytes": _database_bytes(folder, EVENTS_NAME) + _folder_bytes(folder / LOG_DIR),
         "disk_free_bytes": shutil.disk_usage(folder).free,
     }
 
 
-def crawl_in_full(folder: Path, now_s: float) -> dict[str, float]:
+def measure_crawl(folder: Path, now_s: float) -> dict[str, float]:
     """What has to look at every page: how many are kept, how much that is of what is known, and what is overdue."""
     if not (folder / "state.db").exists():
         return {}
@@ -63,10 +61,10 @@ def crawl_in_full(folder: Path, now_s: float) -> dict[str, float]:
         found["coverage"] = min(pages / allowed, 1.0)
     if fetched:
         found["checked_in_time"] = 1.0 - overdue / fetched
-    return found | age_of_pages(folder, now_s)
+    return found | measure_page_age(folder, now_s)
 
 
-def age_of_pages(folder: Path, now_s: float) -> dict[str, float]:
+def measure_page_age(folder: Path, now_s: float) -> dict[str, float]:
     """How long ago the pages were fetched that can be found, the middle one of them."""
     generation = Generations(folder).current()
     if generation is None:
@@ -76,12 +74,12 @@ def age_of_pages(folder: Path, now_s: float) -> dict[str, float]:
     return {"median_age_s": max(now_s - float(np.median(fetched_s)), 0.0)} if len(fetched_s) else {}
 
 
-def search_numbers(folder: Path, now_s: float) -> dict[str, float]:
+def measure_searches(folder: Path, now_s: float) -> dict[str, float]:
     """The last hour of searches. Counts are by the clock's hours, so of the one before as much counts as is missing."""
-    with RECORD_FILE.read(folder) as db:
+    with EVENTS_FILE.read(folder) as db:
         if db is None:
             return {}
-        begun_s = hour_of(now_s)
+        begun_s = hour_start(now_s)
         missing = 1.0 - (now_s - begun_s) / HOUR_S
         this = db.execute(_HOUR, (begun_s,)).fetchone() or (0, 0, 0)
         last = db.execute(_HOUR, (begun_s - HOUR_S,)).fetchone() or (0, 0, 0)
@@ -90,7 +88,7 @@ def search_numbers(folder: Path, now_s: float) -> dict[str, float]:
     return {"searches_per_h": searches, **shares}
 
 
-def _bytes_of(folder: Path, name: str) -> int:
+def _database_bytes(folder: Path, name: str) -> int:
     """A database with what stands beside it."""
     total = 0
     for end in ("", "-wal", "-shm"):
@@ -99,7 +97,7 @@ def _bytes_of(folder: Path, name: str) -> int:
     return total
 
 
-def _bytes_below(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):  # it is in use
@@ -110,40 +108,42 @@ def _bytes_below(folder: Path) -> int:
 DAY_S = 86_400
 
 
-class Measure(NamedTuple):
+class SeriesInfo(NamedTuple):
     """What a number says, in words, and its unit: ``n``, ``share`` (0 to 1), ``s``, ``bytes``, ``1/s`` or ``1/h``."""
 
     words: str
     unit: str
 
 
-SERIES: Mapping[str, Measure] = {
-    "pages": Measure("pages kept: the last answer was good (status 2xx)", "n"),
-    "known": Measure("URLs known", "n"),
-    "waiting": Measure("URLs that wait to be fetched", "n"),
-    "coverage": Measure("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
-    "current_share": Measure("current: share of pages that are still as they were fetched, by estimate", "share"),
-    "checked_in_time": Measure("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
-    "median_age_s": Measure("median time since the pages in the index were last fetched", "s"),
-    "price": Measure("price: what a fetch of a known page must be worth; 1 is an ordinary change had for a day", "n"),
-    "refreshes": Measure("known pages fetched again, of late: what was a day ago counts half", "n"),
-    "wasted_share": Measure("share of these that found the page as it was", "share"),
-    "change_expected": Measure("share of these that were expected to have changed", "share"),
-    "change_found": Measure("share of these that had changed", "share"),
-    "looks": Measure("looks at sources for new pages, of late: what was a day ago counts half", "n"),
-    "looks_wasted_share": Measure("share of these that found nothing new", "share"),
-    "budget_per_s": Measure("fetch budget: fetches a second at most, in the time of the web that is crawled", "1/s"),
-    "budget_spent_per_s": Measure("fetches of all kinds a second, in the time of the web that is crawled", "1/s"),
-    "budget_held_back": Measure("URLs that were looked at in the last hour and not worth the price", "n"),
-    "fetches_per_s": Measure("requests a second of wall time", "1/s"),
-    "archive_bytes": Measure("size of the archive", "bytes"),
-    "index_bytes": Measure("size of the index", "bytes"),
-    "state_bytes": Measure("size of the crawl's state", "bytes"),
-    "record_bytes": Measure("size of what is recorded of searches", "bytes"),
-    "disk_free_bytes": Measure("room left on the disk", "bytes"),
-    "searches_per_h": Measure("searches in the last hour", "1/h"),
-    "empty_share": Measure("share of the last hour's searches that found nothing", "share"),
-    "click_share": Measure("share of the last hour's searches of which a result was opened", "share"),
+SERIES: Mapping[str, SeriesInfo] = {
+    "pages": SeriesInfo("pages kept: the last answer was good (status 2xx)", "n"),
+    "known": SeriesInfo("URLs known", "n"),
+    "waiting": SeriesInfo("URLs that wait to be fetched", "n"),
+    "coverage": SeriesInfo("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
+    "current_share": SeriesInfo("current: share of pages that are still as they were fetched, by estimate", "share"),
+    "checked_in_time": SeriesInfo("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
+    "median_age_s": SeriesInfo("median time since the pages in the index were last fetched", "s"),
+    "price": SeriesInfo(
+        "price: what a fetch of a known page must be worth; 1 is an ordinary change had for a day", "n"
+    ),
+    "refreshes": SeriesInfo("known pages fetched again, of late: what was a day ago counts half", "n"),
+    "wasted_share": SeriesInfo("share of these that found the page as it was", "share"),
+    "change_expected": SeriesInfo("share of these that were expected to have changed", "share"),
+    "change_found": SeriesInfo("share of these that had changed", "share"),
+    "looks": SeriesInfo("looks at sources for new pages, of late: what was a day ago counts half", "n"),
+    "looks_wasted_share": SeriesInfo("share of these that found nothing new", "share"),
+    "budget_per_s": SeriesInfo("fetch budget: fetches a second at most, in the time of the web that is crawled", "1/s"),
+    "budget_spent_per_s": SeriesInfo("fetches of all kinds a second, in the time of the web that is crawled", "1/s"),
+    "budget_held_back": SeriesInfo("URLs that were looked at in the last hour and not worth the price", "n"),
+    "fetches_per_s": SeriesInfo("requests a second of wall time", "1/s"),
+    "archive_bytes": SeriesInfo("size of the archive", "bytes"),
+    "index_bytes": SeriesInfo("size of the index", "bytes"),
+    "state_bytes": SeriesInfo("size of the crawl's state", "bytes"),
+    "record_bytes": SeriesInfo("size of what is recorded of searches", "bytes"),
+    "disk_free_bytes": SeriesInfo("room left on the disk", "bytes"),
+    "searches_per_h": SeriesInfo("searches in the last hour", "1/h"),
+    "empty_share": SeriesInfo("share of the last hour's searches that found nothing", "share"),
+    "click_share": SeriesInfo("share of the last hour's searches of which a result was opened", "share"),
 }
 
 # Older than so many days, one point of each series in so many seconds.
@@ -155,13 +155,13 @@ _THIN = (
 )
 
 
-def note(db: sqlite3.Connection, at_s: float, values: Mapping[str, float]) -> None:
+def add_points(db: sqlite3.Connection, at_s: float, values: Mapping[str, float]) -> None:
     """Keep the numbers of a moment; the caller commits."""
     rows = ((name, at_s, float(value)) for name, value in values.items())
     db.executemany("INSERT OR REPLACE INTO series VALUES (?, ?, ?)", rows)
 
 
-def thin_out(db: sqlite3.Connection, now_s: float) -> None:
+def downsample(db: sqlite3.Connection, now_s: float) -> None:
     """Let go of what is too dense for its age. Each stretch of time is gone over once, so it costs little."""
     for days, step in _STEPS:
         mark = f"series thinned to {step} s"

@@ -15,25 +15,23 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from vedette.adapters.event_store import time_series as series
-from vedette.adapters.event_store.search_log import LOGS, LogFile, blank, log_names, open_logs
-from vedette.adapters.event_store.store import DAMAGED, DAY_S, HOUR_S, RECORD_FILE, hour_of
+from vedette.adapters.event_store.search_log import LOG_DIR, LogFile, blank_lines, list_logs, open_logs
+from vedette.adapters.event_store.store import DAMAGED_GLOB, DAY_S, EVENTS_FILE, HOUR_S, hour_start
 from vedette.errors import StoreBusy
-from vedette.learn.bot_filter import too_many
-from vedette.learn.events import Event, Record, SlateRecord, read_line
-
-__all__ = ["MANY", "NOT_SHOWN", "UNKNOWN_SLATE", "Folded", "Folding", "RecordBook", "packed", "unpacked"]
+from vedette.learn.bot_filter import check_hourly_rate
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, decode_event
 
 # Each slate and each event is counted once, however often and in whatever order they come: an event whose slate is not
 # there yet is kept with that as its doubt, which is lifted when the slate comes.
 
 
-UNKNOWN_SLATE = "of a search that is not known"
+UNKNOWN_SEARCH = "of a search that is not known"
 NOT_SHOWN = "not among the results"
 
 _LATEST_S = 1e11  # some thousand years; what lies beyond is no time
 _LARGEST = 1 << 62
 
-_KEEP_SLATE = (
+_SAVE_SLATE = (
     "INSERT INTO slate (id, at_s, query, words, visitor, page, empty, doubt, line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ASKED_BEFORE = (
@@ -56,13 +54,13 @@ _HOUR = (
 _SLATE = "SELECT at_s, words, page, doubt, line FROM slate WHERE id = ?"
 _WAITING = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? AND doubt = ?"
 _OPENED = "SELECT 1 FROM event WHERE slate = ? AND kind = 'click' AND doubt = '' LIMIT 1"
-_KEEP_EVENT = "INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"
+_SAVE_EVENT = "INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"
 _KNOWN_EVENT = "SELECT 1 FROM event WHERE slate = ? AND kind = ? AND page = ?"
 _COUNT_CLICK = "UPDATE asked SET clicks = clicks + 1 WHERE hour_s = ? AND words = ?"
 
 
 @dataclass(slots=True)
-class _Hour:
+class _HourCounts:
     """What an hour gained."""
 
     searches: int = 0
@@ -72,71 +70,71 @@ class _Hour:
     opened: int = 0
 
 
-class _Slate(NamedTuple):
+class _StoredSearch(NamedTuple):
     """What is to be known of a slate to judge an event."""
 
     at_s: float
     words: str
     page: int
-    doubt: str
+    filter_reason: str
     line: bytes
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether it was counted as a search: further pages of results are the same search."""
-        return not self.doubt and self.page == 1 and bool(self.words)
+        return not self.filter_reason and self.page == 1 and bool(self.words)
 
     def shows(self, page: int) -> bool:
         """Whether a page was among its results."""
-        record = unpacked(self.line)
+        record = unpack_line(self.line)
         return record is not None and any(shown.page == page for shown in record.results)
 
 
 @dataclass(slots=True)
-class Folding:
+class LogIngester:
     """One batch of lines on its way into the tables; the caller commits."""
 
     db: sqlite3.Connection
     slates: int = 0
     events: int = 0
     garbage: int = 0
-    _hours: defaultdict[int, _Hour] = field(default_factory=lambda: defaultdict(_Hour))
+    _hours: defaultdict[int, _HourCounts] = field(default_factory=lambda: defaultdict(_HourCounts))
 
-    def take(self, line: bytes) -> None:
+    def ingest_line(self, line: bytes) -> None:
         """Whatever it is; an empty line is nothing."""
-        record = read_line(line) if line else None
-        if isinstance(record, SlateRecord) and _storable(record):
-            self._slate(record, line)
-        elif isinstance(record, Event) and _storable(record):
-            self._event(record)
+        record = decode_event(line) if line else None
+        if isinstance(record, SearchEvent) and _is_storable(record):
+            self._ingest_search(record, line)
+        elif isinstance(record, ClickEvent) and _is_storable(record):
+            self._ingest_event(record)
         elif line:
             self.garbage += 1
 
-    def finish(self) -> None:
+    def write_totals(self) -> None:
         """Write the sums."""
         self.db.executemany(_HOUR, ((hour_s, *astuple(gained)) for hour_s, gained in self._hours.items()))
         self._hours.clear()
 
     # slates
 
-    def _slate(self, slate: SlateRecord, line: bytes) -> None:
+    def _ingest_search(self, slate: SearchEvent, line: bytes) -> None:
         if self.db.execute("SELECT 1 FROM slate WHERE id = ?", (slate.id,)).fetchone():
             return
         self.slates += 1
-        doubt = slate.doubt or self._visited(slate.visitor, slate.at_s, searches=1)
-        known = _Slate(slate.at_s, slate.words, slate.page, doubt, packed(line))
+        doubt = slate.filter_reason or self._check_visitor_rate(slate.visitor, slate.at_s, searches=1)
+        known = _StoredSearch(slate.at_s, slate.words, slate.page, doubt, pack_line(line))
         empty = int(not slate.total)
-        if known.counts:
-            self._count(slate, empty)
+        if known.is_counted:
+            self._count_search(slate, empty)
         self.db.execute(
-            _KEEP_SLATE,
+            _SAVE_SLATE,
             (slate.id, slate.at_s, slate.query, slate.words, slate.visitor, slate.page, empty, doubt, known.line),
         )
-        for row in self.db.execute(_WAITING, (slate.id, UNKNOWN_SLATE)).fetchall():
-            self._keep(Event(*row), _doubt_by_slate(Event(*row), known), known)
+        for row in self.db.execute(_WAITING, (slate.id, UNKNOWN_SEARCH)).fetchall():
+            self._save_event(ClickEvent(*row), _find_filter_reason(ClickEvent(*row), known), known)
 
-    def _count(self, slate: SlateRecord, empty: int) -> None:
-        hour_s = hour_of(slate.at_s)
+    def _count_search(self, slate: SearchEvent, empty: int) -> None:
+        hour_s = hour_start(slate.at_s)
         before = self.db.execute(_ASKED_BEFORE, (slate.words, slate.visitor, hour_s, hour_s + HOUR_S))
         first = int(before.fetchone() is None)
         self.db.execute(_COUNT, (hour_s, slate.words, first, empty, slate.query, slate.at_s))
@@ -145,69 +143,71 @@ class Folding:
 
     # events
 
-    def _event(self, event: Event) -> None:
+    def _ingest_event(self, event: ClickEvent) -> None:
         if self.db.execute(_KNOWN_EVENT, event[:3]).fetchone():
             return
         self.events += 1
         row = self.db.execute(_SLATE, (event.slate,)).fetchone()
-        known = _Slate(*row) if row else None
-        doubt = event.doubt or self._visited(event.visitor, event.at_s, clicks=int(event.kind == "click"))
-        self._keep(event, doubt or _doubt_by_slate(event, known), known)
+        known = _StoredSearch(*row) if row else None
+        doubt = event.filter_reason or self._check_visitor_rate(
+            event.visitor, event.at_s, clicks=int(event.kind == "click")
+        )
+        self._save_event(event, doubt or _find_filter_reason(event, known), known)
 
-    def _keep(self, event: Event, doubt: str, slate: _Slate | None) -> None:
+    def _save_event(self, event: ClickEvent, doubt: str, slate: _StoredSearch | None) -> None:
         if not doubt and slate is not None:
             self._count_event(event, slate)
-        self.db.execute(_KEEP_EVENT, (*event[:6], doubt))
+        self.db.execute(_SAVE_EVENT, (*event[:6], doubt))
 
-    def _count_event(self, event: Event, slate: _Slate) -> None:
+    def _count_event(self, event: ClickEvent, slate: _StoredSearch) -> None:
         """It belongs to the hour of its search, so that shares are shares of the same searches."""
-        hour_s = hour_of(slate.at_s)
+        hour_s = hour_start(slate.at_s)
         if event.kind == "view":
             self._hours[hour_s].views += 1
             return
         self._hours[hour_s].clicks += 1
-        if slate.counts:
+        if slate.is_counted:
             self.db.execute(_COUNT_CLICK, (hour_s, slate.words))
             self._hours[hour_s].opened += self.db.execute(_OPENED, (event.slate,)).fetchone() is None
 
-    def _visited(self, visitor: str, at_s: float, searches: int = 0, clicks: int = 0) -> str:
+    def _check_visitor_rate(self, visitor: str, at_s: float, searches: int = 0, clicks: int = 0) -> str:
         """Count what a visitor does in an hour; why that is more than a person's. Who has no mark speaks for many."""
         if not visitor:
             return ""
-        return too_many(*self.db.execute(_VISIT, (visitor, hour_of(at_s), searches, clicks)).fetchone())
+        return check_hourly_rate(*self.db.execute(_VISIT, (visitor, hour_start(at_s), searches, clicks)).fetchone())
 
 
-def packed(line: bytes) -> bytes:
+def pack_line(line: bytes) -> bytes:
     """A line as it is kept."""
     return isal_zlib.compress(line, 1)
 
 
-def unpacked(line: bytes) -> SlateRecord | None:
+def unpack_line(line: bytes) -> SearchEvent | None:
     """The slate of a line that was kept."""
-    record = read_line(isal_zlib.decompress(line))
-    return record if isinstance(record, SlateRecord) else None
+    record = decode_event(isal_zlib.decompress(line))
+    return record if isinstance(record, SearchEvent) else None
 
 
-def _doubt_by_slate(event: Event, slate: _Slate | None) -> str:
+def _find_filter_reason(event: ClickEvent, slate: _StoredSearch | None) -> str:
     if slate is None:
-        return UNKNOWN_SLATE
-    return slate.doubt or (NOT_SHOWN if event.kind == "click" and not slate.shows(event.page) else "")
+        return UNKNOWN_SEARCH
+    return slate.filter_reason or (NOT_SHOWN if event.kind == "click" and not slate.shows(event.page) else "")
 
 
-def _storable(record: Record) -> bool:
+def _is_storable(record: LoggedEvent) -> bool:
     """Whether its numbers are such that the tables can hold them."""
     return 0.0 <= record.at_s < _LATEST_S and -_LARGEST < record.page < _LARGEST
 
 
 # A query that so many asked in the same hour says nothing of any of them.
-MANY = 3
-FOLD_BYTES = 4 << 20
+MIN_ANONYMOUS_VISITORS = 3
+INGEST_BYTES = 4 << 20
 YEAR_S = 365 * DAY_S
 VISITS_KEPT_S = 2 * DAY_S
-ROWS_AT_ONCE = 20_000
+BATCH_ROWS = 20_000
 
 _TABLES = ("slate", "event", "asked", "hour", "visit")
-_ADD_UP = (
+_AGGREGATE = (
     "INSERT INTO asked SELECT hour_s / :day * :day, words, sum(searches), sum(visitors), sum(empty), sum(clicks), "
     "query, max(last_s) FROM asked WHERE hour_s < :before AND hour_s % :day <> 0 GROUP BY 1, 2 "
     "ON CONFLICT DO UPDATE SET searches = searches + excluded.searches, visitors = visitors + excluded.visitors, "
@@ -224,7 +224,7 @@ _RECOUNT = (
 )
 
 
-class Folded(NamedTuple):
+class IngestResult(NamedTuple):
     """What a fold brought: new slates and events, lines that were none, bytes read, and bytes left for the next."""
 
     slates: int
@@ -234,49 +234,49 @@ class Folded(NamedTuple):
     left_bytes: int
 
 
-class RecordBook:
+class EventStore:
     """``record.db`` and the log files of a data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = RECORD_FILE.open(folder)
+        self._db = EVENTS_FILE.open(folder)
 
     def close(self) -> None:
         """Let go."""
         self._db.close()
 
-    def fold(self, most_bytes: int = FOLD_BYTES) -> Folded:
+    def ingest_logs(self, most_bytes: int = INGEST_BYTES) -> IngestResult:
         """Take in what the servers have logged since the last time, about that many bytes of it, each line once."""
-        with self._writing() as db:
-            folding = Folding(db)
+        with self._transaction() as db:
+            folding = LogIngester(db)
             offsets = {file: int(at) for file, at in db.execute("SELECT file, at FROM folded")}
             with open_logs(self._folder, offsets) as files:
                 for file in files:
-                    if most_bytes > 0 and file.left:
-                        most_bytes -= self._take(file, folding, most_bytes)
-                folding.finish()
-                read = self._keep_offsets(files, offsets)
-                left = sum(file.left for file in files)
+                    if most_bytes > 0 and file.unread_bytes:
+                        most_bytes -= self._ingest_file(file, folding, most_bytes)
+                folding.write_totals()
+                read = self._save_offsets(files, offsets)
+                left = sum(file.unread_bytes for file in files)
                 # The locks are held until the files are gone, so nobody else counts on what is in them.
                 db.execute("COMMIT")
                 for file in files:
                     file.remove_if_done()
-        return Folded(folding.slates, folding.events, folding.garbage, read, left)
+        return IngestResult(folding.slates, folding.events, folding.garbage, read, left)
 
-    def fold_all(self) -> None:
+    def ingest_all_logs(self) -> None:
         """Take in all of it; half a line of somebody who is writing may be left."""
-        while (folded := self.fold()).left_bytes and folded.size_bytes:
+        while (folded := self.ingest_logs()).left_bytes and folded.size_bytes:
             pass
 
-    def tidy(self, now_s: float, keep_days: int) -> int:
+    def prune(self, now_s: float, keep_days: int) -> int:
         """Let go of what is older than may be kept; how many rows went. With 0 days nothing of any search stays."""
         gone = self._drop_old(now_s - keep_days * DAY_S, now_s) if keep_days else self._drop_all()
-        with self._writing() as db:
-            series.thin_out(db, now_s)
+        with self._transaction() as db:
+            series.downsample(db, now_s)
         self._blank_logs()
         return gone
 
-    def forget(
+    def erase(
         self,
         words: str | None = None,
         visitor: str | None = None,
@@ -289,22 +289,22 @@ class RecordBook:
         Sums that name no query stay, unless everything goes. Copies of files that could not be read go in any case,
         as nobody can say what is in them.
         """
-        self.fold_all()
-        with self._writing() as db:
+        self.ingest_all_logs()
+        with self._transaction() as db:
             before = db.total_changes
             if everything:
                 for table in (*_TABLES, "imported"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own words
             if words is not None:
-                self._forget_words(words)
+                self._erase_words(words)
             if visitor is not None:
-                self._forget_visitor(visitor)
+                self._erase_visitor(visitor)
             if before_s is not None:
-                self._forget_before(before_s)
+                self._erase_before(before_s)
             gone = db.total_changes - before
         self._blank_logs()
         self._drop_damaged()
-        self._rewrite()
+        self._vacuum()
         return gone
 
     def import_queries(self, rows: Iterable[tuple[str, float, int]]) -> int:
@@ -312,62 +312,64 @@ class RecordBook:
         counted = Counter[tuple[str, float]]()
         for words, at_s, times in rows:
             counted[words, at_s] += times
-        with self._writing() as db:
+        with self._transaction() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO imported VALUES (?, ?, ?)", ((*key, n) for key, n in counted.items())
             )
         return len(counted)
 
-    def drop_imported(self) -> int:
+    def delete_imported(self) -> int:
         """Let go of them; how many there were."""
-        with self._writing() as db:
+        with self._transaction() as db:
             return db.execute("DELETE FROM imported").rowcount
 
-    def note(self, at_s: float, values: Mapping[str, float]) -> None:
+    def add_points(self, at_s: float, values: Mapping[str, float]) -> None:
         """Numbers of a moment, by the names of ``series.SERIES``."""
-        with self._writing() as db:
-            series.note(db, at_s, values)
+        with self._transaction() as db:
+            series.add_points(db, at_s, values)
 
     # folding
 
     @staticmethod
-    def _take(file: LogFile, folding: Folding, most_bytes: int) -> int:
+    def _ingest_file(file: LogFile, folding: LogIngester, most_bytes: int) -> int:
         before = file.at
-        for line in file.read(most_bytes):
-            folding.take(line)
+        for line in file.read_lines(most_bytes):
+            folding.ingest_line(line)
         return file.at - before
 
-    def _keep_offsets(self, files: list[LogFile], offsets: dict[str, int]) -> int:
+    def _save_offsets(self, files: list[LogFile], offsets: dict[str, int]) -> int:
         moved = [(file.path.name, file.at) for file in files if file.at != offsets.get(file.path.name, 0)]
         keep = "INSERT INTO folded VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET at = excluded.at"
         self._db.executemany(keep, moved)
-        there = frozenset(log_names(self._folder))
+        there = frozenset(list_logs(self._folder))
         gone = [(name,) for name in offsets if name not in there]
         self._db.executemany("DELETE FROM folded WHERE file = ?", gone)
         return sum(at - offsets.get(name, 0) for name, at in moved)
 
     def _blank_logs(self) -> None:
         """What is folded need not stand in the files of servers that run on for months."""
-        with self._writing() as db:
+        with self._transaction() as db:
             rows = db.execute("SELECT file, at, blanked FROM folded WHERE blanked < at").fetchall()
             for file, at, blanked in rows:
-                blank(self._folder / LOGS / file, blanked, at)
+                blank_lines(self._folder / LOG_DIR / file, blanked, at)
                 db.execute("UPDATE folded SET blanked = ? WHERE file = ?", (at, file))
 
     # letting go
 
     def _drop_old(self, before_s: float, now_s: float) -> int:
         gone = self._drop_slates(before_s)
-        with self._writing() as db:
+        with self._transaction() as db:
             before = db.total_changes
             db.execute("DELETE FROM event WHERE at_s < ?", (before_s,))
-            db.execute("DELETE FROM asked WHERE hour_s < ? AND visitors < ?", (before_s - HOUR_S, MANY))
+            db.execute(
+                "DELETE FROM asked WHERE hour_s < ? AND visitors < ?", (before_s - HOUR_S, MIN_ANONYMOUS_VISITORS)
+            )
             db.execute("DELETE FROM visit WHERE hour_s < ?", (now_s - VISITS_KEPT_S,))
             gone += db.total_changes - before
             year_ago = {"before": now_s - YEAR_S, "day": DAY_S}
-            db.execute(_ADD_UP, year_ago)
+            db.execute(_AGGREGATE, year_ago)
             db.execute("DELETE FROM asked WHERE hour_s < :before AND hour_s % :day <> 0", year_ago)
-        for path in self._folder.glob(DAMAGED):
+        for path in self._folder.glob(DAMAGED_GLOB):
             if path.stat().st_mtime < before_s:
                 path.unlink(missing_ok=True)
         return gone
@@ -377,30 +379,30 @@ class RecordBook:
         sql = "DELETE FROM slate WHERE number IN (SELECT number FROM slate WHERE at_s < ? LIMIT ?)"
         gone = 0
         while True:
-            with self._writing() as db:
-                part = db.execute(sql, (before_s, ROWS_AT_ONCE)).rowcount
+            with self._transaction() as db:
+                part = db.execute(sql, (before_s, BATCH_ROWS)).rowcount
             gone += part
-            if part < ROWS_AT_ONCE:
+            if part < BATCH_ROWS:
                 return gone
 
     def _drop_all(self) -> int:
-        with self._writing() as db:
+        with self._transaction() as db:
             gone = sum(db.execute(f"DELETE FROM {table}").rowcount for table in _TABLES)  # noqa: S608 - our own words
         self._drop_damaged()
         if gone:
-            self._rewrite()
+            self._vacuum()
         return gone
 
     def _drop_damaged(self) -> None:
-        for path in self._folder.glob(DAMAGED):
+        for path in self._folder.glob(DAMAGED_GLOB):
             path.unlink(missing_ok=True)
 
-    def _forget_words(self, words: str) -> None:
+    def _erase_words(self, words: str) -> None:
         self._db.execute("DELETE FROM event WHERE slate IN (SELECT id FROM slate WHERE words = ?)", (words,))
         for table in ("slate", "asked", "imported"):
             self._db.execute(f"DELETE FROM {table} WHERE words = ?", (words,))  # noqa: S608 - our own words
 
-    def _forget_visitor(self, visitor: str) -> None:
+    def _erase_visitor(self, visitor: str) -> None:
         """Counts that the visitor is part of are made again from the others."""
         asked = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
         own = "slate IN (SELECT id FROM slate WHERE visitor = ?)"
@@ -411,14 +413,14 @@ class RecordBook:
             self._db.execute("DELETE FROM asked WHERE hour_s = ? AND words = ?", (hour_s, words))
             self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
 
-    def _forget_before(self, before_s: float) -> None:
+    def _erase_before(self, before_s: float) -> None:
         """An hour that had begun by then goes as a whole."""
         for table, time in (("slate", "at_s"), ("event", "at_s"), ("asked", "hour_s"), ("imported", "at_s")):
             self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (before_s,))  # noqa: S608 - our own words
 
-    def _rewrite(self) -> None:
+    def _vacuum(self) -> None:
         """Leave no copy behind: rows that were moved within the file leave some, and so does the log of changes."""
-        with RECORD_FILE.said_plainly(self._folder):
+        with EVENTS_FILE.explain_errors(self._folder):
             self._db.execute("VACUUM")
             (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
@@ -426,5 +428,5 @@ class RecordBook:
                 f"{self._folder}: it is deleted, but somebody reads an older copy of it: do the same again in a moment"
             )
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return RECORD_FILE.writing(self._db, self._folder)
+    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        return EVENTS_FILE.transaction(self._db, self._folder)

@@ -16,22 +16,20 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.ads.ledger_store import LEDGER, LEDGER_FILE
-from vedette.adapters.alerts.alert_store import WATCH_FILE, WATCHES
-from vedette.adapters.archive.warc_writer import growing
-from vedette.adapters.crawl_store.data_folder import check_format, read_state, said_plainly
-from vedette.adapters.event_store.search_log import LOGS, log_names
-from vedette.adapters.event_store.store import RECORD, RECORD_FILE
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.adapters.files.sqlite_file import SideFile
+from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME
+from vedette.adapters.alerts.alert_store import ALERTS_FILE, ALERTS_NAME
+from vedette.adapters.archive.warc_writer import find_growing
+from vedette.adapters.crawl_store.data_folder import check_format, explain_errors, read_state
+from vedette.adapters.event_store.search_log import LOG_DIR, list_logs
+from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME
+from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.files.sqlite_file import SqliteFile
 from vedette.errors import StoreCorrupt, StoreError, UsageError
 
-__all__ = ["Copied", "back_up", "restore"]
-
-MARK = "vedette-copy-in-progress"
+MARKER = "vedette-copy-in-progress"
 STEP_PAGES = 2000
-TRIES = 5
-REPORTS = "lab"
+MAX_ATTEMPTS = 5
+REPORTS_DIR = "lab"
 # Those that name others come first: what they name was there before them.
 REPORT_KINDS = ("json", "md", "svg")
 
@@ -39,7 +37,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class BackupResult:
     """What was copied; ``linked`` of the archive files share their bytes with the original. ``missing`` is in words."""
 
     pages: int
@@ -49,54 +47,58 @@ class Copied:
     missing: tuple[str, ...] = ()
 
 
-def back_up(folder: Path, to: Path, progress: Progress) -> Copied:
+def create_backup(folder: Path, to: Path, progress: Progress) -> BackupResult:
     """Copy a folder that may be in use; whatever is acknowledged at the moment of the copy is in it."""
     if to.exists():
         raise UsageError(f"{to} exists already: name a folder that does not, such as {to}-2")
     if folder.resolve() in to.resolve().parents:
         raise UsageError(f"{to} lies in the data folder itself: name a place outside of {folder}")
-    with said_plainly(to), _whole(to) as partial:
+    with explain_errors(to), _fill_atomically(to) as partial:
         (partial / "warc").mkdir()
-        lengths = _copy_moment(folder, partial, progress)
+        lengths = _copy_snapshot(folder, partial, progress)
         shutil.copyfile(folder / "format", partial / "format")
-        lost = [fault for file in (WATCH_FILE, LEDGER_FILE) for fault in _copy_beside(file, folder, partial)]
-        lost += [*_copy_record(folder, partial), *_copy_reports(folder, partial)]
-        return _copied(partial, lengths, lost=lost)
+        lost = [fault for file in (ALERTS_FILE, LEDGER_FILE) for fault in _copy_database(file, folder, partial)]
+        lost += [*_copy_event_store(folder, partial), *_copy_reports(folder, partial)]
+        return _summarize(partial, lengths, lost=lost)
 
 
-def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
+def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResult:
     """Make a data folder out of a backup; an existing one is never touched."""
-    with said_plainly(backup):
+    with explain_errors(backup):
         if check_format(backup) is None or not (backup / "state.db").is_file():
             raise UsageError(f"{backup} is no backup: it has no format or no state.db; name a folder that backup wrote")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} is not empty, and nothing is overwritten: name a new folder with --data")
-    with said_plainly(folder), _whole(folder) as partial:
+    with explain_errors(folder), _fill_atomically(folder) as partial:
         (partial / "warc").mkdir()
         files = sorted(path for path in (backup / "warc").glob("*.warc.gz") if path.is_file())
         for number, path in enumerate(files, 1):
-            _place(path, partial / "warc" / path.name, path.stat().st_size, final=True)
+            _link_or_copy(path, partial / "warc" / path.name, path.stat().st_size, final=True)
             progress("archive files", number, len(files))
-        for name in ("state.db", "format", *(name for name in (RECORD, WATCHES, LEDGER) if (backup / name).is_file())):
+        for name in (
+            "state.db",
+            "format",
+            *(name for name in (EVENTS_NAME, ALERTS_NAME, LEDGER_NAME) if (backup / name).is_file()),
+        ):
             shutil.copyfile(backup / name, partial / name)
-        return _copied(partial, _lengths(partial / "state.db"), lost=_copy_reports(backup, partial))
+        return _summarize(partial, _read_lengths(partial / "state.db"), lost=_copy_reports(backup, partial))
 
 
 @contextmanager
-def _whole(folder: Path) -> Iterator[Path]:
+def _fill_atomically(folder: Path) -> Iterator[Path]:
     """A folder to fill, which gets its name when it is full; what an earlier attempt left is thrown away."""
     folder = folder.resolve()
     partial = folder.with_name(f"{folder.name}.partial")
     if partial.exists():
-        if not (partial / MARK).exists():
+        if not (partial / MARKER).exists():
             raise UsageError(f"{partial} is in the way: rename it, or name another folder")
         shutil.rmtree(partial)
     partial.mkdir(parents=True, mode=0o700)
     try:
-        (partial / MARK).touch()
+        (partial / MARKER).touch()
         yield partial
-        (partial / MARK).unlink()
-        _sync(partial)
+        (partial / MARKER).unlink()
+        _sync_files(partial)
         partial.rename(folder)
         _sync_folder(folder.parent)
     except BaseException:
@@ -104,13 +106,13 @@ def _whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-def _copy_moment(folder: Path, partial: Path, progress: Progress) -> dict[str, int]:
+def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str, int]:
     """State and archive of one moment; if retention takes a file away in between, a later moment is tried."""
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         _copy_state(folder, partial / "state.db", progress)
-        lengths = _lengths(partial / "state.db")
+        lengths = _read_lengths(partial / "state.db")
         gone = _copy_archive(folder / "warc", partial / "warc", lengths, progress)
-        if not gone or not _retired(folder, gone):
+        if not gone or not _has_retired(folder, gone):
             for path in (partial / "warc").iterdir():
                 if path.name not in lengths:
                     path.unlink()
@@ -118,7 +120,7 @@ def _copy_moment(folder: Path, partial: Path, progress: Progress) -> dict[str, i
     raise StoreError(f"the archive of {folder} changed all the time: try again when less is going on")
 
 
-def _retired(folder: Path, files: list[str]) -> bool:
+def _has_retired(folder: Path, files: list[str]) -> bool:
     """Whether the state has let go of one of these files since; otherwise they are simply lost."""
     with read_state(folder) as db:
         known = dict(db.execute("SELECT file, length FROM archive"))
@@ -133,7 +135,7 @@ def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
-def _copy_beside(file: SideFile, folder: Path, partial: Path) -> list[str]:
+def _copy_database(file: SqliteFile, folder: Path, partial: Path) -> list[str]:
     """A database beside the state, of one moment; after the state, so that what that has let go of is in it.
 
     What could not be copied, in words.
@@ -152,38 +154,38 @@ def _copy_beside(file: SideFile, folder: Path, partial: Path) -> list[str]:
     return []
 
 
-def _copy_record(folder: Path, partial: Path) -> list[str]:
+def _copy_event_store(folder: Path, partial: Path) -> list[str]:
     """The record of searches with the logs folded in; what could not be copied, in words.
 
     The logs are copied first: what is folded meanwhile is then in both, which counts once, and never in neither.
     """
-    names = log_names(folder)
-    if not names and not (folder / RECORD).exists():
+    names = list_logs(folder)
+    if not names and not (folder / EVENTS_NAME).exists():
         return []
     try:
-        (partial / LOGS).mkdir()
+        (partial / LOG_DIR).mkdir()
         for name in names:
             with suppress(FileNotFoundError):  # it was folded just now
-                shutil.copyfile(folder / LOGS / name, partial / LOGS / name)
-        with RECORD_FILE.read(folder) as db:
+                shutil.copyfile(folder / LOG_DIR / name, partial / LOG_DIR / name)
+        with EVENTS_FILE.read(folder) as db:
             if db is not None:
-                (partial / RECORD).touch(mode=0o600)
-                with closing(sqlite3.connect(partial / RECORD)) as copy:
+                (partial / EVENTS_NAME).touch(mode=0o600)
+                with closing(sqlite3.connect(partial / EVENTS_NAME)) as copy:
                     db.backup(copy)
-        _fold_copies(partial)
+        _ingest_copied_logs(partial)
     except StoreCorrupt:
-        for path in partial.glob(f"{RECORD}*"):
+        for path in partial.glob(f"{EVENTS_NAME}*"):
             path.unlink()
-        return [f"{RECORD} cannot be read and is left out"]
+        return [f"{EVENTS_NAME} cannot be read and is left out"]
     finally:
-        shutil.rmtree(partial / LOGS)
+        shutil.rmtree(partial / LOG_DIR)
     return []
 
 
-def _fold_copies(partial: Path) -> None:
-    with closing(RecordBook(partial)) as book:
-        book.fold_all()
-    with closing(sqlite3.connect(partial / RECORD)) as db:
+def _ingest_copied_logs(partial: Path) -> None:
+    with closing(EventStore(partial)) as book:
+        book.ingest_all_logs()
+    with closing(sqlite3.connect(partial / EVENTS_NAME)) as db:
         db.execute("DELETE FROM folded")  # these files are not there any more
         db.commit()
         db.execute("PRAGMA journal_mode = DELETE")
@@ -192,20 +194,20 @@ def _fold_copies(partial: Path) -> None:
 def _copy_reports(source: Path, target: Path) -> list[str]:
     """The lab's reports, as plain files and no others; what could not be copied, in words."""
     lost = []
-    for path in [path for kind in REPORT_KINDS for path in sorted((source / REPORTS).glob(f"lab-*.{kind}"))]:
+    for path in [path for kind in REPORT_KINDS for path in sorted((source / REPORTS_DIR).glob(f"lab-*.{kind}"))]:
         if path.is_symlink() or not path.is_file():
             continue
-        (target / REPORTS).mkdir(exist_ok=True)
+        (target / REPORTS_DIR).mkdir(exist_ok=True)
         try:
-            shutil.copyfile(path, target / REPORTS / path.name)
+            shutil.copyfile(path, target / REPORTS_DIR / path.name)
         except FileNotFoundError:  # it went just now
             continue
         except PermissionError:
-            lost.append(f"{REPORTS}/{path.name} cannot be read and is left out")
+            lost.append(f"{REPORTS_DIR}/{path.name} cannot be read and is left out")
     return lost
 
 
-def _lengths(path: Path) -> dict[str, int]:
+def _read_lengths(path: Path) -> dict[str, int]:
     """The acknowledged length of each archive file; an old format has no archive."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as db:
         if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'archive'").fetchone():
@@ -216,33 +218,33 @@ def _lengths(path: Path) -> dict[str, int]:
 def _copy_archive(source: Path, target: Path, lengths: dict[str, int], progress: Progress) -> list[str]:
     """Those files that are not there any more."""
     gone, done, total = [], 0, sum(lengths.values())
-    open_files = growing(lengths)
+    open_files = find_growing(lengths)
     for file, length in lengths.items():
         there = target / file
         if not there.exists() or there.stat().st_size < length:
             there.unlink(missing_ok=True)
-            if not _place(source / file, there, length, final=file not in open_files):
+            if not _link_or_copy(source / file, there, length, final=file not in open_files):
                 gone.append(file)
         done += length
         progress("archive", done, total)
     return gone
 
 
-def _place(source: Path, target: Path, length: int, *, final: bool) -> bool:
+def _link_or_copy(source: Path, target: Path, length: int, *, final: bool) -> bool:
     """Link a file that is final and has this length, else copy its beginning; whether it was there."""
     try:
         with source.open("rb") as file:
-            if final and os.fstat(file.fileno()).st_size == length and _link(source, target):
+            if final and os.fstat(file.fileno()).st_size == length and _try_link(source, target):
                 return True
             with target.open("xb") as copy:
-                _copy(file.fileno(), copy.fileno(), length)
+                _copy_bytes(file.fileno(), copy.fileno(), length)
             shutil.copystat(source, target)
     except FileNotFoundError:
         return False
     return True
 
 
-def _link(source: Path, target: Path) -> bool:
+def _try_link(source: Path, target: Path) -> bool:
     try:
         target.hardlink_to(source)
     except FileNotFoundError:
@@ -252,12 +254,12 @@ def _link(source: Path, target: Path) -> bool:
     return True
 
 
-def _copy(source: int, target: int, length: int) -> None:
+def _copy_bytes(source: int, target: int, length: int) -> None:
     while length > 0 and (sent := os.sendfile(target, source, None, min(length, 1 << 24))):
         length -= sent
 
 
-def _copied(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) -> Copied:
+def _summarize(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) -> BackupResult:
     """Look at what there is; ``lost`` is what is known to be missing."""
     sizes = {path.name: path.stat() for path in (partial / "warc").iterdir()}
     with closing(sqlite3.connect(f"{(partial / 'state.db').resolve().as_uri()}?immutable=1", uri=True)) as db:
@@ -267,18 +269,18 @@ def _copied(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) ->
         for file, length in lengths.items()
         if file not in sizes or sizes[file].st_size < length
     )
-    return Copied(
+    return BackupResult(
         pages,
         len(sizes),
         sum(stat.st_nlink > 1 for stat in sizes.values()),
-        sum(path.stat().st_size for path in (*partial.glob("*.db"), *partial.glob(f"{REPORTS}/*")))
+        sum(path.stat().st_size for path in (*partial.glob("*.db"), *partial.glob(f"{REPORTS_DIR}/*")))
         + sum(stat.st_size for stat in sizes.values()),
         (*missing, *lost),
     )
 
 
-def _sync(folder: Path) -> None:
-    folders = [path for path in (folder / "warc", folder / REPORTS) if path.is_dir()]
+def _sync_files(folder: Path) -> None:
+    folders = [path for path in (folder / "warc", folder / REPORTS_DIR) if path.is_dir()]
     for path in [path for each in (folder, *folders) for path in each.iterdir()]:
         if path.is_file():
             with path.open("rb") as file:

@@ -22,19 +22,17 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from vedette.adapters.files import pdf_process as pdf_child
-from vedette.adapters.files.pdf_process import LONGEST_TITLE, REPLY, REQUEST, Verdict
-
-__all__ = ["PdfFailure", "PdfLimits", "PdfReader", "PdfText", "PdfTrouble"]
+from vedette.adapters.files.pdf_process import MAX_TITLE_LENGTH, REPLY, REQUEST, Verdict
 
 Key = TypeVar("Key")
 
 # No folder of the caller's is searched for modules, least of all the one that he happens to stand in.
 _COMMAND = (sys.executable, "-P", str(Path(pdf_child.__file__)))
 _PIECE_BYTES = 1 << 18
-_MOST_BYTES_PER_CHARACTER = 4
+_MAX_BYTES_PER_CHARACTER = 4
 
 
-class PdfTrouble(StrEnum):
+class PdfFailureReason(StrEnum):
     """Why a document has no text."""
 
     PASSWORD = "the PDF is encrypted and wants a password"  # noqa: S105 - a reason, not a password
@@ -48,12 +46,12 @@ class PdfTrouble(StrEnum):
     UNAVAILABLE = "the reader of PDFs cannot be started"
 
 
-_TROUBLES = {
-    Verdict.PASSWORD: PdfTrouble.PASSWORD,
-    Verdict.BROKEN: PdfTrouble.BROKEN,
-    Verdict.EMPTY: PdfTrouble.EMPTY,
-    Verdict.NO_TEXT: PdfTrouble.NO_TEXT,
-    Verdict.MEMORY: PdfTrouble.MEMORY,
+_REASONS = {
+    Verdict.PASSWORD: PdfFailureReason.PASSWORD,
+    Verdict.BROKEN: PdfFailureReason.BROKEN,
+    Verdict.EMPTY: PdfFailureReason.EMPTY,
+    Verdict.NO_TEXT: PdfFailureReason.NO_TEXT,
+    Verdict.MEMORY: PdfFailureReason.MEMORY,
 }
 
 
@@ -71,7 +69,7 @@ class PdfText:
 class PdfFailure:
     """Why a document has no text; a title it may have all the same."""
 
-    reason: PdfTrouble
+    reason: PdfFailureReason
     title: str = ""
 
 
@@ -79,13 +77,13 @@ class PdfFailure:
 class PdfLimits:
     """Bounds on one document, on those that wait, and on the life of a child.
 
-    After ``enough_cpu_s`` no further page is begun and what was read so far counts; at ``most_cpu_s`` or ``wall_s`` the
+    After ``soft_cpu_s`` no further page is begun and what was read so far counts; at ``hard_cpu_s`` or ``wall_s`` the
     document is given up.
     """
 
     wall_s: float = 30.0
-    enough_cpu_s: int = 5
-    most_cpu_s: int = 10
+    soft_cpu_s: int = 5
+    hard_cpu_s: int = 10
     memory_bytes: int = 512 * 2**20
     pages: int = 1_000
     characters: int = 2 * 2**20
@@ -105,35 +103,35 @@ class _Child:
         self._said = bytearray()
         try:
             with theirs:
-                self.process = _started(command, theirs)
+                self.process = _start_process(command, theirs)
         except OSError:
             self.line.close()
             raise
 
-    def ask(self, data: bytes, limits: PdfLimits) -> None:
+    def send(self, data: bytes, limits: PdfLimits) -> None:
         """Hand over a document, as a file in memory; the reply to the one before has been taken."""
         self.served += 1
         self._said.clear()
-        bounds = (limits.pages, limits.characters, limits.enough_cpu_s, limits.most_cpu_s, limits.memory_bytes)
+        bounds = (limits.pages, limits.characters, limits.soft_cpu_s, limits.hard_cpu_s, limits.memory_bytes)
         with os.fdopen(os.memfd_create("vedette-pdf"), "wb") as file:
             file.write(data)
             file.flush()
             socket.send_fds(self.line, [REQUEST.pack(len(data), *bounds)], [file.fileno()])
 
-    def reply(self, limits: PdfLimits) -> PdfText | PdfFailure | None:
+    def receive(self, limits: PdfLimits) -> PdfText | PdfFailure | None:
         """What it made of the document; None where it has not said all yet."""
         try:
             while piece := self.line.recv(_PIECE_BYTES):
                 self._said += piece
-                if (found := _reading(self._said, limits)) is not None:
+                if (found := _parse_reply(self._said, limits)) is not None:
                     return found
         except BlockingIOError:
             return None
         except OSError:
             pass  # it broke down with our question unread
-        return PdfFailure(self._cause_of_death())
+        return PdfFailure(self._find_cause_of_death())
 
-    def is_at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether it lives and says nothing; between documents it has nothing to say."""
         try:
             self.line.recv(1)
@@ -143,13 +141,13 @@ class _Child:
             pass
         return False
 
-    def _cause_of_death(self) -> PdfTrouble:
+    def _find_cause_of_death(self) -> PdfFailureReason:
         """Known as soon as the kernel has closed its end, or very soon after."""
         try:
             code = self.process.wait(0.05)
         except subprocess.TimeoutExpired:
-            return PdfTrouble.CRASH
-        return PdfTrouble.TIMEOUT if code == -signal.SIGXCPU else PdfTrouble.CRASH
+            return PdfFailureReason.CRASH
+        return PdfFailureReason.TIMEOUT if code == -signal.SIGXCPU else PdfFailureReason.CRASH
 
     def kill(self) -> None:
         """It holds nothing that could be lost; ``process`` remains to be waited for."""
@@ -157,28 +155,28 @@ class _Child:
         self.process.kill()
 
 
-def _started(command: Sequence[str], line: socket.socket) -> subprocess.Popen[bytes]:
+def _start_process(command: Sequence[str], line: socket.socket) -> subprocess.Popen[bytes]:
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=line.fileno(), stdout=nowhere, stderr=nowhere)  # noqa: S603 - our own file
 
 
-def _reading(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | None:
+def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | None:
     """A reply as far as it is there; one that breaks the bounds is a breakdown."""
     if len(said) < REPLY.size:
         return None
     verdict, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
-    most_bytes = _MOST_BYTES_PER_CHARACTER * limits.characters
-    if title_bytes > _MOST_BYTES_PER_CHARACTER * LONGEST_TITLE or text_bytes > most_bytes:
-        return PdfFailure(PdfTrouble.CRASH)
+    most_bytes = _MAX_BYTES_PER_CHARACTER * limits.characters
+    if title_bytes > _MAX_BYTES_PER_CHARACTER * MAX_TITLE_LENGTH or text_bytes > most_bytes:
+        return PdfFailure(PdfFailureReason.CRASH)
     text_from = REPLY.size + title_bytes
     text_to = text_from + text_bytes
     if len(said) != text_to:
-        return None if len(said) < text_to else PdfFailure(PdfTrouble.CRASH)
+        return None if len(said) < text_to else PdfFailure(PdfFailureReason.CRASH)
     title = said[REPLY.size : text_from].decode("utf-8", "replace")
     if verdict in {Verdict.TEXT, Verdict.CUT}:
         text = said[text_from:text_to].decode("utf-8", "replace")
         return PdfText(title, text, pages, is_cut=verdict == Verdict.CUT)
-    return PdfFailure(_TROUBLES.get(verdict, PdfTrouble.CRASH), title)
+    return PdfFailure(_REASONS.get(verdict, PdfFailureReason.CRASH), title)
 
 
 class PdfReader(Generic[Key]):
@@ -204,7 +202,7 @@ class PdfReader(Generic[Key]):
 
     @property
     def fd(self) -> int:
-        """Can be read when ``finished`` may have something to tell; the same for ever, whatever happens to children."""
+        """Can be read when ``collect`` may have something to tell; the same for ever, whatever happens to children."""
         return self._poll.fileno()
 
     @property
@@ -220,17 +218,17 @@ class PdfReader(Generic[Key]):
     def submit(self, key: Key, data: bytes) -> None:
         """Take a document in; where too many wait, its outcome is that."""
         if not self.has_room:
-            self._done.append((key, PdfFailure(PdfTrouble.BUSY)))
+            self._done.append((key, PdfFailure(PdfFailureReason.BUSY)))
             return
         self._waiting.append((key, data))
         self._waiting_bytes += len(data)
-        self._begin()
+        self._start_next()
 
-    def finished(self) -> list[tuple[Key, PdfText | PdfFailure]]:
+    def collect(self) -> list[tuple[Key, PdfText | PdfFailure]]:
         """Whatever came of documents since the last call, in the order in which it came."""
         self._dying = [process for process in self._dying if process.poll() is None]
-        self._listen()
-        self._begin()
+        self._check_child()
+        self._start_next()
         done, self._done = self._done, []
         return done
 
@@ -243,41 +241,41 @@ class PdfReader(Generic[Key]):
         self._dying.clear()
         self._poll.close()
 
-    def _listen(self) -> None:
+    def _check_child(self) -> None:
         if self._child is None:
             return
         late_s = self._clock() - self._since_s
         if self._reading is None:
-            if late_s > self._limits.idle_s or not self._child.is_at_rest():
+            if late_s > self._limits.idle_s or not self._child.is_idle():
                 self._drop_child()
-        elif (found := self._child.reply(self._limits)) is not None:
-            self._end(found)
+        elif (found := self._child.receive(self._limits)) is not None:
+            self._finish(found)
         elif late_s > self._limits.wall_s:
-            self._end(PdfFailure(PdfTrouble.TIMEOUT))
+            self._finish(PdfFailure(PdfFailureReason.TIMEOUT))
 
-    def _begin(self) -> None:
+    def _start_next(self) -> None:
         """Hand the next document over, if nobody reads."""
         while self._waiting and self._reading is None:
             key, data = self._waiting.popleft()
             self._waiting_bytes -= len(data)
             self._reading, self._since_s = (key,), self._clock()
             try:
-                self._child = self._child or self._start()
-                self._child.ask(data, self._limits)
+                self._child = self._child or self._start_child()
+                self._child.send(data, self._limits)
             except OSError:
-                self._end(PdfFailure(PdfTrouble.UNAVAILABLE))
+                self._finish(PdfFailure(PdfFailureReason.UNAVAILABLE))
 
-    def _start(self) -> _Child:
+    def _start_child(self) -> _Child:
         child = _Child(self._command)
         self._poll.register(child.line.fileno(), select.EPOLLIN)
         return child
 
-    def _end(self, found: PdfText | PdfFailure) -> None:
+    def _finish(self, found: PdfText | PdfFailure) -> None:
         """The document that is being read has its outcome; who did not answer in good order does not go on."""
         assert self._reading is not None, "nothing is being read"
         self._done.append((self._reading[0], found))
         self._reading, self._since_s = None, self._clock()
-        broke_down = isinstance(found, PdfFailure) and found.reason not in _TROUBLES.values()
+        broke_down = isinstance(found, PdfFailure) and found.reason not in _REASONS.values()
         if broke_down or (self._child is not None and self._child.served >= self._limits.documents):
             self._drop_child()
 

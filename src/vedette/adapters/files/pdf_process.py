@@ -22,27 +22,25 @@ from itertools import groupby
 from struct import Struct
 from typing import Protocol, cast
 
-__all__ = ["LONGEST_TITLE", "REPLY", "REQUEST", "Verdict"]
-
 # Size of the document, most pages, most characters, CPU seconds after which no further page is begun, CPU seconds
 # after which the kernel ends it, bytes of address space.
 REQUEST = Struct("!QIIIIQ")
 # Verdict, number of pages, bytes of the title, bytes of the text.
 REPLY = Struct("!4I")
-LONGEST_TITLE = 1_024
+MAX_TITLE_LENGTH = 1_024
 
 _PR_SET_PDEATHSIG = 1
-_PASSWORD_WANTED = 4
+_PASSWORD_REQUIRED = 4
 _SECURITY_UNKNOWN = 5
 # The library's sign for a word that was divided at the end of a line.
-_DIVIDED = str.maketrans({"\x02": None, "\0": None, "\ufffe": None, "\r": "\n"})
+_CONTROL_CHARACTERS = str.maketrans({"\x02": None, "\0": None, "\ufffe": None, "\r": "\n"})
 _XMP_TITLE = re.compile(rb"<dc:title[^>]{0,200}>.{0,400}?<rdf:li[^>]{0,200}>([^<]{1,4096})</rdf:li>", re.DOTALL)
 _XMP_TITLE_BYTES = 8_192
 _NO_TITLE = re.compile(r"(?:untitled|no title|title|document|microsoft word|unknown)?[\W\d]*", re.IGNORECASE)
-_MADE_BY = re.compile(r"Microsoft (?:Word|PowerPoint|Excel) - ")
+_APP_PREFIX = re.compile(r"Microsoft (?:Word|PowerPoint|Excel) - ")
 _HEADING_WITHIN_CHARACTERS = 3_000
-_SHORTEST_HEADING = 4
-_LONGEST_HEADING = 300
+_MIN_HEADING_LENGTH = 4
+_MAX_HEADING_LENGTH = 300
 
 
 class Verdict(IntEnum):
@@ -96,7 +94,7 @@ class _Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _PdfContent:
     """What was read of a document."""
 
     verdict: Verdict
@@ -105,55 +103,55 @@ class _Read:
     text: str = ""
 
 
-def _library() -> _Library:
+def _load_library() -> _Library:
     import pypdfium2  # type: ignore[import-untyped]  # it ships no types; the protocols above say what is used
 
     return cast("_Library", pypdfium2)
 
 
-def _read(data: bytes, bounds: _Bounds) -> _Read:
+def _read_pdf(data: bytes, bounds: _Bounds) -> _PdfContent:
     """Title and text of a document, or why there are none."""
-    library = _library()
+    library = _load_library()
     try:
         document = library.PdfDocument(data)
     except library.PdfiumError as error:
-        locked = getattr(error, "err_code", None) in {_PASSWORD_WANTED, _SECURITY_UNKNOWN}
-        return _Read(Verdict.PASSWORD if locked else Verdict.BROKEN)
+        locked = getattr(error, "err_code", None) in {_PASSWORD_REQUIRED, _SECURITY_UNKNOWN}
+        return _PdfContent(Verdict.PASSWORD if locked else Verdict.BROKEN)
     try:
-        return _read_open(library, document, data, bounds)
+        return _read_document(library, document, data, bounds)
     finally:
         document.close()
 
 
-def _read_open(library: _Library, document: _Document, data: bytes, bounds: _Bounds) -> _Read:
+def _read_document(library: _Library, document: _Document, data: bytes, bounds: _Bounds) -> _PdfContent:
     pages = len(document)
     if pages <= 0:
-        return _Read(Verdict.EMPTY)
-    texts = list(_texts(library, document, bounds))
+        return _PdfContent(Verdict.EMPTY)
+    texts = list(_iter_texts(library, document, bounds))
     if not texts:
-        return _Read(Verdict.BROKEN, pages)
+        return _PdfContent(Verdict.BROKEN, pages)
     text = "\n".join(texts)
-    title = _written_title(document, data) or _heading(library, document) or _first_line(text)
+    title = _find_metadata_title(document, data) or _find_heading(library, document) or _find_first_line(text)
     if not text.strip():
-        return _Read(Verdict.NO_TEXT, pages, title)
+        return _PdfContent(Verdict.NO_TEXT, pages, title)
     cut = len(texts) < pages or len(text) > bounds.characters
-    return _Read(Verdict.CUT if cut else Verdict.TEXT, pages, title, text[: bounds.characters])
+    return _PdfContent(Verdict.CUT if cut else Verdict.TEXT, pages, title, text[: bounds.characters])
 
 
-def _texts(library: _Library, document: _Document, bounds: _Bounds) -> Iterator[str]:
+def _iter_texts(library: _Library, document: _Document, bounds: _Bounds) -> Iterator[str]:
     """The text of one page after the other, until there is enough; of a broken page there is none."""
     started_s, room = time.process_time(), bounds.characters
     for number in range(min(len(document), bounds.pages)):
         if room < 0 or time.process_time() - started_s > bounds.cpu_s:
             return
-        text = _text_of(library, document, number)
+        text = _read_page_text(library, document, number)
         if text is not None:
-            plain = text.replace("\r\n", "\n").translate(_DIVIDED)
+            plain = text.replace("\r\n", "\n").translate(_CONTROL_CHARACTERS)
             room -= len(plain) + 1
             yield plain
 
 
-def _text_of(library: _Library, document: _Document, number: int) -> str | None:
+def _read_page_text(library: _Library, document: _Document, number: int) -> str | None:
     try:
         page = document[number]
         try:
@@ -164,21 +162,21 @@ def _text_of(library: _Library, document: _Document, number: int) -> str | None:
         return None
 
 
-def _written_title(document: _Document, data: bytes) -> str:
+def _find_metadata_title(document: _Document, data: bytes) -> str:
     """What the author or his program called the document, where that says anything."""
-    titles = (document.get_metadata_value("Title"), _xmp_title(data))
-    tidied = (_tidied(_MADE_BY.sub("", title)) for title in titles)
+    titles = (document.get_metadata_value("Title"), _find_xmp_title(data))
+    tidied = (_normalize_space(_APP_PREFIX.sub("", title)) for title in titles)
     return next((title for title in tidied if not _NO_TITLE.fullmatch(title)), "")
 
 
-def _xmp_title(data: bytes) -> str:
+def _find_xmp_title(data: bytes) -> str:
     """The title in the last XMP packet; packets are stored plain, so that programs like this one can find them."""
     start = data.rfind(b"<dc:title")
     found = _XMP_TITLE.match(data, start, start + _XMP_TITLE_BYTES) if start >= 0 else None
     return unescape(found[1].decode("utf-8", "replace")) if found else ""
 
 
-def _heading(library: _Library, document: _Document) -> str:
+def _find_heading(library: _Library, document: _Document) -> str:
     """The first words of the largest size on the first page, where sizes differ."""
     try:
         text_page = document[0].get_textpage()
@@ -188,20 +186,23 @@ def _heading(library: _Library, document: _Document) -> str:
     places = range(min(text_page.count_chars(), _HEADING_WITHIN_CHARACTERS))
     marked = [(round(get_size(text_page, place), 1), get_character(text_page, place)) for place in places]
     inked = [(size, code) for size, code in marked if chr(code).isprintable()]
-    runs = [(size, _tidied("".join(chr(code) for _, code in run))) for size, run in groupby(inked, key=lambda x: x[0])]
-    likely = [(size, words) for size, words in runs if _SHORTEST_HEADING <= len(words) <= _LONGEST_HEADING]
+    runs = [
+        (size, _normalize_space("".join(chr(code) for _, code in run)))
+        for size, run in groupby(inked, key=lambda x: x[0])
+    ]
+    likely = [(size, words) for size, words in runs if _MIN_HEADING_LENGTH <= len(words) <= _MAX_HEADING_LENGTH]
     if len({size for size, _ in runs}) < 2 or not likely:
         return ""
     return max(likely, key=lambda run: run[0])[1]
 
 
-def _first_line(text: str) -> str:
-    lines = map(_tidied, text[: 4 * LONGEST_TITLE].split("\n"))
-    return next((line for line in lines if len(line) >= _SHORTEST_HEADING), "")[:_LONGEST_HEADING]
+def _find_first_line(text: str) -> str:
+    lines = map(_normalize_space, text[: 4 * MAX_TITLE_LENGTH].split("\n"))
+    return next((line for line in lines if len(line) >= _MIN_HEADING_LENGTH), "")[:_MAX_HEADING_LENGTH]
 
 
-def _tidied(text: str) -> str:
-    return " ".join(text.translate(_DIVIDED).split())[:LONGEST_TITLE]
+def _normalize_space(text: str) -> str:
+    return " ".join(text.translate(_CONTROL_CHARACTERS).split())[:MAX_TITLE_LENGTH]
 
 
 def _confine() -> None:
@@ -211,7 +212,7 @@ def _confine() -> None:
         resource.setrlimit(what, (0, 0))
 
 
-def _limit(cpu_s: int, memory_bytes: int) -> None:
+def _set_limits(cpu_s: int, memory_bytes: int) -> None:
     """From now on for one document; CPU time counts from the start of the process."""
     used_s = int(time.process_time()) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (used_s + cpu_s, resource.RLIM_INFINITY))
@@ -220,11 +221,11 @@ def _limit(cpu_s: int, memory_bytes: int) -> None:
 
 def _answer(head: bytes, descriptor: int) -> bytes:
     size_bytes, pages, characters, enough_cpu_s, most_cpu_s, memory_bytes = REQUEST.unpack(head)
-    _limit(most_cpu_s, memory_bytes)
+    _set_limits(most_cpu_s, memory_bytes)
     try:
-        found = _read(os.pread(descriptor, size_bytes, 0), _Bounds(pages, characters, enough_cpu_s))
+        found = _read_pdf(os.pread(descriptor, size_bytes, 0), _Bounds(pages, characters, enough_cpu_s))
     except MemoryError:
-        found = _Read(Verdict.MEMORY)
+        found = _PdfContent(Verdict.MEMORY)
     title, text = found.title.encode("utf-8", "replace"), found.text.encode("utf-8", "replace")
     return REPLY.pack(found.verdict, found.pages, len(title), len(text)) + title + text
 

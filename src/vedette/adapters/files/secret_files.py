@@ -10,9 +10,7 @@ import stat
 from vedette.errors import ConfigError
 from vedette.fetch.credentials import Secrets, parse_secrets
 
-__all__ = ["read_secrets"]
-
-_MOST_BYTES = 65_536
+_MAX_BYTES = 65_536
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -24,35 +22,35 @@ def read_secrets(where: str) -> Secrets:
     if kind not in {"env", "file"} or not place:
         # What was written may be the secret itself, so it is not repeated.
         raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
-    text = _from_environment(place) if kind == "env" else _from_file(place)
+    text = _read_environment(place) if kind == "env" else _read_file(place)
     try:
         return parse_secrets(text)
     except ConfigError as error:
         raise ConfigError(f"secrets in {where}: {error}") from None
 
 
-def _from_environment(name: str) -> str:
+def _read_environment(name: str) -> str:
     text = os.environ.get(name)
     if text is None:
         raise ConfigError(f"secrets in env:{name}: there is no such variable; set {name} before starting")
     return text
 
 
-def _from_file(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
-        raw = _bytes_of(path)
+        raw = _read_private_bytes(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
         raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); name a file that can") from None
-    if len(raw) > _MOST_BYTES:
-        raise ConfigError(f"secrets in file:{path}: too long; write at most {_MOST_BYTES} bytes")
+    if len(raw) > _MAX_BYTES:
+        raise ConfigError(f"secrets in file:{path}: too long; write at most {_MAX_BYTES} bytes")
     try:
         return raw.decode()
     except UnicodeDecodeError:
         raise ConfigError(f"secrets in file:{path}: is not UTF-8 text; save it as such") from None
 
 
-def _bytes_of(path: str) -> bytes:
+def _read_private_bytes(path: str) -> bytes:
     """The beginning of a file, looked at through the descriptor that is read, so that nobody can swap it between."""
     # A pipe in the file's place would otherwise be waited for without end.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -62,4 +60,4 @@ def _bytes_of(path: str) -> bytes:
             raise ConfigError(f"secrets in file:{path}: is no ordinary file; name one that is")
         if found.st_mode & _OTHERS:
             raise ConfigError(f"secrets in file:{path}: others can read it; type: chmod 600 {path}")
-        return file.read(_MOST_BYTES + 1)
+        return file.read(_MAX_BYTES + 1)

@@ -13,39 +13,37 @@ from pathlib import Path
 
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 
-__all__ = ["SideFile"]
-
 BUSY_S = 10.0
-LARGEST_WAL_BYTES = 16 << 20
+MAX_WAL_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class SideFile:
+class SqliteFile:
     """One kind of such a file.
 
-    Each of ``steps`` leads from one version to the next. ``pragmas`` are said at each opening to write. A writer waits
-    ``busy_s`` for another. ``if_damaged`` is what to do about a file that cannot be read.
+    Each of ``migrations`` leads from one version to the next. ``pragmas`` are said at each opening to write. A writer
+    waits ``busy_s`` for another. ``repair_hint`` is what to do about a file that cannot be read.
     """
 
     name: str
-    steps: tuple[str, ...]
-    if_damaged: str
+    migrations: tuple[str, ...]
+    repair_hint: str
     pragmas: tuple[str, ...] = ("synchronous = FULL",)
     busy_s: float = BUSY_S
-    largest_wal_bytes: int = LARGEST_WAL_BYTES
+    max_wal_bytes: int = MAX_WAL_BYTES
 
     def open(self, folder: Path) -> sqlite3.Connection:
         """To write, made or brought up to date where need be; a newer one is refused untouched."""
         path = folder / self.name
-        with self.said_plainly(folder):
+        with self.explain_errors(folder):
             if not path.exists():  # to open and close a database that is in use would undo its locks
                 path.touch(mode=0o600)
             db = sqlite3.connect(path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
             try:
-                self._version(db, folder)
-                for pragma in ("journal_mode = WAL", *self.pragmas, f"journal_size_limit = {self.largest_wal_bytes}"):
+                self._check_version(db, folder)
+                for pragma in ("journal_mode = WAL", *self.pragmas, f"journal_size_limit = {self.max_wal_bytes}"):
                     db.execute(f"PRAGMA {pragma}")
-                self._bring_up_to_date(db, folder)
+                self._upgrade(db, folder)
             except BaseException:
                 db.close()
                 raise
@@ -58,18 +56,18 @@ class SideFile:
         if not path.exists():
             yield None
             return
-        with self.said_plainly(folder):
+        with self.explain_errors(folder):
             address = f"{path.resolve().as_uri()}?mode=ro"
             db = sqlite3.connect(address, timeout=self.busy_s, uri=True, isolation_level=None)
             try:
-                yield db if self._version(db, folder) else None
+                yield db if self._check_version(db, folder) else None
             finally:
                 db.close()
 
     @contextmanager
-    def writing(self, db: sqlite3.Connection, folder: Path) -> Iterator[sqlite3.Connection]:
+    def transaction(self, db: sqlite3.Connection, folder: Path) -> Iterator[sqlite3.Connection]:
         """One transaction, which nobody else writes in; all of it or nothing."""
-        with self.said_plainly(folder):
+        with self.explain_errors(folder):
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -81,7 +79,7 @@ class SideFile:
                 raise
 
     @contextmanager
-    def said_plainly(self, folder: Path) -> Iterator[None]:
+    def explain_errors(self, folder: Path) -> Iterator[None]:
         """Troubles of file system and database, in words that say what to do."""
         path = folder / self.name
         try:
@@ -91,7 +89,7 @@ class SideFile:
                 raise StoreBusy(f"{path} is being written by another vedette: try again in a moment") from error
             raise StoreError(f"{path}: {error}; nothing committed is lost: make room, or check permissions") from error
         except sqlite3.DatabaseError as error:
-            raise StoreCorrupt(f"{path} cannot be read ({error}): {self.if_damaged}") from error
+            raise StoreCorrupt(f"{path} cannot be read ({error}): {self.repair_hint}") from error
         except OSError as error:
             raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
 
@@ -106,31 +104,31 @@ class SideFile:
                 (folder / f"{self.name}{end}").rename(f"{aside}{end}")
         return aside
 
-    def _version(self, db: sqlite3.Connection, folder: Path) -> int:
+    def _check_version(self, db: sqlite3.Connection, folder: Path) -> int:
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(self.steps):
+        if version > len(self.migrations):
             raise StoreNewer(
                 f"{folder / self.name} has version {version}, and this vedette knows versions up to "
-                f"{len(self.steps)}: use a newer one"
+                f"{len(self.migrations)}: use a newer one"
             )
         return int(version)
 
-    def _bring_up_to_date(self, db: sqlite3.Connection, folder: Path) -> None:
+    def _upgrade(self, db: sqlite3.Connection, folder: Path) -> None:
         """In one transaction; whoever comes second finds it done."""
-        if self._version(db, folder) == len(self.steps):
+        if self._check_version(db, folder) == len(self.migrations):
             return
         db.execute("BEGIN IMMEDIATE")
-        for step in self.steps[self._version(db, folder) :]:
-            for statement in _statements(step):
+        for step in self.migrations[self._check_version(db, folder) :]:
+            for statement in _split_statements(step):
                 db.execute(statement)
-        db.execute(f"PRAGMA user_version = {len(self.steps)}")
+        db.execute(f"PRAGMA user_version = {len(self.migrations)}")
         db.execute("COMMIT")
 
 
-def _statements(step: str) -> Iterator[str]:
+def _split_statements(step: str) -> Iterator[str]:
     r"""Cut where a statement is whole: those of triggers have semicolons within.
 
-    >>> list(_statements("CREATE TABLE a (b);\nCREATE TABLE c (d)"))
+    >>> list(_split_statements("CREATE TABLE a (b);\nCREATE TABLE c (d)"))
     ['CREATE TABLE a (b);\n', 'CREATE TABLE c (d)']
     """
     text = ""

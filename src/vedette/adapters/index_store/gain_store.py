@@ -16,10 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Brought", "Gain", "GainBook", "gains_since", "newest_gain"]
-
 FILE = "gains.db"
-MOST_KEPT = 200_000
+MAX_KEPT = 200_000
 TRIM_EVERY = 10_000
 
 _SCHEMA = """
@@ -37,7 +35,7 @@ _SINCE = "SELECT seq, page, fetched_s, what, gain, by_links, views FROM gain WHE
 _APPEND = "INSERT INTO gain (page, fetched_s, what, gain, by_links, views) VALUES (?, ?, ?, ?, ?, ?)"
 
 # A first fetch; a later one that found a change; one that found it gone; what it calls other pages.
-Brought = Literal["first", "again", "gone", "names"]
+GainKind = Literal["first", "again", "gone", "names"]
 
 
 class Gain(NamedTuple):
@@ -50,20 +48,20 @@ class Gain(NamedTuple):
     seq: int
     page: int
     fetched_s: float
-    what: Brought
+    what: GainKind
     gain: float
     by_links: float
     views: float | None
 
 
-class GainBook:
+class GainStore:
     """The list, for its one writer. What is appended is durable with the next commit, and seen by others from then."""
 
-    def __init__(self, folder: Path, most: int = MOST_KEPT) -> None:
+    def __init__(self, folder: Path, most: int = MAX_KEPT) -> None:
         self._most = most
         self._pending: list[tuple[object, ...]] = []
         self._since_trim = 0
-        self._db = _made(folder / FILE)
+        self._db = _open_or_recreate(folder / FILE)
 
     def append(self, gains: Iterable[Gain]) -> None:
         """Add to the list; numbers are given here, whatever ``seq`` says."""
@@ -79,7 +77,7 @@ class GainBook:
             self._trim(len(self._pending))
         self._pending.clear()
 
-    def since(self, seq: int, most: int) -> list[Gain]:
+    def read_since(self, seq: int, most: int) -> list[Gain]:
         """The next so many after this number, the oldest first; 0 is before all of them."""
         return [Gain(*row) for row in self._db.execute(_SINCE, (seq, most))]
 
@@ -96,20 +94,20 @@ class GainBook:
             self._db.execute(sql, (self._most,))
 
 
-def gains_since(index: Path, seq: int, most: int) -> list[Gain]:
+def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
     """The same beside the writer, from the folder of the index; nothing where there is no list yet.
 
     Each question has a connection of its own: the file may be made anew between two of them.
     """
-    return [Gain(*row) for row in _asked(index, _SINCE, seq, most)]
+    return [Gain(*row) for row in _query(index, _SINCE, seq, most)]
 
 
-def newest_gain(index: Path) -> int:
+def read_newest_seq(index: Path) -> int:
     """The number of the latest; 0 where there is none."""
-    return int((_asked(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
+    return int((_query(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
 
 
-def _asked(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
+def _query(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
     path = index / FILE
     if not path.exists():
         return []
@@ -120,20 +118,20 @@ def _asked(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
         return []
 
 
-def _made(path: Path) -> sqlite3.Connection:
+def _open_or_recreate(path: Path) -> sqlite3.Connection:
     """The open file; one that is damaged is made anew, since nothing else depends on it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return _opened(path)
+        return _connect(path)
     except sqlite3.OperationalError:  # it is in use, or may not be written
         raise
     except sqlite3.DatabaseError:
         for each in sorted(path.parent.glob(f"{path.name}*")):
             each.unlink()
-        return _opened(path)
+        return _connect(path)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")

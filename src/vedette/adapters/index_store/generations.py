@@ -17,9 +17,7 @@ from typing import IO
 
 from vedette.errors import StoreBusy
 
-__all__ = ["Generations"]
-
-MOMENT_S, MOMENTS = 0.02, 25
+RETRY_S, RETRIES = 0.02, 25
 
 
 class Generations:
@@ -39,49 +37,49 @@ class Generations:
         """A new generation, which nobody uses yet; what was given up half-way is removed."""
         current = self.current()
         serving = int(current.name) if current else 0
-        self._remove(number for number in self._numbers() if number > serving)
-        number = max(self._numbers(), default=0) + 1
+        self._remove(number for number in self._list_numbers() if number > serving)
+        number = max(self._list_numbers(), default=0) + 1
         path = self.folder / str(number)
         (path / "tantivy").mkdir(parents=True, mode=0o700)
         return path
 
-    def turn_to(self, generation: Path) -> None:
+    def activate(self, generation: Path) -> None:
         """From here on this one serves."""
         draft = self.folder / "current.new"
         draft.write_text(f"{generation.name}\n", "utf-8")
         draft.replace(self.folder / "current")
 
-    def clear(self) -> None:
+    def remove_old(self) -> None:
         """Remove what no longer serves."""
         current = self.current()
         serving = int(current.name) if current else 0
-        self._remove(number for number in self._numbers() if number < serving)
+        self._remove(number for number in self._list_numbers() if number < serving)
 
     def _remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             path = self.folder / str(number)
             with suppress(FileNotFoundError):  # it is gone already
-                lock = self._held(path)
+                lock = self._try_lock(path)
                 if lock is not None:
                     shutil.rmtree(path, ignore_errors=True)
                     lock.close()
 
-    def hold(self, generation: Path) -> IO[str]:
+    def lock(self, generation: Path) -> IO[str]:
         """Be its one writer; who only looks whether there is one is gone in a moment."""
-        for _ in range(MOMENTS):
-            lock = self._held(generation)
+        for _ in range(RETRIES):
+            lock = self._try_lock(generation)
             if lock is not None:
                 return lock
-            time.sleep(MOMENT_S)
+            time.sleep(RETRY_S)
         raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
 
-    def keep_seq(self, generation: Path, seq: int) -> None:
+    def save_seq(self, generation: Path, seq: int) -> None:
         """All news up to this number is durable in it."""
         draft = generation / "seq.new"
         draft.write_text(f"{seq}\n", "utf-8")
         draft.replace(generation / "seq")
 
-    def complete(self, generation: Path) -> None:
+    def mark_complete(self, generation: Path) -> None:
         """It has seen all pages."""
         (generation / "complete").touch()
 
@@ -89,32 +87,32 @@ class Generations:
         """Whether it has, or is still being built."""
         return (generation / "complete").exists()
 
-    def taken(self) -> int | None:
+    def min_indexed_seq(self) -> int | None:
         """The last piece of news that no generation needs any more; None where there is no generation.
 
         One that was given up half-way needs none.
         """
         current = self.current()
-        others = [self.folder / str(number) for number in self._numbers()]
-        needing = [path for path in others if path == current or self._is_held(path)]
-        return min(map(_seq, needing), default=None)
+        others = [self.folder / str(number) for number in self._list_numbers()]
+        needing = [path for path in others if path == current or self._is_locked(path)]
+        return min(map(_read_seq, needing), default=None)
 
-    def _numbers(self) -> list[int]:
+    def _list_numbers(self) -> list[int]:
         with suppress(FileNotFoundError):
             return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
         return []
 
-    def _is_held(self, generation: Path) -> bool:
+    def _is_locked(self, generation: Path) -> bool:
         """Whether anybody writes it; nobody does where it was removed since it was listed. Nothing is left there."""
         try:
-            lock = self._held(generation, "r")
+            lock = self._try_lock(generation, "r")
         except FileNotFoundError:
             return False
         if lock is not None:
             lock.close()
         return lock is None
 
-    def _held(self, generation: Path, mode: str = "a") -> IO[str] | None:
+    def _try_lock(self, generation: Path, mode: str = "a") -> IO[str] | None:
         lock: IO[str] = (generation / "lock").open(mode)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -124,7 +122,7 @@ class Generations:
         return lock
 
 
-def _seq(generation: Path) -> int:
+def _read_seq(generation: Path) -> int:
     with suppress(FileNotFoundError, ValueError):
         return int((generation / "seq").read_text("utf-8"))
     return 0

@@ -21,26 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.engine.ports import Ids
-from vedette.frontier.impact.estimates import RANKED, bounds_of, fronts_within
-from vedette.frontier.impact.group_means import pooled
+from vedette.frontier.impact.estimates import QUEUE_SHARES, assign_by_bounds, compute_bounds
+from vedette.frontier.impact.group_means import pool_means
 from vedette.frontier.impact.query_need import BUCKETS, Improvability
-from vedette.frontier.impact.sketches import FIRST, Sketches
-from vedette.frontier.impact.url_features import folders_of
+from vedette.frontier.impact.sketches import TOP_K, Sketches
+from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import Floats, Ints
-
-__all__ = [
-    "Expected",
-    "KeptSketches",
-    "Places",
-    "by_links",
-    "forget_expected",
-    "places_of",
-    "read_sketches",
-    "read_told",
-    "write_expected",
-    "write_sketches",
-    "write_told",
-]
 
 # A generation that has none begins anew, and so does one whose file is damaged.
 
@@ -49,7 +35,7 @@ SKETCH_FILE = "sketches"
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-class KeptSketches(NamedTuple):
+class StoredSketches(NamedTuple):
     """A sketch for each query, by the print of its words; ``seq`` is up to which change of pages they are true."""
 
     prints: Ints
@@ -58,7 +44,7 @@ class KeptSketches(NamedTuple):
     seq: int
 
 
-def write_sketches(generation: Path, kept: KeptSketches) -> None:
+def write_sketches(generation: Path, kept: StoredSketches) -> None:
     """Keep them, in one step."""
     draft, sketches, rates = generation / f"{SKETCH_FILE}.new", kept.sketches, kept.rates
     with draft.open("wb") as file:
@@ -67,7 +53,7 @@ def write_sketches(generation: Path, kept: KeptSketches) -> None:
             prints=kept.prints,
             score=sketches.score.astype(np.float32),
             page=sketches.page.astype(np.int32),
-            lost=sketches.lost,
+            lost=sketches.removed,
             rates=np.array([rates.times, rates.scores, rates.gains]),
             top=np.array(rates.top),
             seq=np.array(kept.seq),
@@ -75,25 +61,25 @@ def write_sketches(generation: Path, kept: KeptSketches) -> None:
     draft.replace(generation / SKETCH_FILE)
 
 
-def read_sketches(generation: Path) -> KeptSketches | None:
+def read_sketches(generation: Path) -> StoredSketches | None:
     """Those of a generation; None where there are none that can be read."""
     with suppress(*UNREADABLE), (generation / SKETCH_FILE).open("rb") as file, np.load(file) as kept:
         score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
         prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
-        is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > FIRST
+        is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > TOP_K
         if is_sound and len(prints) == len(lost) == len(score) and rates.shape == (3, BUCKETS):
             times, scores, gains = (tuple(row) for row in rates.tolist())
             fitted = Improvability(float(kept["top"]), times, scores, gains)
-            return KeptSketches(prints, Sketches(score, page, lost), fitted, int(kept["seq"]))
+            return StoredSketches(prints, Sketches(score, page, lost), fitted, int(kept["seq"]))
     return None
 
 
-IMPACT_FILE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
-MOST_PLACES = 200_000
-Narrow = npt.NDArray[np.float32]
+IMPACT_FILE, PLACES_FILE, LINKS_FILE, INFO_FILE = "expected", "expected.places", "expected.links", "expected.json"
+MAX_PLACES = 200_000
+Float32s = npt.NDArray[np.float32]
 
 
-class Places(NamedTuple):
+class PlaceAverages(NamedTuple):
     """What is expected on average of URLs in folders and branches, by ascending numbers; of all; bounds of queues."""
 
     folder: Ints
@@ -103,55 +89,55 @@ class Places(NamedTuple):
     usual: float
     bounds: Floats
 
-    def gains(self, urls: Sequence[str]) -> Floats:
+    def estimate_gains(self, urls: Sequence[str]) -> Floats:
         """What is usual in the folder of each URL, else in its branch, else everywhere."""
-        folder, branch = folders_of(urls)
-        by_branch = _looked_up(self.branch, self.of_branch, branch, np.full(len(urls), self.usual))
-        return _looked_up(self.folder, self.of_folder, folder, by_branch)
+        folder, branch = hash_folders(urls)
+        by_branch = _look_up(self.branch, self.of_branch, branch, np.full(len(urls), self.usual))
+        return _look_up(self.folder, self.of_folder, folder, by_branch)
 
 
-def _looked_up(keys: Ints, values: Floats, wanted: Ints, otherwise: Floats) -> Floats:
+def _look_up(keys: Ints, values: Floats, wanted: Ints, otherwise: Floats) -> Floats:
     if not len(keys):
         return otherwise
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[at] == wanted, values[at], otherwise)
 
 
-def places_of(folder: Ints, branch: Ints, gains: Floats, unseen: Floats) -> Places:
+def average_places(folder: Ints, branch: Ints, gains: Floats, unseen: Floats) -> PlaceAverages:
     """The means of these; few say little, so each leans on all. ``unseen`` are the gains of those that wait."""
     usual = float(gains.mean()) if len(gains) else 0.0
-    return Places(*_means(folder, gains), *_means(branch, gains), usual, bounds_of(unseen))
+    return PlaceAverages(*_average(folder, gains), *_average(branch, gains), usual, compute_bounds(unseen))
 
 
-def _means(number: Ints, gains: Floats) -> tuple[Ints, Floats]:
+def _average(number: Ints, gains: Floats) -> tuple[Ints, Floats]:
     """Of the places with the most URLs."""
-    means = pooled(number, gains)
-    key = means.key[np.sort(np.argsort(-means.times, kind="stable")[:MOST_PLACES])]
-    return key, means.of(key)
+    means = pool_means(number, gains)
+    key = means.key[np.sort(np.argsort(-means.times, kind="stable")[:MAX_PLACES])]
+    return key, means.lookup(key)
 
 
-class Expected:
-    """The latest making, for the keeper: a ``ring.foresight.Foresight``. ``refresh`` looks whether there is another."""
+class ImpactEstimates:
+    """The latest making, for the keeper: a ``ring.foresight.ImpactEstimates``. ``refresh`` looks whether there is another."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
         self._written_ns = 0
-        self._gains: Narrow = np.zeros(0, np.float32)
-        self._places: Places | None = None
-        self.turn = 0
+        self._gains: Float32s = np.zeros(0, np.float32)
+        self._places: PlaceAverages | None = None
+        self.version = 0
         self.refresh()
 
     def refresh(self) -> bool:
         """See what was written since; whether there was anything."""
-        written_ns = _written_ns(self._index / IMPACT_FILE)
+        written_ns = _file_version(self._index / IMPACT_FILE)
         if written_ns == self._written_ns:
             return False
         self._written_ns = written_ns
-        self._gains, self._places = _read_gains(self._index / IMPACT_FILE), _read_places(self._index / PLACES)
-        self.turn = self.turn + 1 if len(self._gains) else 0
+        self._gains, self._places = _read_gains(self._index / IMPACT_FILE), _read_places(self._index / PLACES_FILE)
+        self.version = self.version + 1 if len(self._gains) else 0
         return True
 
-    def known(self, ids: Ids) -> Floats:
+    def get_known(self, ids: Ids) -> Floats:
         """What was worked out of each; NaN where nothing was."""
         gains = np.full(len(ids), np.nan)
         inside = np.flatnonzero(ids < len(self._gains))
@@ -159,28 +145,28 @@ class Expected:
         gains[~(np.isfinite(gains) & (gains >= 0))] = np.nan
         return gains
 
-    def gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
+    def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
         """The same, and what is usual where a URL lies of which nothing was worked out."""
-        gains = self.known(ids)
+        gains = self.get_known(ids)
         rest = np.flatnonzero(np.isnan(gains))
         if len(rest) and self._places is not None:
-            gains[rest] = self._places.gains([urls[place] for place in rest.tolist()])
+            gains[rest] = self._places.estimate_gains([urls[place] for place in rest.tolist()])
         return gains
 
-    def fronts(self, gains: Floats) -> Ints:
+    def get_front_queues(self, gains: Floats) -> Ints:
         """By the bounds of the latest making."""
-        bounds = np.full(len(RANKED), np.inf) if self._places is None else self._places.bounds
-        return fronts_within(gains, bounds)
+        bounds = np.full(len(QUEUE_SHARES), np.inf) if self._places is None else self._places.bounds
+        return assign_by_bounds(gains, bounds)
 
 
-def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | None = None) -> None:
+def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: Float32s | None = None) -> None:
     """Keep all; what tells of the making (the array of gains) comes last."""
     if links is not None:
-        draft = index / f"{LINKS}.new"
+        draft = index / f"{LINKS_FILE}.new"
         with draft.open("wb") as file:
             np.save(file, links)
-        draft.replace(index / LINKS)
-    draft = index / f"{PLACES}.new"
+        draft.replace(index / LINKS_FILE)
+    draft = index / f"{PLACES_FILE}.new"
     with draft.open("wb") as file:
         np.savez(
             file,
@@ -191,48 +177,48 @@ def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | N
             usual=np.array(places.usual),
             bounds=places.bounds,
         )
-    draft.replace(index / PLACES)
+    draft.replace(index / PLACES_FILE)
     draft = index / f"{IMPACT_FILE}.new"
     with draft.open("wb") as file:
         np.save(file, gains)
     draft.replace(index / IMPACT_FILE)
 
 
-def write_told(index: Path, told: Mapping[str, object]) -> None:
+def write_info(index: Path, told: Mapping[str, object]) -> None:
     """Keep how it was made."""
-    draft = index / f"{TOLD}.new"
+    draft = index / f"{INFO_FILE}.new"
     draft.write_text(json.dumps(told), "utf-8")
-    draft.replace(index / TOLD)
+    draft.replace(index / INFO_FILE)
 
 
-def read_told(index: Path) -> dict[str, Any] | None:
+def read_info(index: Path) -> dict[str, Any] | None:
     """How the latest was made; None where that cannot be read."""
     with suppress(OSError, ValueError):
-        told = json.loads((index / TOLD).read_text("utf-8"))
+        told = json.loads((index / INFO_FILE).read_text("utf-8"))
         return told if isinstance(told, dict) else None
     return None
 
 
-def by_links(index: Path, id_: int) -> float | None:
+def read_link_impact(index: Path, id_: int) -> float | None:
     """What is expected of a URL by its importance alone; None where that was not worked out."""
-    values = _read_gains(index / LINKS)
+    values = _read_gains(index / LINKS_FILE)
     return float(values[id_]) if id_ < len(values) and isfinite(values[id_]) else None
 
 
-def forget_expected(index: Path) -> None:
+def delete_estimates(index: Path) -> None:
     """Nothing is expected any more."""
-    for name in (IMPACT_FILE, PLACES, LINKS):
+    for name in (IMPACT_FILE, PLACES_FILE, LINKS_FILE):
         (index / name).unlink(missing_ok=True)
 
 
-def _written_ns(path: Path) -> int:
+def _file_version(path: Path) -> int:
     with suppress(OSError):
         about = path.stat()
         return about.st_mtime_ns ^ about.st_ino
     return 0
 
 
-def _read_gains(path: Path) -> Narrow:
+def _read_gains(path: Path) -> Float32s:
     with suppress(*UNREADABLE):
         mapped = np.lib.format.open_memmap(path, mode="r")
         if mapped.dtype == np.float32 and mapped.ndim == 1:
@@ -240,10 +226,10 @@ def _read_gains(path: Path) -> Narrow:
     return np.zeros(0, np.float32)
 
 
-def _read_places(path: Path) -> Places | None:
+def _read_places(path: Path) -> PlaceAverages | None:
     with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as kept:
-        folder, of_folder, branch, of_branch = (kept[name] for name in Places._fields[:4])
-        places = Places(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
+        folder, of_folder, branch, of_branch = (kept[name] for name in PlaceAverages._fields[:4])
+        places = PlaceAverages(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
         is_sound = len(folder) == len(of_folder) and len(branch) == len(of_branch) and isfinite(places.usual)
-        return places if is_sound and places.bounds.shape == RANKED.shape else None
+        return places if is_sound and places.bounds.shape == QUEUE_SHARES.shape else None
     return None

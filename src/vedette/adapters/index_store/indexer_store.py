@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-__all__ = ["IndexBook", "page_known", "read_aliases", "read_names"]
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
   target INTEGER NOT NULL,         -- fingerprint of a URL
@@ -44,12 +42,12 @@ _NAMES = (
     "SELECT text, sum(times) FROM anchor WHERE target IN (SELECT value FROM json_each(?)) "
     "GROUP BY text ORDER BY 2 DESC, 1 LIMIT ?"
 )
-LONGEST_ANCHOR = 120
-MOST_ALIASES = 20
-MOST_HEARD = 200
+MAX_ANCHOR_LENGTH = 120
+MAX_ALIASES = 20
+MAX_ANCHORS_READ = 200
 
 
-class IndexBook:
+class IndexerStore:
     """Over ``book.db`` of a generation."""
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +67,7 @@ class IndexBook:
         """Let go; what was not committed is forgotten."""
         self._db.close()
 
-    def progress(self, what: str) -> int:
+    def get_progress(self, what: str) -> int:
         """How far something is; 0 where it has not begun."""
         row = self._db.execute("SELECT value FROM progress WHERE what = ?", (what,)).fetchone()
         return int(row[0]) if row else 0
@@ -80,12 +78,12 @@ class IndexBook:
 
     # what pages are called
 
-    def name(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
+    def add_anchors(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
         """What a page calls others, by fingerprint; ``again`` says that it was counted before. Whom it names anew.
 
         Pages that get a new name this way are to be indexed anew, in their turn.
         """
-        told = [(target, text[:LONGEST_ANCHOR]) for target, text in links if text]
+        told = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
         new = [target for target, text in told if self._db.execute(insert, (target, text)).fetchone() == (1,)]
         self._mark_renamed(new)
@@ -99,45 +97,45 @@ class IndexBook:
             [(target,) for target in dict.fromkeys(targets)],
         )
 
-    def renamed(self, most: int) -> list[int]:
+    def pop_renamed(self, most: int) -> list[int]:
         """Pages that are called something new; they are not named again."""
         ids = [row[0] for row in self._db.execute("SELECT page FROM renamed LIMIT ?", (most,))]
         self._db.executemany("DELETE FROM renamed WHERE page = ?", [(id_,) for id_ in ids])
         return ids
 
-    def names_of(self, print_: int, most: int) -> tuple[tuple[str, int], ...]:
+    def top_anchors(self, print_: int, most: int) -> tuple[tuple[str, int], ...]:
         """What a URL, and those that lead to it, are called most often, and by how many pages."""
-        aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MOST_ALIASES))
+        aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MAX_ALIASES))
         prints = [print_, *(row[0] for row in aliases)]
         return tuple(self._db.execute(_NAMES, (json.dumps(prints), most)))
 
     # which pages there are
 
-    def know(self, print_: int, page: int) -> None:
+    def add_page(self, print_: int, page: int) -> None:
         """A page is in the index."""
         self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (print_, page))
 
-    def forget(self, print_: int) -> None:
+    def remove_page(self, print_: int) -> None:
         """It is not any more."""
         self._db.execute("DELETE FROM known WHERE print = ?", (print_,))
 
-    def page_at(self, print_: int) -> int:
+    def find_page(self, print_: int) -> int:
         """The page in the index at a URL; 0 where there is none."""
         row = self._db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
         return int(row[0]) if row else 0
 
-    def lead(self, print_: int, target: int) -> None:
+    def add_alias(self, print_: int, target: int) -> None:
         """A URL leads to another, which inherits what it is called."""
         self._db.execute("INSERT OR REPLACE INTO alias VALUES (?, ?)", (print_, target))
         self._mark_renamed([target])
 
-    def lead_nowhere(self, print_: int) -> None:
+    def remove_alias(self, print_: int) -> None:
         """A URL stands for itself."""
         self._db.execute("DELETE FROM alias WHERE print = ?", (print_,))
 
     # titles that many pages have
 
-    def pages_titled(self, host: int, print_: int, *, count: bool) -> int:
+    def count_title(self, host: int, print_: int, *, count: bool) -> int:
         """How many pages of the host have this title; one more than so far, with ``count``."""
         if count:
             sql = "INSERT INTO title VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1"
@@ -149,35 +147,35 @@ class IndexBook:
 
 def read_aliases(folder: Path) -> list[tuple[int, int]]:
     """Every URL that leads to another, as of the last commit."""
-    with closing(_open_to_read(folder)) as db:
+    with closing(_connect_readonly(folder)) as db:
         return db.execute("SELECT print, target FROM alias").fetchall()
 
 
-def read_names(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
+def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
     """What URLs are called, as of the last commit, whether or not there is a page: the place of each, and a name.
 
     Of each as many as that at most, the most frequent among the first few hundred: whoever gives one URL a million
     names is not heard out.
     """
     found: list[tuple[int, str]] = []
-    with closing(_open_to_read(folder)) as db:
+    with closing(_connect_readonly(folder)) as db:
         for place, print_ in enumerate(prints):
             rows = db.execute(
-                "SELECT times, text FROM anchor WHERE target = ? LIMIT ?", (print_, MOST_HEARD)
+                "SELECT times, text FROM anchor WHERE target = ? LIMIT ?", (print_, MAX_ANCHORS_READ)
             ).fetchall()
             found += [(place, text) for _, text in sorted(rows, key=lambda row: (-row[0], row[1]))[:most]]
     return found
 
 
-def page_known(folder: Path, print_: int) -> int:
+def read_page_id(folder: Path, print_: int) -> int:
     """The page in the index at a URL, as of the last commit; 0 where there is none."""
     try:
-        with closing(_open_to_read(folder)) as db:
+        with closing(_connect_readonly(folder)) as db:
             row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
     except sqlite3.Error:  # it is just being made, or was let go
         return 0
     return int(row[0]) if row else 0
 
 
-def _open_to_read(folder: Path) -> sqlite3.Connection:
+def _connect_readonly(folder: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{(folder / 'book.db').resolve().as_uri()}?mode=ro", uri=True)

@@ -21,12 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.engine.search.ports import Signals
-from vedette.index.query.retrieval import TEXT_FIELDS, Forward
-from vedette.index.stored_text import Stored, unpack
+from vedette.engine.search.ports import PageSignals
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.stored_text import StoredPage, unpack_page
 from vedette.policy import Floats, Ints
-
-__all__ = ["INDEXED", "PageFacts", "PageTable", "TableWriter", "write_rank"]
 
 ROW = np.dtype(
     [
@@ -92,7 +90,7 @@ class PageTable:
         path = self.folder / "pages"
         count = path.stat().st_size // ROW.itemsize if path.exists() else 0
         if count != len(self.rows):
-            self.rows = _plain(np.memmap(path, ROW, "r", shape=(count,))) if count else np.zeros(0, ROW)
+            self.rows = _as_plain_array(np.memmap(path, ROW, "r", shape=(count,))) if count else np.zeros(0, ROW)
         self._read_rank()
 
     @property
@@ -100,7 +98,7 @@ class PageTable:
         """The ids of all pages that are in the index."""
         return np.flatnonzero(self.rows["flags"] & INDEXED)
 
-    def at(self, ids: Ints) -> Rows:
+    def get_rows(self, ids: Ints) -> Rows:
         """Their rows; one that is beyond the end is empty."""
         known = ids < len(self.rows)
         if known.all():
@@ -113,28 +111,28 @@ class PageTable:
         """Whether a page is in the index."""
         return id_ < len(self.rows) and bool(self.rows[id_]["flags"] & INDEXED)
 
-    def name(self, number: int) -> str:
+    def get_name(self, number: int) -> str:
         """What a small number of a row stands for."""
         if number >= len(self._names):
             self._read_names()
         return self._names[number] if number < len(self._names) else ""
 
-    def forward(self, ids: Ints) -> Forward:
+    def read_forward(self, ids: Ints) -> ForwardTokens:
         """The words of pages."""
-        rows = self.at(ids)
+        rows = self.get_rows(ids)
         lengths = rows["lengths"].astype(np.int64)
         starts, sizes = rows["terms_at"].astype(np.int64), lengths.sum(axis=1) * 4
-        whole = self._mapped("terms", int((starts + sizes).max(initial=0)))
+        whole = self._map_file("terms", int((starts + sizes).max(initial=0)))
         pieces = [whole[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
         found = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
         if len(found) != sizes.sum():  # the file is shorter than rows say: after a crash of the machine
-            return Forward(np.zeros(0, np.uint32), np.zeros_like(lengths))
-        return Forward(found.view("<u4"), lengths)
+            return ForwardTokens(np.zeros(0, np.uint32), np.zeros_like(lengths))
+        return ForwardTokens(found.view("<u4"), lengths)
 
-    def signals(self, ids: Ints) -> Signals:
+    def read_signals(self, ids: Ints) -> PageSignals:
         """What else is known of pages."""
-        rows = self.at(ids)
-        return Signals(
+        rows = self.get_rows(ids)
+        return PageSignals(
             rows["host"].astype(np.int64),
             rows["group"].astype(np.int64),
             rows["date_s"].astype(np.float64),
@@ -143,32 +141,32 @@ class PageTable:
             rows["depth"].astype(np.int64),
             rows["words"].astype(np.int64),
             rows["spam"].astype(np.float64),
-            *self._ranks(ids),
+            *self._look_up_ranks(ids),
             np.full(len(ids), NEUTRAL),
         )
 
-    def access(self, ids: Ints) -> list[str]:
+    def read_access(self, ids: Ints) -> list[str]:
         """What a reader must be allowed to see each page with."""
-        return [self.name(number) for number in self.at(ids)["access"].tolist()]
+        return [self.get_name(number) for number in self.get_rows(ids)["access"].tolist()]
 
-    def stored(self, id_: int) -> Stored | None:
+    def read_stored(self, id_: int) -> StoredPage | None:
         """The text of a page; None where there is none, or it is damaged."""
-        blob = self.blob(id_)
-        return unpack(blob) if blob else None
+        blob = self.read_blob(id_)
+        return unpack_page(blob) if blob else None
 
-    def blob(self, id_: int) -> bytes:
+    def read_blob(self, id_: int) -> bytes:
         """The same, packed."""
         if id_ >= len(self.rows):
             return b""
         row = self.rows[id_]
         start, size = int(row["text_at"]), int(row["text_bytes"])
-        return bytes(self._mapped("text", start + size)[start : start + size])
+        return bytes(self._map_file("text", start + size)[start : start + size])
 
-    def links(self, id_: int) -> Ints:
+    def read_links(self, id_: int) -> Ints:
         """The fingerprints of the URLs that a page links to."""
         row = self.rows[id_]
         start, size = int(row["links_at"]), 8 * int(row["links"])
-        piece = self._mapped("links", start + size)[start : start + size]
+        piece = self._map_file("links", start + size)[start : start + size]
         return piece.view("<i8") if len(piece) == size else np.zeros(0, np.int64)
 
     def unused_share(self) -> float:
@@ -176,16 +174,18 @@ class PageTable:
         size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
         return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
 
-    def _mapped(self, name: str, reach: int) -> npt.NDArray[np.uint8]:
+    def _map_file(self, name: str, reach: int) -> npt.NDArray[np.uint8]:
         """A file, mapped; anew where it has grown beyond what was mapped."""
         mapped = self._maps.get(name)
         if mapped is None or len(mapped) < reach:
             path = self.folder / name
             size = path.stat().st_size if path.exists() else 0
-            mapped = self._maps[name] = _plain(np.memmap(path, np.uint8, "r")) if size else np.zeros(0, np.uint8)
+            mapped = self._maps[name] = (
+                _as_plain_array(np.memmap(path, np.uint8, "r")) if size else np.zeros(0, np.uint8)
+            )
         return mapped
 
-    def _ranks(self, ids: Ints) -> tuple[Floats, Floats]:
+    def _look_up_ranks(self, ids: Ints) -> tuple[Floats, Floats]:
         ranks = np.full((2, len(ids)), NEUTRAL)
         known = ids < self._rank.shape[1]
         ranks[:, known] = self._rank[:, ids[known]]
@@ -203,12 +203,12 @@ class PageTable:
                 self._rank, self._rank_ns = np.load(path), written_ns
 
 
-def _plain(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same memory as an array like any other: a piece of it costs a third of what a piece of a memmap does."""
     return mapped.view(np.ndarray)
 
 
-class TableWriter(PageTable):
+class PageTableWriter(PageTable):
     """The same files, for their one writer."""
 
     def __init__(self, folder: Path) -> None:
@@ -229,7 +229,7 @@ class TableWriter(PageTable):
         links: Ints | None,
     ) -> None:
         """A page that is in the index from the next commit on; its links stay as they are where none are given."""
-        row = self._row(id_)
+        row = self._get_row(id_)
         text_at, terms_at = self._append("text", blob), self._append("terms", words[0].astype("<u4").tobytes())
         if links is not None:
             row["links_at"], row["links"] = self._append("links", links.astype("<i8").tobytes()), len(links)
@@ -239,22 +239,22 @@ class TableWriter(PageTable):
 
     def put_words(self, id_: int, words: tuple[npt.NDArray[np.uint32], tuple[int, ...]]) -> None:
         """Other words for a page whose text is the same: what others call it has changed."""
-        row = self._row(id_)
+        row = self._get_row(id_)
         row["terms_at"], row["lengths"] = self._append("terms", words[0].astype("<u4").tobytes()), words[1]
 
     def update(self, id_: int, facts: PageFacts) -> None:
         """What else is known of a page."""
-        row: Any = self._row(id_)
+        row: Any = self._get_row(id_)
         for name in ("host", "group", "words", "print", "date_s", "born_s", "fetched_s", "spam"):
             row[name] = getattr(facts, name)
         row["depth"] = min(facts.depth, 65535)
         for name in ("access", "language", "kind"):
-            row[name] = self._number(getattr(facts, name))
+            row[name] = self._intern_name(getattr(facts, name))
 
-    def drop(self, id_: int) -> None:
+    def remove(self, id_: int) -> None:
         """A page that leaves the index; its links stay, for what they say of others."""
         if id_ < len(self.rows):
-            row = self._row(id_)
+            row = self._get_row(id_)
             row["flags"] = row["text_bytes"] = 0
 
     def flush(self) -> None:
@@ -268,7 +268,7 @@ class TableWriter(PageTable):
         for file in self._files.values():
             file.close()
 
-    def _row(self, id_: int) -> Any:  # noqa: ANN401 - a row of a structured array has no type of its own
+    def _get_row(self, id_: int) -> Any:  # noqa: ANN401 - a row of a structured array has no type of its own
         if id_ >= len(self.rows):
             count = (id_ // GROWTH_ROWS + 1) * GROWTH_ROWS
             self.flush()
@@ -283,7 +283,7 @@ class TableWriter(PageTable):
         self._sizes[name] = at + len(data)
         return at
 
-    def _number(self, name: str) -> int:
+    def _intern_name(self, name: str) -> int:
         if name not in self._numbers:
             self._numbers[name] = len(self._names)
             self._names.append(name)

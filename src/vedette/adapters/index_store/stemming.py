@@ -10,8 +10,6 @@ from functools import cache
 
 import tantivy
 
-__all__ = ["LANGUAGES", "stem"]
-
 LANGUAGES = {
     "ar": "arabic",
     "da": "danish",
@@ -46,28 +44,28 @@ def stem(language: str, words: Sequence[str]) -> list[str]:
     """
     if language not in LANGUAGES or not words:
         return list(words)
-    analyzer = _analyzer(language)
+    analyzer = _build_analyzer(language)
     text = " ".join(words)
-    if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and _is_sound(text):
+    if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and _is_encodable(text):
         stems = analyzer.analyze(text)
         if len(stems) == len(words):
             return stems
-    return [_stem_alone(analyzer, word) for word in words]
+    return [_stem_word(analyzer, word) for word in words]
 
 
 @cache
-def _analyzer(language: str) -> tantivy.TextAnalyzer:
+def _build_analyzer(language: str) -> tantivy.TextAnalyzer:
     filter_ = tantivy.Filter.stemmer(LANGUAGES[language])
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filter_).build()
 
 
-def _stem_alone(analyzer: tantivy.TextAnalyzer, word: str) -> str:
+def _stem_word(analyzer: tantivy.TextAnalyzer, word: str) -> str:
     """The stem of what is one word, and anything else as it is."""
-    stems = analyzer.analyze(word) if _is_sound(word) else []
+    stems = analyzer.analyze(word) if _is_encodable(word) else []
     return stems[0] if len(stems) == 1 and not _SPACE.search(word) else word
 
 
-def _is_sound(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Whether tantivy can read it: lone surrogates have no bytes."""
     try:
         text.encode()

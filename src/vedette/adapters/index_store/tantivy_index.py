@@ -26,20 +26,18 @@ import tantivy
 
 from vedette.adapters.index_store.tantivy_query import (
     ANALYZER,
-    LARGEST_ID,
+    MAX_ID,
     SCHEMA,
     WORD_FIELDS,
     check_field,
     is_utf8,
-    query_of,
+    to_tantivy_query,
 )
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError
 from vedette.index.query.retrieval import EXACT_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Hits, Node
 
-__all__ = ["IndexReader", "IndexWriter", "open_reader", "open_writer"]
-
 HEAP_BYTES = 64_000_000
-LONGEST_WORD_BYTES = 256  # of what is indexed; words are cut well below it before they come here
+MAX_WORD_BYTES = 256  # of what is indexed; words are cut well below it before they come here
 
 _META = "meta.json"
 _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
@@ -52,9 +50,9 @@ def open_writer(folder: Path, heap_bytes: int = HEAP_BYTES) -> "IndexWriter":
     """Write to the index in a folder; where there is none, one is begun. Only one writer at a time gets it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return IndexWriter(folder, _opened(folder).writer(heap_bytes, num_threads=1))
+        return IndexWriter(folder, _open_index(folder).writer(heap_bytes, num_threads=1))
     except (ValueError, OSError) as error:
-        raise _in_words(folder, error) from error
+        raise _to_store_error(folder, error) from error
 
 
 class IndexWriter:
@@ -73,11 +71,11 @@ class IndexWriter:
         """Add a page, in the place of the one that had its id. A field that does not exist is a bug: ``ValueError``."""
         if not document.keys() <= _FIELDS:
             raise ValueError(f"no such field: {', '.join(sorted(document.keys() - _FIELDS))}")
-        self._hand_on(_id(document.get("id")), self._made(document))
+        self._submit(_check_id(document.get("id")), self._build_document(document))
 
     def remove(self, page_id: int) -> None:
         """Take a page out; one that is not there is no error."""
-        self._hand_on(_id(page_id), None)
+        self._submit(_check_id(page_id), None)
 
     def commit(self) -> tuple[int, ...]:
         """Let all since the last commit be durable and findable; the ids of pages that the index cannot take.
@@ -85,7 +83,7 @@ class IndexWriter:
         Of these it keeps the versions that it had. Where the disk is at fault it raises ``StoreError``; the batch is
         kept, and the next commit tries again.
         """
-        left_out = () if self._settled() else self._salvaged(tuple(self._batch))
+        left_out = () if self._try_commit() else self._commit_in_halves(tuple(self._batch))
         self._batch.clear()
         return left_out
 
@@ -94,13 +92,13 @@ class IndexWriter:
         try:
             self._writer.wait_merging_threads()
         except (ValueError, OSError) as error:
-            raise _in_words(self._folder, error) from error
+            raise _to_store_error(self._folder, error) from error
 
-    def _made(self, document: Mapping[str, object]) -> tantivy.Document:
+    def _build_document(self, document: Mapping[str, object]) -> tantivy.Document:
         """Checked against the schema: what it refuses would only fail at the commit, and then everything."""
         return tantivy.Document.from_dict(dict(document), SCHEMA)
 
-    def _hand_on(self, page_id: int, made: tantivy.Document | None) -> None:
+    def _submit(self, page_id: int, made: tantivy.Document | None) -> None:
         self._batch[page_id] = made
         if self._stumbled:
             return
@@ -111,7 +109,7 @@ class IndexWriter:
         except ValueError:  # an earlier page broke the indexing thread; the commit will mend it
             self._stumbled = True
 
-    def _settled(self) -> bool:
+    def _try_commit(self) -> bool:
         """Commit what was handed on, and say whether it worked. A fault of the disk is raised."""
         if self._stumbled:  # a commit now would report success and lose pages
             return False
@@ -119,37 +117,37 @@ class IndexWriter:
             self._writer.commit()
         except ValueError as error:
             self._stumbled = True
-            if _is_of_disk(error):
-                raise _in_words(self._folder, error) from error
+            if _is_disk_error(error):
+                raise _to_store_error(self._folder, error) from error
         return not self._stumbled
 
-    def _salvaged(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+    def _commit_in_halves(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Commit these pages of the batch, and where that fails each half of them; the ids of those that failed alone.
 
         With one bad page among a thousand that is twenty commits.
         """
-        self._rolled_back()
+        self._roll_back()
         for page_id in ids:
-            self._hand_on(page_id, self._batch[page_id])
-        if self._settled():
+            self._submit(page_id, self._batch[page_id])
+        if self._try_commit():
             return ()
         if len(ids) <= 1:
-            self._rolled_back()
+            self._roll_back()
             return ids
         half = len(ids) // 2
-        return self._salvaged(ids[:half]) + self._salvaged(ids[half:])
+        return self._commit_in_halves(ids[:half]) + self._commit_in_halves(ids[half:])
 
-    def _rolled_back(self) -> None:
+    def _roll_back(self) -> None:
         """Back to the last commit. Only this heals a writer after a failure."""
         try:
             self._writer.rollback()
         except ValueError as error:
-            raise _in_words(self._folder, error) from error
+            raise _to_store_error(self._folder, error) from error
         self._stumbled = False
 
 
-def _id(given: object) -> int:
-    if not isinstance(given, int) or not 0 <= given <= LARGEST_ID:
+def _check_id(given: object) -> int:
+    if not isinstance(given, int) or not 0 <= given <= MAX_ID:
         raise ValueError(f"no id of a page: {given!r}")
     return given
 
@@ -162,53 +160,53 @@ def open_reader(folder: Path) -> "IndexReader":
     try:
         if not (folder / _META).exists():
             raise StoreError(f"There is no index in {folder}. To make one: vedette reindex")
-        return IndexReader(folder, _opened(folder))
+        return IndexReader(folder, _open_index(folder))
     except (ValueError, OSError) as error:
-        raise _in_words(folder, error) from error
+        raise _to_store_error(folder, error) from error
 
 
 class IndexReader:
-    """The index as it was at the last ``refresh``, whatever is written meanwhile; an ``index.retrieval.Finder``."""
+    """The index as it was at the last ``refresh``, whatever is written meanwhile; an ``index.retrieval.Searcher``."""
 
     def __init__(self, folder: Path, index: tantivy.Index) -> None:
         self._folder = folder
         self._index = index
         index.config_reader("manual")
-        self._look()
+        self._reload()
 
     def refresh(self) -> bool:
         """Look at what was committed meanwhile, by whichever process; whether there was anything."""
         try:
-            is_new = _version(self._folder) != self._version
+            is_new = _read_version(self._folder) != self._version
             if is_new:
-                self._look()
+                self._reload()
         except (ValueError, OSError) as error:
-            raise _in_words(self._folder, error) from error
+            raise _to_store_error(self._folder, error) from error
         return is_new
 
     def find(self, node: Node, most: int, *, count: bool = False) -> Hits:
         """The best pages by the index's own scores; equally good ones in no particular order."""
-        query = query_of(node)
+        query = to_tantivy_query(node)
         limit = min(most, len(self))
         if limit <= 0 and not (count and len(self)):
-            return _hits([], [], 0 if count else -1)
+            return _build_hits([], [], 0 if count else -1)
         found = self._searcher.search(query, max(1, limit), count)
         total = found.count if count else -1  # type: ignore[attr-defined]  # left out of the library's stub
-        return self._named(found.hits[: max(0, limit)], total)
+        return self._to_hits(found.hits[: max(0, limit)], total)
 
     def newest(self, node: Node, most: int) -> Hits:
         """The pages with the latest dates, the latest first; those without a date last. Scores are 0."""
-        query = query_of(node)
+        query = to_tantivy_query(node)
         limit = min(most, len(self))
         if limit <= 0:
-            return _hits([], [])
+            return _build_hits([], [])
         found = self._searcher.search(query, limit, count=False, order_by_field="date")
-        return self._named([(0.0, address) for _, address in found.hits], -1)
+        return self._to_hits([(0.0, address) for _, address in found.hits], -1)
 
     def __len__(self) -> int:
         return self._searcher.num_docs
 
-    def terms(self, field: str, prefix: str, most: int, only: Node | None = None) -> list[tuple[str, int]]:
+    def list_terms(self, field: str, prefix: str, most: int, only: Node | None = None) -> list[tuple[str, int]]:
         """Words or values of a field that begin so, those of most pages first, and of how many pages each is.
 
         With ``only``, of these pages alone: then every word is held against them, which takes its time.
@@ -216,7 +214,7 @@ class IndexReader:
         check_field(field, WORD_FIELDS)
         if most <= 0 or not is_utf8(prefix):
             return []
-        filter_ = None if only is None else query_of(only)
+        filter_ = None if only is None else to_tantivy_query(only)
         return self._searcher.terms_with_prefix(field, prefix, filter_query=filter_, limit=most)
 
     def df(self, field: str, word: str) -> int:
@@ -229,47 +227,47 @@ class IndexReader:
         try:
             segments = json.loads((self._folder / _META).read_bytes())["segments"]
         except (ValueError, OSError) as error:
-            raise _in_words(self._folder, error) from error
+            raise _to_store_error(self._folder, error) from error
         deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
         return float(deleted / max(1, sum(segment["max_doc"] for segment in segments)))
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         # The version first: what is committed between the two is then seen now and looked for once more.
-        self._version = _version(self._folder)
+        self._version = _read_version(self._folder)
         self._index.reload()
         self._searcher = self._index.searcher()
 
-    def _named(self, found: "list[tuple[float, tantivy.DocAddress]]", total: int) -> Hits:
+    def _to_hits(self, found: "list[tuple[float, tantivy.DocAddress]]", total: int) -> Hits:
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
-        return _hits(ids, [score for score, _ in found], total)
+        return _build_hits(ids, [score for score, _ in found], total)
 
 
-def _hits(ids: Iterable[object], scores: Iterable[float], total: int = -1) -> Hits:
+def _build_hits(ids: Iterable[object], scores: Iterable[float], total: int = -1) -> Hits:
     return Hits(np.array(ids, np.int64), np.array(scores, np.float64), total)
 
 
 # --- Files and faults ---
 
 
-def _opened(folder: Path) -> tantivy.Index:
+def _open_index(folder: Path) -> tantivy.Index:
     index = tantivy.Index(SCHEMA, str(folder))
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    index.register_tokenizer(ANALYZER, words.filter(tantivy.Filter.remove_long(LONGEST_WORD_BYTES)).build())
+    index.register_tokenizer(ANALYZER, words.filter(tantivy.Filter.remove_long(MAX_WORD_BYTES)).build())
     return index
 
 
-def _version(folder: Path) -> tuple[int, int, int]:
+def _read_version(folder: Path) -> tuple[int, int, int]:
     """What changes whenever something is committed or merged: each time the file is replaced by another."""
     about: stat_result = (folder / _META).stat()
     return about.st_ino, about.st_mtime_ns, about.st_size
 
 
-def _is_of_disk(error: Exception) -> bool:
+def _is_disk_error(error: Exception) -> bool:
     """Whether the system refused something, as opposed to what is wrong with files or documents themselves."""
     return isinstance(error, OSError) or "os error" in str(error) or "Os {" in str(error)
 
 
-def _in_words(folder: Path, error: Exception) -> StoreError:
+def _to_store_error(folder: Path, error: Exception) -> StoreError:
     """What went wrong, and what to do, in one line. tantivy's errors differ only in what they say."""
     said = " ".join(str(error).split())[:200]
     if "LockBusy" in said:
@@ -278,6 +276,6 @@ def _in_words(folder: Path, error: Exception) -> StoreError:
         return StoreCorrupt(
             f"The index in {folder} has other fields than this Vedette. To make it anew: vedette reindex"
         )
-    if _is_of_disk(error):
+    if _is_disk_error(error):
         return StoreError(f"The index in {folder} cannot be read or written. Look at its disk and permissions: {said}")
     return StoreCorrupt(f"The index in {folder} is damaged. To make it anew: vedette reindex ({said})")

@@ -13,33 +13,31 @@ from vedette.index.query.retrieval import (
     EXACT_FIELDS,
     NUMBER_FIELDS,
     TEXT_FIELDS,
-    All,
-    Any,
-    Best,
-    Between,
-    But,
+    And,
+    AndNot,
+    DisMax,
     Node,
-    OneOf,
+    Or,
     Phrase,
+    Range,
     Term,
+    TermSet,
 )
 
-__all__ = ["ANALYZER", "LARGEST_ID", "SCHEMA", "WORD_FIELDS", "check_field", "is_utf8", "query_of"]
-
-DEEPEST = 12
-MOST_NODES = 2000
-MOST_SLOP = 1000
-LARGEST_ID = 2**63 - 1  # ids travel in arrays of int64
+MAX_DEPTH = 12
+MAX_NODES = 2000
+MAX_SLOP = 1000
+MAX_ID = 2**63 - 1  # ids travel in arrays of int64
 
 ANALYZER = "spaced"
 WORD_FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS)
 _NUMBERS = {
-    "id": (tantivy.FieldType.Unsigned, 0, LARGEST_ID),
+    "id": (tantivy.FieldType.Unsigned, 0, MAX_ID),
     "date": (tantivy.FieldType.Integer, -(2**63), 2**63 - 1),
 }
 
 
-def _schema() -> tantivy.Schema:
+def _build_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in TEXT_FIELDS:
         builder.add_text_field(name, tokenizer_name=ANALYZER, index_option="position")
@@ -50,82 +48,82 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-SCHEMA = _schema()
+SCHEMA = _build_schema()
 
 
-def query_of(node: Node) -> Query:
+def to_tantivy_query(node: Node) -> Query:
     """What tantivy is asked. A tree too large or deep for it, or an unknown field, is a bug: ``ValueError``."""
-    _measure(node)
-    return _translated(node)
+    _check_size(node)
+    return _translate(node)
 
 
-def _measure(node: Node) -> None:
+def _check_size(node: Node) -> None:
     """Refuse what would exhaust the stack or the machine; words of phrases and values of filters count as nodes."""
     waiting, seen = [(node, 1)], 0
     while waiting:
         part, depth = waiting.pop()
-        inner, words = _inside(part)
+        inner, words = _list_children(part)
         seen += 1 + words
-        if depth > DEEPEST or seen + len(waiting) + len(inner) > MOST_NODES:
-            raise ValueError(f"a query deeper than {DEEPEST} or with more than {MOST_NODES} parts")
+        if depth > MAX_DEPTH or seen + len(waiting) + len(inner) > MAX_NODES:
+            raise ValueError(f"a query deeper than {MAX_DEPTH} or with more than {MAX_NODES} parts")
         waiting += [(each, depth + 1) for each in inner]
 
 
-def _inside(node: Node) -> tuple[tuple[Node, ...], int]:
+def _list_children(node: Node) -> tuple[tuple[Node, ...], int]:
     """The parts of a node, and how many words or values it has itself."""
     match node:
-        case Any(parts) | Best(parts):
+        case Or(parts) | DisMax(parts):
             return parts, 0
-        case All(parts, wishes):
+        case And(parts, wishes):
             return parts + wishes, 0
-        case But(wanted, unwanted):
+        case AndNot(wanted, unwanted):
             return (wanted, *unwanted), 0
-        case Phrase(words=words) | OneOf(values=words):
+        case Phrase(words=words) | TermSet(values=words):
             return (), len(words)
-        case Term() | Between():
+        case Term() | Range():
             return (), 0
     assert_never(node)
 
 
-def _translated(node: Node) -> Query:
+def _translate(node: Node) -> Query:
     match node:
-        case Any(parts, at_least):
-            return _any(parts, at_least)
-        case All(parts, wishes):
-            return _all(parts, wishes)
-        case Best(parts, tie):
-            return Query.disjunction_max_query([_translated(part) for part in parts], _weight(tie))
-        case But(wanted, unwanted):
-            return Query.boolean_query([(Occur.Must, _translated(wanted)), *_each(Occur.MustNot, unwanted)])
+        case Or(parts, at_least):
+            return _translate_or(parts, at_least)
+        case And(parts, wishes):
+            return _translate_and(parts, wishes)
+        case DisMax(parts, tie):
+            return Query.disjunction_max_query([_translate(part) for part in parts], _check_weight(tie))
+        case AndNot(wanted, unwanted):
+            return Query.boolean_query([(Occur.Must, _translate(wanted)), *_build_clauses(Occur.MustNot, unwanted)])
         case _:
-            return _leaf(node)
+            return _translate_leaf(node)
 
 
-def _leaf(node: Term | Phrase | OneOf | Between) -> Query:
+def _translate_leaf(node: Term | Phrase | TermSet | Range) -> Query:
     match node:
         case Term(field, word, boost):
-            return _phrase(field, (word,), boost, 0)
+            return _build_phrase(field, (word,), boost, 0)
         case Phrase(field, words, boost, slop):
-            return _phrase(field, words, boost, slop)
-        case OneOf(field, values):
+            return _build_phrase(field, words, boost, slop)
+        case TermSet(field, values):
             check_field(field, EXACT_FIELDS)
-            return _unscored(_one_of(field, [value for value in values if is_utf8(value)]))
-        case Between(field, low, high):
-            return _between(field, low, high)
+            return _build_constant_score(_build_term_set(field, [value for value in values if is_utf8(value)]))
+        case Range(field, low, high):
+            return _build_range(field, low, high)
     assert_never(node)
 
 
-def _one_of(field: str, values: list[str]) -> Query:
+def _build_term_set(field: str, values: list[str]) -> Query:
     """A set is looked up in the whole dictionary, which takes ten times as long as one value does."""
     if len(values) == 1:
         return Query.term_query(SCHEMA, field, values[0])
     return Query.term_set_query(SCHEMA, field, values)
 
 
-def _phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -> Query:
+def _build_phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -> Query:
     check_field(field, TEXT_FIELDS)
-    _weight(boost)
-    if not 0 <= slop <= MOST_SLOP:
+    _check_weight(boost)
+    if not 0 <= slop <= MAX_SLOP:
         raise ValueError(f"a slop of {slop} words")
     if not words or not all(map(is_utf8, words)):
         return Query.empty_query()
@@ -136,34 +134,34 @@ def _phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -> Quer
     return query if boost == 1 else Query.boost_query(query, boost)
 
 
-def _between(field: str, low: int, high: int) -> Query:
+def _build_range(field: str, low: int, high: int) -> Query:
     check_field(field, NUMBER_FIELDS)
     kind, least, largest = _NUMBERS[field]
     low, high = max(low, least), min(high, largest)
     if low > high:
         return Query.empty_query()
-    return _unscored(Query.range_query(SCHEMA, field, kind, low, high))
+    return _build_constant_score(Query.range_query(SCHEMA, field, kind, low, high))
 
 
-def _any(parts: tuple[Node, ...], at_least: int) -> Query:
+def _translate_or(parts: tuple[Node, ...], at_least: int) -> Query:
     if at_least <= 0:
-        return _all((), parts)
+        return _translate_and((), parts)
     if at_least > len(parts):
         return Query.empty_query()
-    return Query.boolean_query(_each(Occur.Should, parts), minimum_number_should_match=at_least)
+    return Query.boolean_query(_build_clauses(Occur.Should, parts), minimum_number_should_match=at_least)
 
 
-def _all(parts: tuple[Node, ...], wishes: tuple[Node, ...]) -> Query:
+def _translate_and(parts: tuple[Node, ...], wishes: tuple[Node, ...]) -> Query:
     """Without a part that must be there, wishes alone would be a condition."""
-    musts = _each(Occur.Must, parts) or [(Occur.Must, _unscored(Query.all_query()))]
-    return Query.boolean_query(musts + _each(Occur.Should, wishes))
+    musts = _build_clauses(Occur.Must, parts) or [(Occur.Must, _build_constant_score(Query.all_query()))]
+    return Query.boolean_query(musts + _build_clauses(Occur.Should, wishes))
 
 
-def _each(occur: Occur, parts: tuple[Node, ...]) -> list[tuple[Occur, Query]]:
-    return [(occur, _translated(part)) for part in parts]
+def _build_clauses(occur: Occur, parts: tuple[Node, ...]) -> list[tuple[Occur, Query]]:
+    return [(occur, _translate(part)) for part in parts]
 
 
-def _unscored(query: Query) -> Query:
+def _build_constant_score(query: Query) -> Query:
     return Query.const_score_query(query, 0.0)
 
 
@@ -173,7 +171,7 @@ def check_field(field: str, fields: tuple[str, ...]) -> None:
         raise ValueError(f"no field for this: {field}; there are {', '.join(fields)}")
 
 
-def _weight(weight: float) -> float:
+def _check_weight(weight: float) -> float:
     if not 0 <= weight < inf:
         raise ValueError(f"a weight must be a number from 0 on, not {weight}")
     return weight

@@ -10,8 +10,6 @@ from threading import Lock, Thread
 
 from vedette.model import Failure
 
-__all__ = ["Lookup", "Resolver", "look_up"]
-
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 
@@ -24,7 +22,7 @@ class Lookup:
     failure: Failure | None = None
 
 
-def look_up(host: str) -> Lookup:
+def resolve_host(host: str) -> Lookup:
     """The addresses of a host as it stands in a URL; may wait as long as the system's resolver does."""
     literal = host.strip("[]")
     try:
@@ -59,15 +57,15 @@ class Resolver:
         self.pending = 0
         self.fd = os.eventfd(0, os.EFD_NONBLOCK)
 
-    def ask(self, host: str) -> None:
-        """Begin a look-up; its answer comes from ``answers`` once."""
+    def submit(self, host: str) -> None:
+        """Begin a look-up; its answer comes from ``take_answers`` once."""
         self.pending += 1
         self._names.put(host)
         if self._started < min(self.pending, self._threads):
             self._started += 1
-            Thread(target=self._work, name=f"resolver-{self._started}", daemon=True).start()
+            Thread(target=self._run_worker, name=f"resolver-{self._started}", daemon=True).start()
 
-    def answers(self) -> list[Lookup]:
+    def take_answers(self) -> list[Lookup]:
         """Whatever was answered since the last call."""
         found: list[Lookup] = []
         while not self._answers.empty():
@@ -90,9 +88,9 @@ class Resolver:
         for _ in range(self._started):
             self._names.put(None)
 
-    def _work(self) -> None:
+    def _run_worker(self) -> None:
         while (host := self._names.get()) is not None and not self._closed:
-            answer = look_up(host)
+            answer = resolve_host(host)
             with self._lock:
                 if not self._closed:
                     self._answers.put(answer)

@@ -24,12 +24,10 @@ import pycurl
 from vedette.adapters.clock import Clock
 from vedette.errors import ConfigError
 from vedette.fetch.body import decode
-from vedette.fetch.connect_to import Route
-from vedette.fetch.credentials import hide
-from vedette.fetch.robots.rules import LIMIT_BYTES
-from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome
-
-__all__ = ["Client", "Limits", "Roots", "Transfer", "Way", "aim", "fresh_handle", "pin", "unsendable"]
+from vedette.fetch.connect_to import Endpoint
+from vedette.fetch.credentials import redact
+from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse
 
 # The environment changes nothing: neither its proxies nor its exceptions from them are used. Nothing of libcurl's own
 # comforts is on either (redirects, cookies, passwords of a ``.netrc``): what a request does was decided before.
@@ -61,7 +59,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ConnectionSettings:
     """How servers are reached and whom to believe: a proxy (``http://`` or ``socks5h://``), and further roots (PEM).
 
     Without a proxy each connection goes to the pinned address, which is compared again when the socket opens. With
@@ -74,7 +72,7 @@ class Way:
     ca_file: str = ""
 
 
-class Roots:
+class CaBundle:
     """The certificates that vouch for servers, as one file: the system's, and those that the operator adds.
 
     Together they stand in memory, under a name that libcurl can open: it reads a file once a day and keeps what it
@@ -83,12 +81,12 @@ class Roots:
 
     def __init__(self, ca_file: str) -> None:
         self._descriptor: int | None = None
-        self.path = _system_roots()
+        self.path = _find_system_ca_file()
         if ca_file:
             system = Path(self.path).read_bytes() if self.path else b""
             self._descriptor = os.memfd_create("vedette-roots")
             with open(self._descriptor, "wb", closefd=False) as file:
-                file.write(system + b"\n" + _certificates(ca_file))
+                file.write(system + b"\n" + _read_ca_file(ca_file))
             self.path = f"/proc/self/fd/{self._descriptor}"
 
     def close(self) -> None:
@@ -98,7 +96,7 @@ class Roots:
             self._descriptor = None
 
 
-def fresh_handle(limits: Limits, way: Way, roots: Roots) -> pycurl.Curl:
+def create_handle(limits: Limits, way: ConnectionSettings, roots: CaBundle) -> pycurl.Curl:
     """A handle with everything that holds for all requests of a client."""
     curl = pycurl.Curl()
     curl.setopt(pycurl.NOSIGNAL, 1)
@@ -117,25 +115,25 @@ def fresh_handle(limits: Limits, way: Way, roots: Roots) -> pycurl.Curl:
     return curl
 
 
-def aim(curl: pycurl.Curl, ask: Ask) -> None:
-    """Say what is asked for; ``unsendable`` has nothing against it."""
+def set_request(curl: pycurl.Curl, ask: FetchRequest) -> None:
+    """Say what is asked for; ``find_request_error`` has nothing against it."""
     curl.setopt(pycurl.URL, ask.url)
     # Setting an empty list would leave the headers of the request before, secrets and all, to go with this one.
     curl.unsetopt(pycurl.HTTPHEADER)
-    curl.setopt(pycurl.HTTPHEADER, [_line(name, value) for name, value in ask.headers + ask.secret_headers])
+    curl.setopt(pycurl.HTTPHEADER, [_format_header(name, value) for name, value in ask.headers + ask.secret_headers])
 
 
-def pin(curl: pycurl.Curl, route: Route, open_socket: Callable[..., object]) -> None:
+def pin_address(curl: pycurl.Curl, route: Endpoint, open_socket: Callable[..., object]) -> None:
     """Let the connection go to one address only, and have that checked when it opens."""
     literal = f"[{route.address}]" if ":" in route.address else route.address
     curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
     curl.setopt(pycurl.OPENSOCKETFUNCTION, open_socket)
 
 
-def unsendable(ask: Ask) -> str:
+def find_request_error(ask: FetchRequest) -> str:
     """Why a request cannot be written down as one request, or nothing.
 
-    >>> unsendable(Ask("http://example.org/a b", "page"))
+    >>> find_request_error(FetchRequest("http://example.org/a b", "page"))
     'the URL holds what no request line can'
     """
     if not _URL.fullmatch(ask.url):
@@ -146,19 +144,19 @@ def unsendable(ask: Ask) -> str:
     return ""
 
 
-def _line(name: str, value: str) -> bytes:
+def _format_header(name: str, value: str) -> bytes:
     # To libcurl a name with a colon and nothing else means that the header is not to be sent.
     return (f"{name}: {value}" if value.strip() else f"{name};").encode("latin-1")
 
 
-def _system_roots() -> str | None:
+def _find_system_ca_file() -> str | None:
     """The system's trusted roots; the wheel of the client was built for another system's path."""
     paths = ssl.get_default_verify_paths()
     candidates = (os.environ.get("SSL_CERT_FILE"), paths.cafile, "/etc/ssl/certs/ca-certificates.crt")
     return next((path for path in candidates if path and Path(path).exists()), None)
 
 
-def _certificates(ca_file: str) -> bytes:
+def _read_ca_file(ca_file: str) -> bytes:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
         return Path(ca_file).read_bytes()
@@ -188,11 +186,11 @@ _FAILURES = {
     pycurl.E_RECV_ERROR: Failure.RESET,
 }
 # One more than is read, so that a reader can tell that there was more.
-ROBOTS_BYTES = LIMIT_BYTES + 1
+ROBOTS_BYTES = MAX_ROBOTS_BYTES + 1
 _FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
-class _Opened:
+class _Socket:
     """A socket of which libcurl takes a copy; ours is closed as soon as it has."""
 
     def __init__(self, family: int, kind: int, protocol: int) -> None:
@@ -209,8 +207,8 @@ class _Opened:
 class Transfer:
     """An ask, where it goes, and what has come so far."""
 
-    ask: Ask
-    route: Route
+    ask: FetchRequest
+    route: Endpoint
     limits: Limits
     started_s: float
     head: list[bytes] = field(default_factory=list)
@@ -219,15 +217,15 @@ class Transfer:
     cut: bool = False
     stopped: tuple[Failure, str] | None = None
 
-    def open_socket(self, _purpose: int, where: tuple[int, int, int, tuple[str, int]]) -> _Opened | int:
+    def open_socket(self, _purpose: int, where: tuple[int, int, int, tuple[str, int]]) -> _Socket | int:
         """A socket to the pinned address; libcurl gets none to any other."""
         family, kind, protocol, (address, port, *_) = where
-        if port != self.route.port or not _is_same(address, self.route.address):
+        if port != self.route.port or not _is_same_address(address, self.route.address):
             self.stopped = (Failure.ADDRESS, f"{address} port {port} is not the address that was checked")
             return pycurl.SOCKET_BAD
-        return _Opened(family, kind, protocol)
+        return _Socket(family, kind, protocol)
 
-    def take_head(self, line: bytes) -> int:
+    def on_header_line(self, line: bytes) -> int:
         """Interim answers and trailers come this way too, and count alike."""
         self.head_bytes += len(line)
         if self.head_bytes > self.limits.head_bytes or len(self.head) >= self.limits.head_lines:
@@ -236,43 +234,43 @@ class Transfer:
         self.head.append(line)
         return len(line)
 
-    def take_beginning(self, data: bytes) -> int:
+    def on_robots_body(self, data: bytes) -> int:
         """Of a robots.txt only the beginning counts (RFC 9309, 2.5); the rest is not waited for."""
         room = ROBOTS_BYTES - len(self.body)
         self.body.extend(data[:room])
         self.cut = len(data) > room
         return 0 if self.cut else len(data)
 
-    def outcome(self, curl: pycurl.Curl, code: int | None, text: str, ended_s: float) -> Outcome:
+    def build_outcome(self, curl: pycurl.Curl, code: int | None, text: str, ended_s: float) -> FetchOutcome:
         """What the request came to; ``code`` and ``text`` are libcurl's, where it gave up."""
         if self.stopped is not None:
-            return self.failed(*self.stopped, ended_s)
+            return self.build_failure(*self.stopped, ended_s)
         if code is not None and not self.cut:
-            return self.failed(_FAILURES.get(code, Failure.PROTOCOL), text, ended_s)
-        headers = _read_head(self.head)
+            return self.build_failure(_FAILURES.get(code, Failure.PROTOCOL), text, ended_s)
+        headers = _parse_head(self.head)
         coding = ", ".join(value for name, value in headers if name == "content-encoding")
         payload = bytes(self.body)
-        body = decode(payload, coding, self._limit_bytes())
+        body = decode(payload, coding, self._body_limit())
         if isinstance(body, Failure):
-            return self.failed(body, f"Content-Encoding {coding[:100]}", ended_s)
+            return self.build_failure(body, f"Content-Encoding {coding[:100]}", ended_s)
         status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
-        return Answer(
+        return FetchResponse(
             *(self.ask.url, self.ask.purpose, status, headers, body, self.started_s, ended_s, address),
-            request_head=_request_head(self.ask),
+            request_head=_format_request_head(self.ask),
             head=b"".join(self.head),
             payload=payload,
         )
 
-    def failed(self, failure: Failure, detail: str, ended_s: float) -> NoAnswer:
+    def build_failure(self, failure: Failure, detail: str, ended_s: float) -> NoResponse:
         """No answer; the detail may hold words of the server's, but no secret that it was sent."""
         ask = self.ask
-        return NoAnswer(ask.url, ask.purpose, failure, hide(detail, ask.secret_headers), self.started_s, ended_s)
+        return NoResponse(ask.url, ask.purpose, failure, redact(detail, ask.secret_headers), self.started_s, ended_s)
 
-    def _limit_bytes(self) -> int:
+    def _body_limit(self) -> int:
         return ROBOTS_BYTES if self.ask.purpose == "robots" else self.limits.body_bytes
 
 
-def _is_same(opened: str, pinned: str) -> bool:
+def _is_same_address(opened: str, pinned: str) -> bool:
     """Whether two spellings are one address; what is no address is the same as nothing."""
     try:
         return opened == pinned or ip_address(opened) == ip_address(pinned)
@@ -280,7 +278,7 @@ def _is_same(opened: str, pinned: str) -> bool:
         return False
 
 
-def _request_head(ask: Ask) -> bytes:
+def _format_request_head(ask: FetchRequest) -> bytes:
     """The request as it was sent, but for what libcurl adds on its own and for what is secret."""
     parts = urlsplit(ask.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -288,30 +286,30 @@ def _request_head(ask: Ask) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
-def _read_head(lines: list[bytes]) -> Headers:
+def _parse_head(lines: list[bytes]) -> Headers:
     """The headers of the final answer: neither those of 1xx answers before it nor the trailers after its body."""
     final = next((row for row, line in enumerate(lines) if _FINAL_STATUS.match(line)), len(lines))
     pairs = (line.decode("latin-1").partition(":") for line in takewhile(bytes.strip, lines[final + 1 :]))
     return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
 
 
-_DIRECT = Way()
+_DIRECT = ConnectionSettings()
 
 
-class Client:
+class HttpClient:
     """Submit asks, wait, and collect outcomes. Every ask has exactly one outcome."""
 
-    def __init__(self, clock: Clock, limits: Limits, way: Way = _DIRECT) -> None:
+    def __init__(self, clock: Clock, limits: Limits, way: ConnectionSettings = _DIRECT) -> None:
         self._clock = clock
         self._limits = limits
         self._way = way
-        self._roots = Roots(way.ca_file)
+        self._roots = CaBundle(way.ca_file)
         self._multi = pycurl.CurlMulti()
         self._poll = select.epoll()
         self._timer_s: float | None = None
         self._idle: list[pycurl.Curl] = []
         self._transfers: dict[pycurl.Curl, Transfer] = {}
-        self._refused: list[Outcome] = []
+        self._refused: list[FetchOutcome] = []
         self._watched: dict[int, Callable[[], object]] = {}
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
@@ -321,26 +319,26 @@ class Client:
         """How many asks have no outcome yet."""
         return len(self._transfers) + len(self._refused)
 
-    def watch(self, fd: int, on_ready: Callable[[], object]) -> None:
+    def watch_fd(self, fd: int, on_ready: Callable[[], object]) -> None:
         """Wake up when this descriptor can be read, too."""
         self._watched[fd] = on_ready
         self._poll.register(fd, select.EPOLLIN)
 
-    def submit(self, ask: Ask, route: Route) -> None:
+    def submit(self, ask: FetchRequest, route: Endpoint) -> None:
         """Send a request to a pinned address; one that cannot be written down comes back from the next ``wait``."""
         transfer = Transfer(ask, route, self._limits, self._clock.now())
-        if why := unsendable(ask):
-            self._refused.append(transfer.failed(Failure.PROTOCOL, why, transfer.started_s))
+        if why := find_request_error(ask):
+            self._refused.append(transfer.build_failure(Failure.PROTOCOL, why, transfer.started_s))
             return
-        curl = self._idle.pop() if self._idle else fresh_handle(self._limits, self._way, self._roots)
-        aim(curl, ask)
+        curl = self._idle.pop() if self._idle else create_handle(self._limits, self._way, self._roots)
+        set_request(curl, ask)
         if not self._way.proxy:
-            pin(curl, route, transfer.open_socket)
-        self._receive(curl, transfer)
+            pin_address(curl, route, transfer.open_socket)
+        self._set_callbacks(curl, transfer)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
 
-    def wait(self, timeout_s: float) -> list[Outcome]:
+    def wait(self, timeout_s: float) -> list[FetchOutcome]:
         """Let things happen for at most this long (wall time); whatever came to an end meanwhile."""
         if self._refused:
             timeout_s = 0.0
@@ -349,7 +347,7 @@ class Client:
             if fd in self._watched:
                 self._watched[fd]()
             else:
-                self._multi.socket_action(fd, _to_curl(events))
+                self._multi.socket_action(fd, _to_curl_events(events))
         if self._timer_s is not None and self._timer_s <= time.monotonic():
             self._timer_s = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
@@ -368,25 +366,25 @@ class Client:
         self._poll.close()
         self._roots.close()
 
-    def _receive(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+    def _set_callbacks(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         robots = transfer.ask.purpose == "robots"
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.take_head)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.take_beginning if robots else transfer.body.extend)
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header_line)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.on_robots_body if robots else transfer.body.extend)
         curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
 
     def _on_socket(self, what: int, fd: int, *_: object) -> None:
         if what == pycurl.POLL_REMOVE:
             # The descriptor may be closed already; epoll forgets it by itself then.
-            _quietly(self._poll.unregister, fd)
+            _call_quietly(self._poll.unregister, fd)
             return
-        events = _to_epoll(what)
-        if not _quietly(self._poll.modify, fd, events):
+        events = _to_epoll_events(what)
+        if not _call_quietly(self._poll.modify, fd, events):
             self._poll.register(fd, events)
 
     def _on_timer(self, timeout_ms: int) -> None:
         self._timer_s = None if timeout_ms < 0 else time.monotonic() + timeout_ms / 1000
 
-    def _collect(self) -> list[Outcome]:
+    def _collect(self) -> list[FetchOutcome]:
         outcomes, self._refused = self._refused, []
         more = 1
         while more:
@@ -395,10 +393,10 @@ class Client:
             outcomes += [self._finish(curl, code, text) for curl, code, text in bad]
         return outcomes
 
-    def _finish(self, curl: pycurl.Curl, code: int | None, text: str) -> Outcome:
+    def _finish(self, curl: pycurl.Curl, code: int | None, text: str) -> FetchOutcome:
         self._multi.remove_handle(curl)
         transfer = self._transfers.pop(curl)
-        outcome = transfer.outcome(curl, code, text, self._clock.now())
+        outcome = transfer.build_outcome(curl, code, text, self._clock.now())
         # The idle handle still refers to both, until its next request.
         transfer.head.clear()
         transfer.body.clear()
@@ -406,7 +404,7 @@ class Client:
         return outcome
 
 
-def _to_curl(events: int) -> int:
+def _to_curl_events(events: int) -> int:
     return (
         (pycurl.CSELECT_IN if events & (select.EPOLLIN | select.EPOLLHUP) else 0)
         | (pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0)
@@ -414,11 +412,11 @@ def _to_curl(events: int) -> int:
     )
 
 
-def _to_epoll(what: int) -> int:
+def _to_epoll_events(what: int) -> int:
     return (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
 
 
-def _quietly(call: Callable[..., object], *arguments: int) -> bool:
+def _call_quietly(call: Callable[..., object], *arguments: int) -> bool:
     try:
         call(*arguments)
     except OSError:

@@ -14,20 +14,18 @@ from pathlib import Path
 
 from vedette.errors import StoreError
 
-__all__ = ["Channel", "Gone", "connect", "listen", "peer_is_ours"]
-
 _LENGTH = struct.Struct("<Q")
 _CREDENTIALS = struct.Struct("3i")
 _READ_BYTES = 1 << 20
 # One peer's flood must not keep the others waiting; what is left is read the next time.
-_READS = 64
+_MAX_READS = 64
 # No honest batch comes near it; what does is a broken sender, and must not eat the memory.
-_LONGEST = 1 << 30
+_MAX_MESSAGE_BYTES = 1 << 30
 # What unpickling raises for bytes that are no message of ours, or of another version of ours.
 _UNREADABLE = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 
-class Gone(Exception):
+class ChannelClosed(Exception):
     """The other side is no longer there."""
 
 
@@ -65,27 +63,27 @@ class Channel:
             except BlockingIOError:
                 return
             except OSError as error:
-                raise Gone(str(error)) from None
+                raise ChannelClosed(str(error)) from None
             del self._outbox[:sent]
 
     def receive(self) -> list[object]:
-        """Every message that is here as a whole; ``Gone`` once the other side has closed and all was handed out.
+        """Every message that is here as a whole; ``ChannelClosed`` once the other side has closed and all was handed out.
 
-        Whoever sends something that cannot be read is ``Gone``, too.
+        Whoever sends something that cannot be read is ``ChannelClosed``, too.
         """
-        closed = self._read()
-        messages = list(self._cut())
+        closed = self._receive_bytes()
+        messages = list(self._split_messages())
         if closed and not messages:
-            raise Gone("closed")
+            raise ChannelClosed("closed")
         return messages
 
     def close(self) -> None:
         """Let go."""
         self._sock.close()
 
-    def _read(self) -> bool:
+    def _receive_bytes(self) -> bool:
         """Take what is here; whether nothing more will come."""
-        for _ in range(_READS):
+        for _ in range(_MAX_READS):
             try:
                 data = self._sock.recv(_READ_BYTES)
             except BlockingIOError:
@@ -97,11 +95,11 @@ class Channel:
             self._inbox += data
         return False
 
-    def _cut(self) -> Iterator[object]:
+    def _split_messages(self) -> Iterator[object]:
         while len(self._inbox) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._inbox)
-            if length > _LONGEST:
-                raise Gone(f"a message of {length} bytes was announced")
+            if length > _MAX_MESSAGE_BYTES:
+                raise ChannelClosed(f"a message of {length} bytes was announced")
             end = _LENGTH.size + length
             if len(self._inbox) < end:
                 return
@@ -110,7 +108,7 @@ class Channel:
             try:
                 yield pickle.loads(data)  # noqa: S301 - from a process of the same user, see above
             except _UNREADABLE as error:
-                raise Gone(f"a message could not be read: {error}") from None
+                raise ChannelClosed(f"a message could not be read: {error}") from None
 
 
 def listen(path: Path) -> socket.socket:
@@ -124,7 +122,7 @@ def listen(path: Path) -> socket.socket:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
-        server.bind(_short(unready))
+        server.bind(_shortest_path(unready))
         server.listen(64)
         unready.rename(path)
     except OSError as error:
@@ -140,21 +138,21 @@ def connect(path: Path) -> socket.socket:
     """A connection to a listening process; ``OSError`` if there is none."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        sock.connect(_short(path))
+        sock.connect(_shortest_path(path))
     except OSError:
         sock.close()
         raise
     return sock
 
 
-def peer_is_ours(sock: socket.socket) -> bool:
+def is_same_user(sock: socket.socket) -> bool:
     """Whether the process at the other end runs as the same user."""
     raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, user, _ = _CREDENTIALS.unpack(raw)
     return bool(user == os.getuid())
 
 
-def _short(path: Path) -> str:
+def _shortest_path(path: Path) -> str:
     """Socket paths are limited to some hundred bytes; from the working folder they may be shorter, if it still is."""
     spellings = [str(path)]
     with suppress(FileNotFoundError):

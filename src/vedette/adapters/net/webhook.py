@@ -9,17 +9,24 @@ from typing import NamedTuple
 
 import pycurl
 
-from vedette.adapters.net.dns import look_up
-from vedette.adapters.net.http import Limits, Roots, Transfer, Way, aim, fresh_handle, pin, unsendable
-from vedette.fetch.connect_to import Route
-from vedette.model import Ask, Headers, NoAnswer, origin_of
-
-__all__ = ["Posted", "Poster"]
+from vedette.adapters.net.dns import resolve_host
+from vedette.adapters.net.http import (
+    CaBundle,
+    ConnectionSettings,
+    Limits,
+    Transfer,
+    create_handle,
+    find_request_error,
+    pin_address,
+    set_request,
+)
+from vedette.fetch.connect_to import Endpoint
+from vedette.model import FetchRequest, Headers, NoResponse, origin_of
 
 LIMITS = Limits(connect_timeout_s=5.0, timeout_s=15.0, body_bytes=64 << 10, head_bytes=16 << 10, slow_s=10)
 
 
-class Posted(NamedTuple):
+class PostResult(NamedTuple):
     """What a POST came to: the status of the answer, 0 where there was none, and then why."""
 
     status: int
@@ -31,32 +38,34 @@ class Posted(NamedTuple):
         return 200 <= self.status < 300
 
 
-class Poster:
-    """Sends messages; it may be used by several threads. ``may_ask`` says which addresses may be asked at all."""
+class WebhookClient:
+    """Sends messages; it may be used by several threads. ``can_fetch_address`` says which addresses may be asked at all."""
 
-    def __init__(self, may_ask: Callable[[str], bool], way: Way = Way(), limits: Limits = LIMITS) -> None:  # noqa: B008 - a frozen value
+    def __init__(
+        self, may_ask: Callable[[str], bool], way: ConnectionSettings = ConnectionSettings(), limits: Limits = LIMITS
+    ) -> None:  # noqa: B008 - a frozen value
         self._may_ask = may_ask
         self._way, self._limits = way, limits
-        self._roots = Roots(way.ca_file)
+        self._roots = CaBundle(way.ca_file)
 
-    def refusal(self, url: str) -> str:
+    def check_url(self, url: str) -> str:
         """Why nothing may be sent there, as far as names say today; empty where it may."""
-        route = self._route(url)
+        route = self._resolve_route(url)
         return route if isinstance(route, str) else ""
 
-    def post(self, url: str, headers: Headers, body: bytes) -> Posted:
+    def post(self, url: str, headers: Headers, body: bytes) -> PostResult:
         """Send a body; it takes as long as the limits let it."""
-        ask = Ask(url, "page", headers)
-        route = self._route(url)
-        if isinstance(route, str) or unsendable(ask):
-            return Posted(0, route if isinstance(route, str) else unsendable(ask))
+        ask = FetchRequest(url, "page", headers)
+        route = self._resolve_route(url)
+        if isinstance(route, str) or find_request_error(ask):
+            return PostResult(0, route if isinstance(route, str) else find_request_error(ask))
         transfer = Transfer(ask, route, self._limits, 0.0)
-        curl = fresh_handle(self._limits, self._way, self._roots)
+        curl = create_handle(self._limits, self._way, self._roots)
         try:
-            aim(curl, ask)
+            set_request(curl, ask)
             if not self._way.proxy:
-                pin(curl, route, transfer.open_socket)
-            return self._sent(curl, transfer, body)
+                pin_address(curl, route, transfer.open_socket)
+            return self._send(curl, transfer, body)
         finally:
             curl.close()
 
@@ -64,31 +73,31 @@ class Poster:
         """Let go."""
         self._roots.close()
 
-    def _sent(self, curl: pycurl.Curl, transfer: Transfer, body: bytes) -> Posted:
+    def _send(self, curl: pycurl.Curl, transfer: Transfer, body: bytes) -> PostResult:
         curl.setopt(pycurl.POST, 1)
         curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(body))
         curl.setopt(pycurl.READFUNCTION, BytesIO(body).read)
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.take_head)
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header_line)
         curl.setopt(pycurl.WRITEFUNCTION, lambda _data: None)  # what a receiver says is not kept
         curl.setopt(pycurl.MAXFILESIZE_LARGE, self._limits.body_bytes)
         try:
             curl.perform()
         except pycurl.error as error:
             code, text = (*error.args, "")[:2]
-            failed = transfer.outcome(curl, code, text, 0.0)
-            assert isinstance(failed, NoAnswer), "libcurl gave up"
-            return Posted(0, f"{failed.failure}: {failed.detail}"[:300])
+            failed = transfer.build_outcome(curl, code, text, 0.0)
+            assert isinstance(failed, NoResponse), "libcurl gave up"
+            return PostResult(0, f"{failed.failure}: {failed.detail}"[:300])
         status = curl.getinfo(pycurl.RESPONSE_CODE)
-        return Posted(status, "" if 200 <= status < 300 else f"it answered with status {status}")
+        return PostResult(status, "" if 200 <= status < 300 else f"it answered with status {status}")
 
-    def _route(self, url: str) -> Route | str:
+    def _resolve_route(self, url: str) -> Endpoint | str:
         """Where the message goes, or why it does not."""
         origin = origin_of(url)
-        found = look_up(origin.host)
+        found = resolve_host(origin.host)
         if not found.addresses:
             return f"{origin.host}: {found.failure or 'it has no address'}"
         allowed = [address for address in found.addresses if self._may_ask(address)]
         if not allowed:
             at = "" if found.addresses[0] == origin.host.strip("[]") else f", at {found.addresses[0]},"
             return f"{origin.host}{at} is a private address, which serve.webhook_networks does not allow"
-        return Route(allowed[0], origin.port)
+        return Endpoint(allowed[0], origin.port)

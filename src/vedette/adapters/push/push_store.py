@@ -10,25 +10,11 @@ from collections.abc import Sequence
 from math import inf
 from typing import Literal, NamedTuple
 
-from vedette.adapters.archive.warc_writer import Place
-from vedette.discover.push.credit import FIRST, Credit
+from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.discover.push.credit import NEW_SOURCE, SignalTrust
 
-__all__ = [
-    "CreditRow",
-    "FeedRow",
-    "Ignored",
-    "KeyRow",
-    "KeyStanding",
-    "PushBook",
-    "Seen",
-    "SignalRow",
-    "Standing",
-    "Subscription",
-    "create_push",
-]
-
-Standing = Literal["wanted", "asked", "active", "denied", "ended"]
-KeyStanding = Literal["asked", "good", "bad"]
+SubscriptionStatus = Literal["wanted", "asked", "active", "denied", "ended"]
+KeyStatus = Literal["asked", "good", "bad"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS push_subscription (
@@ -92,7 +78,7 @@ _IGNORE = (
     "INSERT INTO push_ignored VALUES (?, ?, ?, ?) ON CONFLICT (source, why) DO UPDATE "
     "SET times = times + excluded.times, last_s = excluded.last_s"
 )
-_KEEP_CREDIT = (
+_SAVE_CREDIT = (
     "INSERT INTO push_credit VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET came_true = excluded.came_true, "
     "did_not = excluded.did_not, signals = signals + excluded.signals, heard_s = max(heard_s, excluded.heard_s)"
 )
@@ -106,7 +92,7 @@ class Subscription(NamedTuple):
     feed: str
     token: str
     secret: str
-    standing: Standing = "wanted"
+    standing: SubscriptionStatus = "wanted"
     asked: bool = False
     tries: int = 0
     next_wall_s: float = 0.0
@@ -125,7 +111,7 @@ class SignalRow(NamedTuple):
     is_new: bool = False
 
 
-class Seen(NamedTuple):
+class FetchedSignal(NamedTuple):
     """A signalled page that was fetched since; ``changed_s`` is when a fetch last found it changed."""
 
     url_id: int
@@ -141,12 +127,12 @@ class CreditRow(NamedTuple):
     """A source of signals, what is believed of it, and how much it said."""
 
     source: str
-    credit: Credit
+    credit: SignalTrust
     signals: int
     heard_s: float
 
 
-class Ignored(NamedTuple):
+class IgnoredSignals(NamedTuple):
     """What was not believed of a source, and how often."""
 
     source: str
@@ -155,13 +141,13 @@ class Ignored(NamedTuple):
     last_s: float
 
 
-class KeyRow(NamedTuple):
+class PingKeyRow(NamedTuple):
     """A key that somebody showed for a host: whether its file says the same."""
 
     url: str
     key: str
     host: str
-    standing: KeyStanding
+    standing: KeyStatus
     asked_s: float
 
 
@@ -172,153 +158,154 @@ class FeedRow(NamedTuple):
     url: str
     digest: str
     content_type: str
-    place: Place | None
+    place: RecordLocation | None
 
 
-def create_push(connection: sqlite3.Connection) -> None:
+def create_push_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
 
 
-class PushBook:
+class PushStore:
     """All of it, over the connection it is given."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
-    def is_there(self) -> bool:
+    def has_tables(self) -> bool:
         """Whether the state has these tables; one that no keeper has opened since they came has none."""
         sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'push@_%' ESCAPE '@' AND type = 'table'"
         return bool(self._db.execute(sql).fetchone()[0])
 
     # subscriptions
 
-    def subscriptions(self, most: int) -> list[Subscription]:
+    def list_subscriptions(self, most: int) -> list[Subscription]:
         """By topic, the first so many."""
-        return self._subscriptions("ORDER BY topic LIMIT ?", most)
+        return self._query_subscriptions("ORDER BY topic LIMIT ?", most)
 
-    def subscription_count(self) -> int:
+    def count_subscriptions(self) -> int:
         """How many there are."""
         return int(self._db.execute("SELECT count(*) FROM push_subscription").fetchone()[0])
 
-    def subscription_of(self, token: str) -> Subscription | None:
+    def find_by_token(self, token: str) -> Subscription | None:
         """The one whose callback ends so."""
-        return next(iter(self._subscriptions("WHERE token = ?", token)), None)
+        return next(iter(self._query_subscriptions("WHERE token = ?", token)), None)
 
-    def subscription_to(self, topic: str) -> Subscription | None:
+    def find_by_topic(self, topic: str) -> Subscription | None:
         """The one to a topic."""
-        return next(iter(self._subscriptions("WHERE topic = ?", topic)), None)
+        return next(iter(self._query_subscriptions("WHERE topic = ?", topic)), None)
 
-    def due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
+    def list_due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
         """Those whose hub is to be asked by now, the longest overdue first."""
-        return self._subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
+        return self._query_subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
 
-    def keep_subscription(self, row: Subscription) -> None:
+    def save_subscription(self, row: Subscription) -> None:
         """A new one, or what changed of one."""
         self._db.execute(f"INSERT OR REPLACE INTO push_subscription VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
 
-    def _subscriptions(self, where: str, *values: object) -> list[Subscription]:
+    def _query_subscriptions(self, where: str, *values: object) -> list[Subscription]:
         rows = self._db.execute(f"SELECT * FROM push_subscription {where}", values)  # noqa: S608 - our own clauses
         return [Subscription(*row)._replace(asked=bool(row[6])) for row in rows]
 
-    def feeds_after(self, id_: int, most: int) -> list[FeedRow]:
+    def list_feeds(self, id_: int, most: int) -> list[FeedRow]:
         """The next so many feeds at hand."""
         rows = self._db.execute(_FEEDS, (id_, most))
         return [
-            FeedRow(id_, url, digest, kind, Place(*place) if place[0] is not None else None)
+            FeedRow(id_, url, digest, kind, RecordLocation(*place) if place[0] is not None else None)
             for id_, url, digest, kind, *place in rows
         ]
 
     # signals
 
-    def keep_signals(self, rows: Sequence[SignalRow]) -> None:
+    def save_signals(self, rows: Sequence[SignalRow]) -> None:
         """Of a URL that several sources name, the last one counts."""
         self._db.executemany("INSERT OR REPLACE INTO push_signal VALUES (?, ?, ?, ?, ?)", rows)
 
-    def signalled(self, ids: Sequence[int]) -> list[int]:
+    def find_signalled(self, ids: Sequence[int]) -> list[int]:
         """Those of these URLs whose signal still waits to be judged."""
         sql = "SELECT url_id FROM push_signal WHERE url_id IN (SELECT value FROM json_each(?))"
         return [id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)),))]
 
-    def signal_count(self, source: str) -> int:
+    def count_signals(self, source: str) -> int:
         """How many signals of a source wait to be judged."""
         return int(self._db.execute("SELECT count(*) FROM push_signal WHERE source = ?", (source,)).fetchone()[0])
 
-    def to_wake(self, now_s: float, most: int) -> list[tuple[int, str]]:
+    def list_due_signals(self, now_s: float, most: int) -> list[tuple[int, str]]:
         """Id and URL of those whose time has come, the longest overdue first."""
         sql = "SELECT url_id, url FROM push_signal JOIN url ON id = url_id WHERE wake_s <= ? ORDER BY wake_s LIMIT ?"
         return self._db.execute(sql, (now_s, most)).fetchall()
 
-    def woken(self, ids: Sequence[int]) -> None:
+    def mark_woken(self, ids: Sequence[int]) -> None:
         """They were; whether the signal was right is still open."""
-        self._wake_at(inf, ids)
+        self._set_wake_time(inf, ids)
 
-    def wake_later(self, wake_s: float, ids: Sequence[int]) -> None:
+    def postpone_signals(self, wake_s: float, ids: Sequence[int]) -> None:
         """Their host has no room for them before."""
-        self._wake_at(wake_s, ids)
+        self._set_wake_time(wake_s, ids)
 
-    def judgeable(self, most: int) -> list[Seen]:
+    def list_judgeable(self, most: int) -> list[FetchedSignal]:
         """Signalled pages that were fetched since."""
-        return [Seen(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
+        return [FetchedSignal(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
 
-    def drop_signals(self, ids: Sequence[int]) -> None:
+    def delete_signals(self, ids: Sequence[int]) -> None:
         """They were judged."""
         self._db.executemany("DELETE FROM push_signal WHERE url_id = ?", [(id_,) for id_ in ids])
 
-    def drop_signals_before(self, at_s: float) -> None:
+    def delete_signals_before(self, at_s: float) -> None:
         """Nothing came of these for so long that nothing will."""
         self._db.execute("DELETE FROM push_signal WHERE at_s < ?", (at_s,))
 
-    def _wake_at(self, wake_s: float, ids: Sequence[int]) -> None:
+    def _set_wake_time(self, wake_s: float, ids: Sequence[int]) -> None:
         self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     # credit
 
-    def credit_of(self, source: str) -> Credit:
+    def get_credit(self, source: str) -> SignalTrust:
         """What is believed of a source."""
         row = self._db.execute("SELECT came_true, did_not FROM push_credit WHERE source = ?", (source,)).fetchone()
-        return Credit(*row) if row else FIRST
+        return SignalTrust(*row) if row else NEW_SOURCE
 
-    def keep_credit(self, source: str, credit: Credit, signals: int, heard_s: float) -> None:
+    def save_credit(self, source: str, credit: SignalTrust, signals: int, heard_s: float) -> None:
         """What is believed of it from now on, and how many more signals it gave."""
-        self._db.execute(_KEEP_CREDIT, (source, *credit, signals, heard_s))
+        self._db.execute(_SAVE_CREDIT, (source, *credit, signals, heard_s))
 
-    def credits(self, most: int) -> list[CreditRow]:
+    def list_credits(self, most: int) -> list[CreditRow]:
         """Those heard last first."""
         sql = "SELECT source, came_true, did_not, signals, heard_s FROM push_credit ORDER BY heard_s DESC LIMIT ?"
-        return [CreditRow(row[0], Credit(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
+        return [CreditRow(row[0], SignalTrust(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
 
-    def ignore(self, source: str, why: str, times: int, at_s: float) -> None:
+    def count_ignored(self, source: str, why: str, times: int, at_s: float) -> None:
         """So much of what a source said was not believed."""
         self._db.execute(_IGNORE, (source, why, times, at_s))
 
-    def ignored(self, most: int) -> list[Ignored]:
+    def list_ignored(self, most: int) -> list[IgnoredSignals]:
         """The latest first."""
         sql = "SELECT source, why, times, last_s FROM push_ignored ORDER BY last_s DESC LIMIT ?"
-        return [Ignored(*row) for row in self._db.execute(sql, (most,))]
+        return [IgnoredSignals(*row) for row in self._db.execute(sql, (most,))]
 
     # keys
 
-    def key(self, url: str, key: str) -> KeyRow | None:
+    def get_key(self, url: str, key: str) -> PingKeyRow | None:
         """What is known of a key by its file."""
         row = self._db.execute("SELECT * FROM push_key WHERE url = ? AND key = ?", (url, key)).fetchone()
-        return KeyRow(*row) if row else None
+        return PingKeyRow(*row) if row else None
 
-    def keys_of(self, host: str) -> list[KeyRow]:
+    def list_keys(self, host: str) -> list[PingKeyRow]:
         """All that were shown for a host."""
-        return [KeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE host = ?", (host,))]
+        return [PingKeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE host = ?", (host,))]
 
-    def keys_asked(self, most: int) -> list[KeyRow]:
+    def list_pending_keys(self, most: int) -> list[PingKeyRow]:
         """Those whose file has not been judged."""
         return [
-            KeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
+            PingKeyRow(*row)
+            for row in self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
         ]
 
-    def keep_key(self, row: KeyRow) -> None:
+    def save_key(self, row: PingKeyRow) -> None:
         """A new one, or what became of one."""
         self._db.execute("INSERT OR REPLACE INTO push_key VALUES (?, ?, ?, ?, ?)", row)
 
-    def drop_key(self, url: str, key: str) -> None:
+    def delete_key(self, url: str, key: str) -> None:
         """Make room for another."""
         self._db.execute("DELETE FROM push_key WHERE url = ? AND key = ?", (url, key))

@@ -30,30 +30,28 @@ import xxhash
 
 from vedette.errors import StoreError
 
-__all__ = ["Added", "Bools", "Counts8", "Ids", "UrlTable", "Words", "lengthen"]
-
-Words = npt.NDArray[np.uint64]
+UInt64s = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.uint32]
 Counts8 = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
-WIDTH = 16
+BUCKET_SLOTS = 16
 HASH_BITS = 53
 HOME_BITS = 32
-FARTHEST = 63
+MAX_REACH = 63
 LOAD_AFTER_GROWTH = 0.75
 LOAD_BEFORE_GROWTH = 0.80
 HOPELESS_LOAD = 0.1
-FEWEST_BUCKETS = 8
-AT_ONCE = 4096  # keys; bounds the memory of a search to about a megabyte
+MIN_BUCKETS = 8
+BATCH_KEYS = 4096  # keys; bounds the memory of a search to about a megabyte
 STREAM_BUCKETS = 16_384
-MOST_TIMES = 255
+MAX_MENTIONS = 255
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddResult:
     """The id of every URL of a batch, and which of them were unknown: the first of equals counts as new."""
 
     ids: Ids
@@ -68,7 +66,7 @@ class _Shape:
 
     @property
     def id_bits(self) -> int:
-        return (self.buckets * WIDTH).bit_length()
+        return (self.buckets * BUCKET_SLOTS).bit_length()
 
     @property
     def tag_bits(self) -> int:
@@ -78,26 +76,26 @@ class _Shape:
     def reach(self) -> int:
         """How many buckets behind its home a URL may live so that its tag still says which URL it is."""
         tags = 1 << self.tag_bits >> (HASH_BITS - HOME_BITS)
-        return min(FARTHEST, ((tags - 1) * self.buckets >> HOME_BITS) - 1)
+        return min(MAX_REACH, ((tags - 1) * self.buckets >> HOME_BITS) - 1)
 
     @property
     def rows(self) -> int:
         """Buckets in memory: behind the last home there is room for what overflows it."""
         return self.buckets + self.reach + 1
 
-    def homes(self, hashes: Words) -> Places:
+    def homes(self, hashes: UInt64s) -> Positions:
         return ((hashes >> (HASH_BITS - HOME_BITS)) * self.buckets >> HOME_BITS).astype(np.int64)
 
-    def tags(self, hashes: Words) -> Words:
+    def tags(self, hashes: UInt64s) -> UInt64s:
         return hashes & np.uint64((1 << self.tag_bits) - 1)
 
-    def pack(self, hashes: Words, ids: Ids) -> Words:
+    def pack(self, hashes: UInt64s, ids: Ids) -> UInt64s:
         return self.tags(hashes) << np.uint64(self.id_bits) | ids
 
-    def ids(self, slots: Words) -> Ids:
+    def ids(self, slots: UInt64s) -> Ids:
         return (slots & ((1 << self.id_bits) - 1)).astype(np.uint32)
 
-    def hashes(self, slots: Words, rows: Words) -> Words:
+    def hashes(self, slots: UInt64s, rows: UInt64s) -> UInt64s:
         """The hashes of taken slots: of all that have the tag, the largest whose home is not behind its place."""
         beyond = (((rows + 1) << HOME_BITS) + (self.buckets - 1)) // self.buckets
         largest = (beyond << (HASH_BITS - HOME_BITS)) - 1
@@ -111,7 +109,7 @@ class UrlTable:
     >>> added = table.add(np.array([7, 8, 7], np.uint64))
     >>> added.ids.tolist(), added.new.tolist()
     ([1, 2, 1], [True, True, False])
-    >>> table.find(np.array([8, 9], np.uint64)).tolist(), table.times_named(added.ids[:2]).tolist()
+    >>> table.find(np.array([8, 9], np.uint64)).tolist(), table.mention_counts(added.ids[:2]).tolist()
     ([2, 0], [2, 1])
     """
 
@@ -122,7 +120,7 @@ class UrlTable:
         self._size = 0
         self._named = np.zeros(1, np.uint8)
         self._shape = _Shape(_buckets_for(room))
-        self._slots = np.zeros((self._shape.rows, WIDTH), np.uint64)
+        self._slots = np.zeros((self._shape.rows, BUCKET_SLOTS), np.uint64)
 
     def __len__(self) -> int:
         return self._size
@@ -132,19 +130,19 @@ class UrlTable:
         """What all known URLs together cost here."""
         return self._slots.nbytes + self._named.nbytes
 
-    def fingerprints(self, urls: Sequence[str]) -> Words:
+    def fingerprints(self, urls: Sequence[str]) -> UInt64s:
         """The 64-bit names of URLs in this table; another secret gives others."""
         seed, digest = int(self._key), xxhash.xxh64_intdigest
         return np.fromiter([digest(url.encode(), seed) for url in urls], np.uint64, len(urls))
 
-    def find(self, fingerprints: Words) -> Ids:
+    def find(self, fingerprints: UInt64s) -> Ids:
         """The id of each, 0 where unknown."""
-        return _in_pieces(self._find, self._hashes(fingerprints))
+        return _find_in_batches(self._find, self._hash(fingerprints))
 
-    def add(self, fingerprints: Words) -> Added:
+    def add(self, fingerprints: UInt64s) -> AddResult:
         """Make all of them known, and count that they were named."""
-        hashes = self._hashes(fingerprints)
-        ids = _in_pieces(self._find, hashes)
+        hashes = self._hash(fingerprints)
+        ids = _find_in_batches(self._find, hashes)
         new = np.zeros(len(ids), np.bool_)
         unknown = np.flatnonzero(ids == 0)
         if unknown.size:
@@ -154,45 +152,45 @@ class UrlTable:
             self._insert(distinct, fresh)
             ids[unknown] = fresh[which]
             new[unknown[first]] = True
-        self._count(ids)
-        return Added(ids, new)
+        self._add_mentions(ids)
+        return AddResult(ids, new)
 
-    def name(self, fingerprints: Words) -> Ids:
+    def count_mentions(self, fingerprints: UInt64s) -> Ids:
         """Count that they were named, as far as they are known; the id of each, 0 where unknown."""
         ids = self.find(fingerprints)
-        self._count(ids[ids != 0])
+        self._add_mentions(ids[ids != 0])
         return ids
 
-    def times_named(self, ids: Ids) -> Counts8:
+    def mention_counts(self, ids: Ids) -> Counts8:
         """How often each URL was given to ``add``, up to 255 times."""
         return self._named[ids]
 
-    def take_counts(self, named: Counts8) -> None:
+    def restore_counts(self, named: Counts8) -> None:
         """Counts that an earlier table had for the first ids."""
         known = min(len(named), self._size + 1)
         self._named[:known] = named[:known]
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All that must be kept of this table, besides its secret; not to be held on to, as the table goes on."""
         buckets = np.array(self._shape.buckets, np.int64)
         return {"buckets": buckets, "slots": self._slots, "named": self._named[: self._size + 1]}
 
     @classmethod
     def from_arrays(cls, secret: int, arrays: dict[str, npt.NDArray[Any]]) -> "UrlTable":
-        """The table that ``arrays`` were taken from; they are its own from now on."""
+        """The table that ``to_arrays`` were taken from; they are its own from now on."""
         table = cls(secret)
         table._shape = _Shape(int(arrays["buckets"]))
         table._slots, table._named, table._size = arrays["slots"], arrays["named"].copy(), len(arrays["named"]) - 1
         return table
 
-    def _hashes(self, fingerprints: Words) -> Words:
+    def _hash(self, fingerprints: UInt64s) -> UInt64s:
         """Multiplying carries lower bits up, folding brings upper ones down: no pattern survives both."""
         stirred = fingerprints ^ self._key
         stirred = (stirred ^ (stirred >> np.uint64(32))) * GOLDEN
         stirred = (stirred ^ (stirred >> np.uint64(29))) * self._factor
         return (stirred ^ (stirred >> np.uint64(32))) >> np.uint64(64 - HASH_BITS)
 
-    def _find(self, hashes: Words) -> Ids:
+    def _find(self, hashes: UInt64s) -> Ids:
         """Bucket by bucket from home on, for all at once; who is found or meets room drops out."""
         shape = self._shape
         ids = np.zeros(len(hashes), np.uint32)
@@ -210,18 +208,18 @@ class UrlTable:
             rest, at, tags = rest[on], at[on] + 1, tags[on]
         return ids
 
-    def _insert(self, hashes: Words, ids: Ids) -> None:
+    def _insert(self, hashes: UInt64s, ids: Ids) -> None:
         """Give room to distinct hashes that the table does not have."""
         size = self._size + len(ids)
-        lengthen(self, "_named", size + 1)
-        if size > LOAD_BEFORE_GROWTH * WIDTH * self._shape.buckets:
+        grow_array(self, "_named", size + 1)
+        if size > LOAD_BEFORE_GROWTH * BUCKET_SLOTS * self._shape.buckets:
             self._grow(_buckets_for(size), size)
         while (left := self._place(hashes, ids)).size:
             hashes, ids = hashes[left], ids[left]
             self._grow(_more_buckets(self._shape.buckets, size), size)
         self._size = size
 
-    def _place(self, hashes: Words, ids: Ids) -> Places:
+    def _place(self, hashes: UInt64s, ids: Ids) -> Positions:
         """Put each into the first bucket that has room; those that find none within reach are returned."""
         shape, flat = self._shape, self._slots.reshape(-1)
         words, at = shape.pack(hashes, ids), shape.homes(hashes)
@@ -230,13 +228,13 @@ class UrlTable:
         far = []
         while rest.size:
             taken = np.count_nonzero(self._slots.take(at, axis=0), axis=1)
-            room = np.flatnonzero(taken < WIDTH)
-            slots = at[room] * WIDTH + taken[room]
+            room = np.flatnonzero(taken < BUCKET_SLOTS)
+            slots = at[room] * BUCKET_SLOTS + taken[room]
             flat[slots] = words[rest[room]]
             # Of several that want one slot the last to write has it; the others look again.
             done = np.zeros(len(rest), np.bool_)
             done[room] = flat[slots] == words[rest[room]]
-            at[taken == WIDTH] += 1
+            at[taken == BUCKET_SLOTS] += 1
             lost = at > ends[rest]
             far.append(rest[lost])
             on = ~(done | lost)
@@ -245,55 +243,55 @@ class UrlTable:
 
     def _grow(self, buckets: int, size: int) -> None:
         """Have that many buckets for this many URLs, or more if they do not spread well."""
-        while (slots := self._poured(_Shape(buckets))) is None:
+        while (slots := self._rehash(_Shape(buckets))) is None:
             buckets = _more_buckets(buckets, size)
         self._shape, self._slots = _Shape(buckets), slots
 
-    def _poured(self, shape: _Shape) -> Words | None:
+    def _rehash(self, shape: _Shape) -> UInt64s | None:
         """The same URLs in another shape, or None if one of them would live beyond reach.
 
         Between two buckets with room lie whole clusters, so pieces that are cut there follow each other in the order
         of their hashes: each is sorted by itself and appended behind the one before.
         """
-        slots = np.zeros((shape.rows, WIDTH), np.uint64)
+        slots = np.zeros((shape.rows, BUCKET_SLOTS), np.uint64)
         end = 0
-        for start, stop in pairwise(self._cuts()):
-            hashes, ids = self._taken(start, stop)
+        for start, stop in pairwise(self._find_cuts()):
+            hashes, ids = self._read_entries(start, stop)
             if not ids.size:
                 continue
             homes, count = shape.homes(hashes), np.arange(len(ids))
             # Each stands at its home or right behind the one before: a running maximum of (home - count) + count.
-            ahead = homes * WIDTH - count
+            ahead = homes * BUCKET_SLOTS - count
             ahead[0] = max(ahead[0], end)
             places = np.maximum.accumulate(ahead) + count
-            if (places // WIDTH - homes).max() > shape.reach:
+            if (places // BUCKET_SLOTS - homes).max() > shape.reach:
                 return None
             slots.reshape(-1)[places] = shape.pack(hashes, ids)
             end = int(places[-1]) + 1
         return slots
 
-    def _cuts(self) -> list[int]:
+    def _find_cuts(self) -> list[int]:
         """Where the table may be cut: behind buckets with room, about every 16 384 buckets."""
         room = np.flatnonzero(self._slots[:, -1] == 0)
         wanted = np.arange(STREAM_BUCKETS, len(self._slots), STREAM_BUCKETS)
         behind = room[np.minimum(np.searchsorted(room, wanted), len(room) - 1)] + 1
         return sorted({0, len(self._slots), *behind.tolist()})
 
-    def _taken(self, start: int, stop: int) -> tuple[Words, Ids]:
+    def _read_entries(self, start: int, stop: int) -> tuple[UInt64s, Ids]:
         """Hashes and ids of the buckets from ``start`` to ``stop``, by hash."""
         flat = self._slots[start:stop].reshape(-1)
         places = np.flatnonzero(flat)
         slots = flat[places]
-        hashes = self._shape.hashes(slots, (start + places // WIDTH).astype(np.uint64))
+        hashes = self._shape.hashes(slots, (start + places // BUCKET_SLOTS).astype(np.uint64))
         order = np.argsort(hashes)
         return hashes[order], self._shape.ids(slots[order])
 
-    def _count(self, ids: Ids) -> None:
+    def _add_mentions(self, ids: Ids) -> None:
         which, times = np.unique(ids, return_counts=True)
-        self._named[which] = np.minimum(self._named[which] + times, MOST_TIMES)
+        self._named[which] = np.minimum(self._named[which] + times, MAX_MENTIONS)
 
 
-def lengthen(owner: object, name: str, size: int) -> None:
+def grow_array(owner: object, name: str, size: int) -> None:
     """Let an array attribute have at least ``size`` rows, new ones zero, with a thirty-second to spare.
 
     Large arrays move by remapping their pages, so a small step costs no copy.
@@ -305,16 +303,16 @@ def lengthen(owner: object, name: str, size: int) -> None:
 
 
 def _buckets_for(size: int) -> int:
-    return max(FEWEST_BUCKETS, ceil(size / LOAD_AFTER_GROWTH / WIDTH))
+    return max(MIN_BUCKETS, ceil(size / LOAD_AFTER_GROWTH / BUCKET_SLOTS))
 
 
 def _more_buckets(buckets: int, size: int) -> int:
     """The next size of a table in which somebody found no place; a table nearly empty should have had one."""
-    if size < HOPELESS_LOAD * WIDTH * buckets:
+    if size < HOPELESS_LOAD * BUCKET_SLOTS * buckets:
         raise StoreError("the known URLs do not spread over their table: write them to a new data folder")
     return ceil(buckets * LOAD_BEFORE_GROWTH / LOAD_AFTER_GROWTH)
 
 
-def _in_pieces(find: Callable[[Words], Ids], hashes: Words) -> Ids:
-    pieces = [find(hashes[start : start + AT_ONCE]) for start in range(0, len(hashes), AT_ONCE)]
+def _find_in_batches(find: Callable[[UInt64s], Ids], hashes: UInt64s) -> Ids:
+    pieces = [find(hashes[start : start + BATCH_KEYS]) for start in range(0, len(hashes), BATCH_KEYS)]
     return np.concatenate(pieces) if pieces else np.zeros(0, np.uint32)

@@ -20,18 +20,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vedette.adapters.url_store.hash_table import Bools, Counts8, Ids, lengthen
+from vedette.adapters.url_store.hash_table import Bools, Counts8, Ids, grow_array
 from vedette.errors import StoreError
-
-__all__ = ["FRONTS", "MARKS", "MOST_IDS", "HostQueues", "Popped"]
 
 FRONTS = 8
 MARKS = 256
-MOST_IDS = (1 << 32) - MARKS - 1
+MAX_IDS = (1 << 32) - MARKS - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Popped:
+class PoppedUrl:
     """An id that waited for its host, its front queue, and the probability with which that queue was drawn."""
 
     id: int
@@ -41,7 +39,7 @@ class Popped:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lots:
+class _QueueWeights:
     """The front queues that have something, and where each one's share of the unit interval ends."""
 
     fronts: tuple[int, ...]
@@ -53,13 +51,13 @@ class _Lots:
         return self.fronts[place], self.ends[place] - (self.ends[place - 1] if place else 0.0)
 
 
-def _lots(mask: int) -> _Lots:
+def _build_weights(mask: int) -> _QueueWeights:
     fronts = tuple(front for front in range(FRONTS) if mask >> front & 1)
     total = sum(0.5**front for front in fronts)
-    return _Lots(fronts, tuple(accumulate(0.5**front / total for front in fronts)))
+    return _QueueWeights(fronts, tuple(accumulate(0.5**front / total for front in fronts)))
 
 
-_LOTS = tuple(map(_lots, range(1 << FRONTS)))
+_WEIGHTS = tuple(map(_build_weights, range(1 << FRONTS)))
 
 
 class HostQueues:
@@ -82,23 +80,23 @@ class HostQueues:
         """What all known URLs together cost here; what hosts cost is not in it."""
         return self._after.nbytes
 
-    def open(self, hosts: int) -> None:
+    def reserve_hosts(self, hosts: int) -> None:
         """Let there be this many hosts."""
         for name in ("_last", "_filled", "_waiting"):
-            lengthen(self, name, hosts)
+            grow_array(self, name, hosts)
 
-    def reserve(self, ids: int) -> None:
+    def reserve_ids(self, ids: int) -> None:
         """Let there be ids up to this one."""
-        if ids > MOST_IDS:
-            raise StoreError(f"more than {MOST_IDS} URLs are known: give part of the sites to another data folder")
-        lengthen(self, "_after", ids + 1)
+        if ids > MAX_IDS:
+            raise StoreError(f"more than {MAX_IDS} URLs are known: give part of the sites to another data folder")
+        grow_array(self, "_after", ids + 1)
 
     def append(self, ids: Ids, hosts: npt.NDArray[Any], fronts: Counts8) -> None:
         """Distinct ids that wait nowhere join the queues of their hosts, in the order given."""
         if not len(ids):
             return
-        self.open(int(hosts.max()) + 1)
-        self.reserve(int(ids.max()))
+        self.reserve_hosts(int(hosts.max()) + 1)
+        self.reserve_ids(int(ids.max()))
         queues = hosts.astype(np.int64) * FRONTS + fronts
         order = np.argsort(queues, kind="stable")
         ids, queues = ids[order], queues[order]
@@ -109,7 +107,7 @@ class HostQueues:
         np.add.at(self._waiting, hosts, 1)
         np.bitwise_or.at(self._filled, hosts, np.left_shift(1, fronts).astype(np.uint8))
 
-    def pop(self, hosts: Sequence[int], lots: Sequence[float] | None) -> list[Popped]:
+    def pop(self, hosts: Sequence[int], lots: Sequence[float] | None) -> list[PoppedUrl]:
         """One id for each time that a host is named, nothing for one that has none left.
 
         ``lots`` are random numbers of [0, 1), one for each name; without them the best queue is emptied first.
@@ -118,35 +116,35 @@ class HostQueues:
         for turn, host in enumerate(hosts):
             mask = int(self._filled[host]) if host < len(self._filled) else 0
             if mask:
-                drawn = _LOTS[mask].draw(lots[turn]) if lots is not None else (_LOTS[mask].fronts[0], 1.0)
-                popped.append(Popped(self._leave(host, drawn[0]), host, *drawn))
+                drawn = _WEIGHTS[mask].draw(lots[turn]) if lots is not None else (_WEIGHTS[mask].fronts[0], 1.0)
+                popped.append(PoppedUrl(self._pop_front(host, drawn[0]), host, *drawn))
         return popped
 
     def mark(self, ids: Ids, mark: int) -> None:
         """What became of ids that wait nowhere."""
         if len(ids):
-            self.reserve(int(ids.max()))
-            self._after[ids] = MOST_IDS + 1 + mark
+            self.reserve_ids(int(ids.max()))
+            self._after[ids] = MAX_IDS + 1 + mark
 
-    def unmarked(self, ids: Ids) -> Bools:
+    def are_unmarked(self, ids: Ids) -> Bools:
         """Which ids may wait, as far as their marks say."""
-        return self._after[ids] <= MOST_IDS
+        return self._after[ids] <= MAX_IDS
 
     def unmark(self, ids: Ids) -> None:
         """Nothing has become of these ids after all."""
         if len(ids):
-            self.reserve(int(ids.max()))
+            self.reserve_ids(int(ids.max()))
             self._after[ids] = 0
 
-    def ended(self, ids: Ids) -> Bools:
+    def have_ended(self, ids: Ids) -> Bools:
         """Which ids neither wait nor are leased."""
-        return self._after[ids] > MOST_IDS + 1
+        return self._after[ids] > MAX_IDS + 1
 
-    def waiting(self, host: int) -> int:
+    def count_waiting(self, host: int) -> int:
         """How many URLs of a host wait."""
         return int(self._waiting[host]) if host < len(self._waiting) else 0
 
-    def first(self, id_: int, host: int) -> None:
+    def move_to_front(self, id_: int, host: int) -> None:
         """A waiting id goes to the front of its host's best queue."""
         before = int(np.flatnonzero(self._after == id_)[0])
         ends = np.flatnonzero(self._last[host] == id_)
@@ -156,9 +154,9 @@ class HostQueues:
         else:
             self._after[before] = self._after[id_]
             self._last[host, ends] = before
-        self._lead(id_, host)
+        self._push_front(id_, host)
 
-    def place(self, id_: int, host: int, most: int = 10_000) -> tuple[int, int] | None:
+    def find_position(self, id_: int, host: int, most: int = 10_000) -> tuple[int, int] | None:
         """The front queue in which an id waits, and how many stand before it there; None if more than ``most``."""
         for front in range(FRONTS):
             last = int(self._last[host, front])
@@ -171,7 +169,7 @@ class HostQueues:
                 at, ahead = int(self._after[at]), ahead + 1
         return None
 
-    def lined_up(self, host: int) -> tuple[Ids, Counts8]:
+    def list_waiting(self, host: int) -> tuple[Ids, Counts8]:
         """Who waits for a host, in order, and in which queue; without those in the best queue, who are wished for."""
         ids: list[int] = []
         fronts: list[int] = []
@@ -185,7 +183,7 @@ class HostQueues:
             fronts += [front] * (len(ids) - before)
         return np.array(ids, np.uint32), np.array(fronts, np.uint8)
 
-    def line_up(self, host: int, ids: Ids, fronts: Counts8) -> None:
+    def reorder(self, host: int, ids: Ids, fronts: Counts8) -> None:
         """The same ids, in another order and in other queues."""
         if len(ids):
             self._last[host, 1:] = 0
@@ -193,33 +191,33 @@ class HostQueues:
             self._waiting[host] -= len(ids)
             self.append(ids, np.full(len(ids), host, np.int64), fronts)
 
-    def mark_of(self, id_: int) -> int | None:
+    def get_mark(self, id_: int) -> int | None:
         """What became of an id; None where it waits."""
         cell = int(self._after[id_])
-        return cell - MOST_IDS - 1 if cell > MOST_IDS else None
+        return cell - MAX_IDS - 1 if cell > MAX_IDS else None
 
     def hosts_with_work(self) -> npt.NDArray[np.int64]:
         """The hosts for which at least one URL waits, by number."""
         return np.flatnonzero(self._filled)
 
-    def total(self) -> int:
+    def count_total(self) -> int:
         """How many URLs wait."""
         return int(self._waiting.sum(dtype=np.int64))
 
-    def marks(self, ids: int) -> npt.NDArray[np.int64]:
+    def count_marks(self, ids: int) -> npt.NDArray[np.int64]:
         """How many ids up to this one bear each mark."""
         cells = self._after[1 : ids + 1]
-        return np.bincount(cells[cells > MOST_IDS] - np.uint32(MOST_IDS + 1), minlength=MARKS)
+        return np.bincount(cells[cells > MAX_IDS] - np.uint32(MAX_IDS + 1), minlength=MARKS)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All that must be kept to have these queues again; not to be held on to, as they go on."""
         return {"after": self._after, "last": self._last, "filled": self._filled, "waiting": self._waiting}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> "HostQueues":
-        """The queues that ``arrays`` were taken from."""
+        """The queues that ``to_arrays`` were taken from."""
         queues = cls()
-        for name in queues.arrays():
+        for name in queues.to_arrays():
             setattr(queues, f"_{name}", arrays[name].copy())
         return queues
 
@@ -233,7 +231,7 @@ class HostQueues:
         self._after[before[old]] = firsts[old]
         last[queues] = lasts
 
-    def _lead(self, id_: int, host: int) -> None:
+    def _push_front(self, id_: int, host: int) -> None:
         last = int(self._last[host, 0])
         if last:
             self._after[id_], self._after[last] = self._after[last], id_
@@ -241,10 +239,10 @@ class HostQueues:
         self._after[id_] = self._last[host, 0] = id_
         self._filled[host] |= 1
 
-    def _leave(self, host: int, front: int) -> int:
+    def _pop_front(self, host: int, front: int) -> int:
         last = int(self._last[host, front])
         first = int(self._after[last])
-        assert 0 < first <= MOST_IDS, f"id {last} is last of a queue and bears a mark"
+        assert 0 < first <= MAX_IDS, f"id {last} is last of a queue and bears a mark"
         if first == last:
             self._last[host, front] = 0
             self._filled[host] &= 0xFF ^ (1 << front)

@@ -29,8 +29,6 @@ from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import PARTITIONS
 
-__all__ = ["Image", "Turnstile", "as_json", "create", "read_image", "write_image"]
-
 # It is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is numpy's
 # archive of arrays with a check sum behind it; the turn says of which moment of the state it is.
 
@@ -41,7 +39,7 @@ _PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class UrlSnapshot:
     """What a file held, and the number of writes that the state had seen by then."""
 
     turn: int
@@ -49,28 +47,28 @@ class Image:
     queues: HostQueues
 
 
-def write_image(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
+def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
     """Replace the file whole: a reader finds the old one or the new one."""
     draft = path.with_name(f"{path.name}.new")
     head = np.array([_LAYOUT, turn, secret], np.uint64)
     with draft.open("w+b") as file:
-        np.savez(file, allow_pickle=False, head=head, **table.arrays(), **queues.arrays())
-        file.write(_check_sum(file, file.tell()))
+        np.savez(file, allow_pickle=False, head=head, **table.to_arrays(), **queues.to_arrays())
+        file.write(_compute_checksum(file, file.tell()))
     draft.replace(path)
 
 
-def read_image(path: Path, secret: int) -> Image | None:
+def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
     """What the file holds, if it is whole and of the state with this secret."""
     try:
         with path.open("rb") as file:
-            return _read(file, secret)
+            return _parse_snapshot(file, secret)
     except OSError:
         return None
 
 
-def _read(file: IO[bytes], secret: int) -> Image | None:
+def _parse_snapshot(file: IO[bytes], secret: int) -> UrlSnapshot | None:
     size_bytes = file.seek(0, 2)
-    if size_bytes < _SUM_BYTES or _check_sum(file, size_bytes - _SUM_BYTES) != file.read():
+    if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
         return None
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
@@ -78,10 +76,10 @@ def _read(file: IO[bytes], secret: int) -> Image | None:
         if (layout, of) != (_LAYOUT, secret):
             return None
         arrays = {name: archive[name] for name in archive.files}
-    return Image(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
+    return UrlSnapshot(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
 
 
-def _check_sum(file: IO[bytes], size_bytes: int) -> bytes:
+def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:
     """Of the first so many bytes, behind which the file then stands."""
     digest = xxhash.xxh3_64()
     file.seek(0)
@@ -135,7 +133,7 @@ CREATE TABLE IF NOT EXISTS fate (
 """
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create_url_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing, in the caller's transaction if there is one."""
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
@@ -143,12 +141,12 @@ def create(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
 
 
-def as_json(ids: Iterable[int]) -> str:
+def ids_to_json(ids: Iterable[int]) -> str:
     """Ids, from a list or an array, for ``json_each``: so one statement serves a whole batch."""
     return json.dumps([int(id_) for id_ in ids])
 
 
-class Turnstile:
+class WriteFence:
     """One write at a time, each in the caller's transaction, none from another past."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
@@ -159,7 +157,7 @@ class Turnstile:
         self.turn: int = row[0]
         self.secret = int.from_bytes(row[1], "little")
         self._owners: list[tuple[int, int, int]] = []
-        self._epochs = _epochs(self._owners)
+        self._epochs = _map_epochs(self._owners)
 
     def begin(self) -> None:
         """Be in a transaction that no other writer can enter, and in no other past than the state."""
@@ -184,7 +182,7 @@ class Turnstile:
     def _check_epoch(self, partitions: npt.NDArray[np.int64]) -> None:
         owners = self._db.execute("SELECT partition_from, partition_to, epoch FROM ownership").fetchall()
         if owners != self._owners:
-            self._owners, self._epochs = owners, _epochs(owners)
+            self._owners, self._epochs = owners, _map_epochs(owners)
         newest = int(self._epochs[partitions].max(initial=0))
         if newest > self._epoch:
             raise StoreError(
@@ -193,7 +191,7 @@ class Turnstile:
             )
 
 
-def _epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
+def _map_epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
     """The epoch of each partition, by who owns what."""
     epochs = np.zeros(PARTITIONS, np.int64)
     for start, stop, epoch in owners:

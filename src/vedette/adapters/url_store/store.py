@@ -21,14 +21,14 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from vedette.adapters.url_store.hash_table import Counts8, Ids, UrlTable, lengthen
-from vedette.adapters.url_store.queues import FRONTS, HostQueues, Popped
-from vedette.adapters.url_store.rows import Turnstile, as_json, create, read_image, write_image
-from vedette.engine.ports import Fate, Leased, Told, UrlCounts
+from vedette.adapters.url_store.hash_table import Counts8, Ids, UrlTable, grow_array
+from vedette.adapters.url_store.queues import FRONTS, HostQueues, PoppedUrl
+from vedette.adapters.url_store.rows import WriteFence, create_url_tables, ids_to_json, read_snapshot, write_snapshot
+from vedette.engine.ports import LeasedUrl, LinkBatch, UrlCounts, UrlState
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
 
-__all__ = ["Fate", "Leased", "Told", "UrlCounts", "UrlStore", "Waits", "create"]
+__all__ = ["UrlState", "LeasedUrl", "LinkBatch", "UrlCounts", "UrlStore", "QueuePosition", "create_url_tables"]
 
 SCAN_ROWS = 20_000
 
@@ -36,7 +36,7 @@ Hosts = npt.NDArray[np.int64]
 
 
 _LEASED = 0  # the mark of what has not ended, beside the fates
-_AGAIN = 0  # in the log of fates: it waits again
+_REQUEUED = 0  # in the log of fates: it waits again
 
 _NAMED_LEASES = (
     "SELECT url_id, host, priority FROM lease "
@@ -46,7 +46,7 @@ _OLD_LEASES = "SELECT url_id, host, priority FROM lease WHERE until_s <= ? ORDER
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class QueuePosition:
     """Where a URL waits: its front queue, and how many URLs stand before it there; None where that is too far back."""
 
     front: int | None
@@ -54,7 +54,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Leases:
     """Open leases, by id."""
 
     ids: Ids
@@ -63,11 +63,11 @@ class _Held:
 
 
 class UrlStore:
-    """The known URLs over a connection whose schema ``create`` made."""
+    """The known URLs over a connection whose schema ``create_url_tables`` made."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int, image: Path | None = None) -> None:
         self._db, self._epoch = connection, epoch
-        self._gate = Turnstile(connection, epoch)
+        self._gate = WriteFence(connection, epoch)
         self._hosts: dict[str, int] = {}
         self._partitions = np.zeros(0, np.int64)
         self._recover_hosts()
@@ -86,7 +86,7 @@ class UrlStore:
         """What no web site may know, so that none can choose where things stand in tables."""
         return self._gate.secret
 
-    def host_ids(self, names: Sequence[str]) -> list[int]:
+    def intern_hosts(self, names: Sequence[str]) -> list[int]:
         """The id of each host, as in ``facts.Origin.host``; unseen ones get the next."""
         ids = list(map(self._hosts.get, names))
         if None in ids:
@@ -94,10 +94,10 @@ class UrlStore:
             return [self._hosts[name] for name in names]
         return cast("list[int]", ids)
 
-    def add(self, told: Told, found_s: float) -> Ids:
+    def add(self, told: LinkBatch, found_s: float) -> Ids:
         """Take note of links; the ids of those that were unknown, which are also new rows and wait from now on."""
         hosts = np.asarray(told.hosts, np.int64)
-        priorities = _fronts(told.priorities)
+        priorities = _check_fronts(told.priorities)
         if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
             raise ValueError("a batch of links has columns of different length")
         with self._gate.write(self._partitions_of(hosts)):
@@ -108,22 +108,22 @@ class UrlStore:
             self._write_urls(told, new.tolist(), ids.tolist(), found_s)
         return ids
 
-    def unknown(self, urls: Sequence[str]) -> list[int]:
+    def find_unknown(self, urls: Sequence[str]) -> list[int]:
         """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
-        ids = self._table.name(self._table.fingerprints(urls))
+        ids = self._table.count_mentions(self._table.fingerprints(urls))
         return np.flatnonzero(ids == 0).tolist()
 
-    def find(self, urls: Sequence[str]) -> Ids:
+    def find_ids(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, 0 where unknown."""
         return self._table.find(self._table.fingerprints(urls))
 
-    def times_named(self, ids: Ids) -> Counts8:
+    def count_inlinks(self, ids: Ids) -> Counts8:
         """How often each URL was told, up to 255 times; a count that a crash may set back."""
-        return self._table.times_named(ids)
+        return self._table.mention_counts(ids)
 
-    def waiting(self, host: int) -> int:
+    def count_waiting(self, host: int) -> int:
         """How many URLs of a host wait."""
-        return self._queues.waiting(host)
+        return self._queues.count_waiting(host)
 
     def hosts_with_work(self) -> Hosts:
         """The hosts for which at least one URL waits, by id."""
@@ -131,16 +131,16 @@ class UrlStore:
 
     def hosts_with_leases(self) -> Hosts:
         """The hosts that may have been asked a moment ago; after a restart each waits its full delay."""
-        return _column(self._db.execute("SELECT DISTINCT host FROM lease ORDER BY host"))
+        return _to_column(self._db.execute("SELECT DISTINCT host FROM lease ORDER BY host"))
 
-    def counts(self) -> UrlCounts:
+    def get_counts(self) -> UrlCounts:
         """Numbers for people."""
-        marks = self._queues.marks(len(self)).tolist()
-        return UrlCounts(len(self), self._queues.total(), marks[_LEASED], *(marks[fate] for fate in Fate))
+        marks = self._queues.count_marks(len(self)).tolist()
+        return UrlCounts(len(self), self._queues.count_total(), marks[_LEASED], *(marks[fate] for fate in UrlState))
 
     def lease(
         self, hosts: Sequence[int] | Hosts, worker: int, until_s: float, rng: np.random.Generator | None = None
-    ) -> list[Leased]:
+    ) -> list[LeasedUrl]:
         """One URL for each time that a host is named, as far as there are any; for this worker, until then.
 
         With ``rng`` the front queue is drawn, without it the best comes first.
@@ -152,9 +152,9 @@ class UrlStore:
             self._write_leases(popped, worker, until_s)
             return self._read_leased(popped)
 
-    def acknowledge(self, ids: Iterable[int], fate: Fate, worker: int) -> Ids:
+    def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
         """These URLs have ended. Returned are those that the worker had leased; the others ran out and do not count."""
-        held = self._held(_NAMED_LEASES, as_json(ids), worker)
+        held = self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker)
         partitions = self._partitions_of(held.hosts)
         with self._gate.write(partitions):
             self._queues.mark(held.ids, fate)
@@ -163,76 +163,76 @@ class UrlStore:
             self._db.executemany("INSERT INTO fate (partition, url_id, fate) VALUES (?, ?, ?)", rows)
         return held.ids
 
-    def put_back(self, ids: Iterable[int], worker: int) -> Ids:
+    def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
         """These URLs wait again, unfetched. Returned are those that the worker had leased."""
-        return self._let_wait(self._held(_NAMED_LEASES, as_json(ids), worker))
+        return self._requeue(self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker))
 
-    def expired(self, now_s: float) -> Ids:
+    def requeue_expired(self, now_s: float) -> Ids:
         """The leases that ran out: their URLs wait again."""
-        return self._let_wait(self._held(_OLD_LEASES, now_s))
+        return self._requeue(self._read_leases(_OLD_LEASES, now_s))
 
-    def again(self, ids: Iterable[int], priority: int) -> Ids:
+    def requeue(self, ids: Iterable[int], priority: int) -> Ids:
         """URLs that have ended wait again, in this front queue; those among the given that had ended."""
         self._gate.begin()
         rows = np.array(self._hosts_of(ids), np.int64).reshape(-1, 2)
-        ended = self._queues.ended(rows[:, 0].astype(np.uint32))
+        ended = self._queues.have_ended(rows[:, 0].astype(np.uint32))
         rows = rows[ended]
         partitions = self._partitions_of(rows[:, 1])
         with self._gate.write(partitions):
-            log = zip(partitions.tolist(), rows[:, 0].tolist(), [_AGAIN] * len(rows), strict=True)
+            log = zip(partitions.tolist(), rows[:, 0].tolist(), [_REQUEUED] * len(rows), strict=True)
             self._db.executemany("INSERT INTO fate (partition, url_id, fate) VALUES (?, ?, ?)", log)
-            self._queues.append(rows[:, 0].astype(np.uint32), rows[:, 1], _fronts([priority] * len(rows)))
+            self._queues.append(rows[:, 0].astype(np.uint32), rows[:, 1], _check_fronts([priority] * len(rows)))
         return rows[:, 0].astype(np.uint32)
 
-    def first(self, ids: Iterable[int]) -> Ids:
+    def move_to_front(self, ids: Iterable[int]) -> Ids:
         """Those of the URLs that wait go to the front of their host's best queue, until the next restart at least."""
-        waiting = [(id_, host) for id_, host in self._hosts_of(ids) if self._queues.mark_of(id_) is None]
+        waiting = [(id_, host) for id_, host in self._hosts_of(ids) if self._queues.get_mark(id_) is None]
         for id_, host in reversed(waiting):
-            self._queues.first(id_, host)
+            self._queues.move_to_front(id_, host)
         return np.array([id_ for id_, _ in waiting], np.uint32)
 
-    def lined_up(self, host: int) -> tuple[Ids, Counts8]:
+    def get_queue(self, host: int) -> tuple[Ids, Counts8]:
         """Who waits for a host, in order, and in which front queue; but for those in the best one."""
-        return self._queues.lined_up(host)
+        return self._queues.list_waiting(host)
 
-    def line_up(self, host: int, ids: Ids, fronts: Sequence[int] | npt.NDArray[np.int64]) -> None:
+    def set_queue(self, host: int, ids: Ids, fronts: Sequence[int] | npt.NDArray[np.int64]) -> None:
         """The same URLs in this order, in these front queues, until the next restart at least."""
-        self._queues.line_up(host, ids, _fronts(fronts))
+        self._queues.reorder(host, ids, _check_fronts(fronts))
 
-    def standing(self, id_: int) -> Fate | Waits | None:
+    def find_state(self, id_: int) -> UrlState | QueuePosition | None:
         """Where a known URL stands: it waits, has ended with a fate, or (None) is leased."""
-        mark = self._queues.mark_of(id_)
+        mark = self._queues.get_mark(id_)
         if mark is not None:
-            return None if mark == _LEASED else Fate(mark)
+            return None if mark == _LEASED else UrlState(mark)
         ((_, host),) = self._hosts_of([id_])
-        return Waits(*(self._queues.place(id_, host) or (None, None)))
+        return QueuePosition(*(self._queues.find_position(id_, host) or (None, None)))
 
     def _hosts_of(self, ids: Iterable[int]) -> list[tuple[int, int]]:
         sql = "SELECT id, host FROM url WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return self._db.execute(sql, (as_json(ids),)).fetchall()
+        return self._db.execute(sql, (ids_to_json(ids),)).fetchall()
 
-    def names_with_work(self) -> list[str]:
+    def host_names_with_work(self) -> list[str]:
         """The hosts for which at least one URL waits, by name."""
         busy = frozenset(self.hosts_with_work().tolist())
         return [name for name, id_ in self._hosts.items() if id_ in busy]
 
-    def save(self, image: Path) -> None:
+    def save_snapshot(self, image: Path) -> None:
         """Spare the next start its scan, if nothing is written in between."""
         if self._db.in_transaction:
             raise StoreError("known URLs are saved only when they are committed: commit first")
-        write_image(image, self._gate.secret, self._gate.turn, self._table, self._queues)
+        write_snapshot(image, self._gate.secret, self._gate.turn, self._table, self._queues)
 
     def _add_hosts(self, names: list[str]) -> None:
         partitions = np.array([partition_of(name) for name in names], np.int64)
         ids = range(len(self._hosts), len(self._hosts) + len(names))
         with self._gate.write(partitions):
             self._db.executemany("INSERT INTO host VALUES (?, ?, ?)", zip(ids, partitions.tolist(), names, strict=True))
-            self._know_hosts(names, partitions)
+            self._register_hosts(names, partitions)
 
-    def _know_hosts(self, names: Sequence[str], partitions: Hosts) -> None:
+    def _register_hosts(self, names: Sequence[str], partitions: Hosts) -> None:
         start, stop = len(self._hosts), len(self._hosts) + len(names)
         self._hosts.update(zip(names, range(start, stop), strict=True))
-        lengthen(self, "_partitions", stop)
+        grow_array(self, "_partitions", stop)
         self._partitions[start:stop] = partitions
 
     def _partitions_of(self, hosts: Hosts) -> Hosts:
@@ -240,7 +240,7 @@ class UrlStore:
             raise ValueError("a host has an id that host_ids never gave")
         return self._partitions[hosts]
 
-    def _write_urls(self, told: Told, rows: list[int], ids: list[int], found_s: float) -> None:
+    def _write_urls(self, told: LinkBatch, rows: list[int], ids: list[int], found_s: float) -> None:
         values = (
             (
                 *(id_, int(self._partitions[told.hosts[row]]), int(told.hosts[row])),
@@ -250,28 +250,28 @@ class UrlStore:
         )
         self._db.executemany("INSERT INTO url VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
-    def _write_leases(self, popped: list[Popped], worker: int, until_s: float) -> None:
+    def _write_leases(self, popped: list[PoppedUrl], worker: int, until_s: float) -> None:
         rows = (
             (one.id, int(self._partitions[one.host]), one.host, one.front, worker, self._epoch, until_s)
             for one in popped
         )
         self._db.executemany("INSERT INTO lease VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def _read_leased(self, popped: list[Popped]) -> list[Leased]:
+    def _read_leased(self, popped: list[PoppedUrl]) -> list[LeasedUrl]:
         sql = "SELECT id, url, depth FROM url WHERE id IN (SELECT value FROM json_each(?))"
-        rows = {row[0]: row for row in self._db.execute(sql, (as_json(one.id for one in popped),))}
-        return [Leased(one.id, one.host, rows[one.id][1], rows[one.id][2], one.propensity) for one in popped]
+        rows = {row[0]: row for row in self._db.execute(sql, (ids_to_json(one.id for one in popped),))}
+        return [LeasedUrl(one.id, one.host, rows[one.id][1], rows[one.id][2], one.propensity) for one in popped]
 
-    def _held(self, select: str, *values: object) -> _Held:
+    def _read_leases(self, select: str, *values: object) -> _Leases:
         self._gate.begin()
         rows = np.array(self._db.execute(select, values).fetchall(), np.int64).reshape(-1, 3)
-        return _Held(rows[:, 0].astype(np.uint32), rows[:, 1], rows[:, 2].astype(np.uint8))
+        return _Leases(rows[:, 0].astype(np.uint32), rows[:, 1], rows[:, 2].astype(np.uint8))
 
-    def _end_leases(self, held: _Held) -> None:
+    def _end_leases(self, held: _Leases) -> None:
         sql = "DELETE FROM lease WHERE url_id IN (SELECT value FROM json_each(?))"
-        self._db.execute(sql, (as_json(held.ids.tolist()),))
+        self._db.execute(sql, (ids_to_json(held.ids.tolist()),))
 
-    def _let_wait(self, held: _Held) -> Ids:
+    def _requeue(self, held: _Leases) -> Ids:
         if not len(held.ids):
             return held.ids
         with self._gate.write(self._partitions_of(held.hosts)):
@@ -283,26 +283,26 @@ class UrlStore:
         rows = self._db.execute("SELECT id, partition, name FROM host ORDER BY id").fetchall()
         if [row[0] for row in rows] != list(range(len(rows))):
             raise StoreCorrupt("hosts are missing from the state: restore it from a backup")
-        self._know_hosts([row[2] for row in rows], np.array([row[1] for row in rows], np.int64))
+        self._register_hosts([row[2] for row in rows], np.array([row[1] for row in rows], np.int64))
 
     def _recover(self, image: Path | None) -> None:
         """Take memory from a file of this very moment, or from the rows; counts may come from an older file."""
-        found = read_image(image, self._gate.secret) if image is not None else None
+        found = read_snapshot(image, self._gate.secret) if image is not None else None
         if found is not None and found.turn == self._gate.turn:
             self._table, self._queues = found.table, found.queues
             return
         self._scan()
         if found is not None and found.turn < self._gate.turn:
-            self._table.take_counts(found.table.arrays()["named"])
+            self._table.restore_counts(found.table.to_arrays()["named"])
 
     def _scan(self) -> None:
         """All rows once, in the order of ids: who has no lease and no fate waits."""
         known = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
         self._table, self._queues = UrlTable(self._gate.secret, room=known), HostQueues()
-        self._queues.open(len(self._hosts))
-        self._queues.reserve(known)
+        self._queues.reserve_hosts(len(self._hosts))
+        self._queues.reserve_ids(known)
         self._scan_fates()
-        ids = _column(self._db.execute("SELECT url_id FROM lease")).astype(np.uint32)
+        ids = _to_column(self._db.execute("SELECT url_id FROM lease")).astype(np.uint32)
         self._queues.mark(ids, _LEASED)
         rows = self._db.execute("SELECT url, host, priority FROM url ORDER BY id")
         while batch := rows.fetchmany(SCAN_ROWS):
@@ -314,9 +314,9 @@ class UrlStore:
         rows = self._db.execute("SELECT url_id, fate FROM fate ORDER BY id")
         while batch := rows.fetchmany(SCAN_ROWS):
             last = dict(batch)
-            for fate in (*Fate, _AGAIN):
+            for fate in (*UrlState, _REQUEUED):
                 ids = np.array([id_ for id_, ended in last.items() if ended == fate], np.uint32)
-                if fate == _AGAIN:
+                if fate == _REQUEUED:
                     self._queues.unmark(ids)
                 else:
                     self._queues.mark(ids, fate)
@@ -324,16 +324,16 @@ class UrlStore:
     def _scan_urls(self, batch: list[tuple[str, int, int]]) -> None:
         urls, hosts, priorities = zip(*batch, strict=True)
         added = self._table.add(self._table.fingerprints(urls))
-        idle = self._queues.unmarked(added.ids)
+        idle = self._queues.are_unmarked(added.ids)
         self._queues.append(added.ids[idle], np.array(hosts, np.int64)[idle], np.array(priorities, np.uint8)[idle])
 
 
-def _fronts(priorities: Sequence[int] | npt.NDArray[np.int64]) -> Counts8:
+def _check_fronts(priorities: Sequence[int] | npt.NDArray[np.int64]) -> Counts8:
     fronts = np.asarray(priorities, np.int64)
     if fronts.size and not 0 <= fronts.min() <= fronts.max() < FRONTS:
         raise ValueError(f"a priority is a front queue, 0 to {FRONTS - 1}")
     return fronts.astype(np.uint8)
 
 
-def _column(rows: Iterable[tuple[int]]) -> npt.NDArray[np.int64]:
+def _to_column(rows: Iterable[tuple[int]]) -> npt.NDArray[np.int64]:
     return np.array([row[0] for row in rows], np.int64)

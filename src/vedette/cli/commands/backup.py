@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.options import add_folder, add_output
+from vedette.cli.options import add_data_options, add_output_options
 
 if TYPE_CHECKING:
-    from vedette.adapters.files.backup import Copied
+    from vedette.adapters.files.backup import BackupResult
     from vedette.cli.arguments import Parser
 
-__all__ = ["add", "say"]
 
 DESCRIPTION = """\
 Copy the data folder to DIR, which must not exist yet. A crawl may go on meanwhile: DIR
@@ -23,29 +22,29 @@ Archive files are linked rather than copied where both are on one file system.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("backup", help="copy the data folder, also while it is in use", description=DESCRIPTION)
     parser.add_argument("to", metavar="DIR", type=Path, help="a folder that does not exist yet")
-    add_folder(parser)
-    add_output(parser)
+    add_data_options(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Copy, show how far it is, sum up."""
-    from vedette.adapters.files.backup import back_up
-    from vedette.cli.data_folder import folder_of
-    from vedette.cli.progress import Gauge
+    from vedette.adapters.files.backup import create_backup
+    from vedette.cli.data_folder import data_folder
+    from vedette.cli.progress import ProgressLine
 
-    with Gauge("state", quiet=options.json) as gauge:
-        copied = back_up(folder_of(options), options.to, gauge.look_at)
-    return say(copied, options.to, as_json=options.json)
+    with ProgressLine("state", quiet=options.json) as gauge:
+        copied = create_backup(data_folder(options), options.to, gauge.update_part)
+    return print_summary(copied, options.to, as_json=options.json)
 
 
-def say(copied: "Copied", to: Path, *, as_json: bool) -> int:
+def print_summary(copied: "BackupResult", to: Path, *, as_json: bool) -> int:
     """What was copied; exit code 1 where something was missing already."""
-    from vedette.cli.output import bytes_in_words, counted
+    from vedette.cli.output import format_bytes, format_count
 
     for words in copied.missing:
         print(f"missing: {words}", file=sys.stderr)
@@ -53,6 +52,6 @@ def say(copied: "Copied", to: Path, *, as_json: bool) -> int:
         numbers = {"pages": copied.pages, "files": copied.files, "linked": copied.linked, "bytes": copied.size_bytes}
         print(json.dumps({"folder": str(to), **numbers, "missing": list(copied.missing)}))
     else:
-        files = f"{counted(copied.files, 'archive file')}, {copied.linked} of them linked"
-        print(f"{counted(copied.pages, 'page')}, {files}, {bytes_in_words(copied.size_bytes)}, in {to}.")
+        files = f"{format_count(copied.files, 'archive file')}, {copied.linked} of them linked"
+        print(f"{format_count(copied.pages, 'page')}, {files}, {format_bytes(copied.size_bytes)}, in {to}.")
     return 1 if copied.missing else 0

@@ -12,25 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 from vedette import __version__
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.data_folder import hold
-from vedette.adapters.net.dns import look_up
-from vedette.adapters.net.ipc import Gone
-from vedette.cli.options import add_asking, add_folder, add_output, add_patience, add_scope
-from vedette.cli.output import amount, bytes_in_words, counted, kinds, span
+from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.adapters.net.dns import resolve_host
+from vedette.adapters.net.ipc import ChannelClosed
+from vedette.cli.options import (
+    add_data_options,
+    add_fetch_options,
+    add_output_options,
+    add_patience_option,
+    add_scope_options,
+)
+from vedette.cli.output import format_bytes, format_count, format_counts, format_duration, format_number
 from vedette.cli.progress import Screen
 from vedette.config import Config, load, override, parse_duration
 from vedette.discover.urls.scope import read_site
-from vedette.engine.coordinator.state import Rules
+from vedette.engine.coordinator.state import CrawlRules
 from vedette.errors import AddressRefused, ContactMissing, SiteError, UsageError
 from vedette.fetch.address_guard import is_public
-from vedette.fetch.connect_to import Detour, detour_for, read_detour
-from vedette.fetch.request import user_agent
+from vedette.fetch.connect_to import ConnectOverride, find_endpoint, parse_override
+from vedette.fetch.request import build_user_agent
 from vedette.model import Failure, Site, origin_of
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.settings import LiveSettings, rules_for
-from vedette.runtime.processes.supervisor import Tree, ask_keeper
-
-__all__ = ["add", "check", "check_addresses", "crawl", "run_tree", "settings_of", "summary"]
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.settings import RuntimeSettings, build_rules
+from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -45,16 +49,16 @@ in the data folder; the same command again goes on where it stopped.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("crawl", help="fetch the pages of sites", description=DESCRIPTION)
     parser.add_argument("sites", metavar="SITE", nargs="+", help="an http(s) URL or a host name")
-    parser.add_argument("--pages", metavar="N", type=_count, help="stop after N pages")
-    add_scope(parser)
-    add_asking(parser)
-    add_patience(parser, "how long to wait for hosts in trouble when nothing else is left")
-    add_folder(parser)
-    add_output(parser, "print one JSON object at the end, and nothing else")
+    parser.add_argument("--pages", metavar="N", type=_parse_count, help="stop after N pages")
+    add_scope_options(parser)
+    add_fetch_options(parser)
+    add_patience_option(parser, "how long to wait for hosts in trouble when nothing else is left")
+    add_data_options(parser)
+    add_output_options(parser, "print one JSON object at the end, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.set_defaults(run=run, parser=parser)
 
@@ -64,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     return crawl(options)
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(
             f'"{text}" is not a number of pages: write a whole number above 0, such as 100'
@@ -72,120 +76,122 @@ def _count(text: str) -> int:
     return int(text)
 
 
-LOOK_EVERY_S = 0.1
-Numbers = Mapping[str, Any]
+POLL_INTERVAL_S = 0.1
+StatusNumbers = Mapping[str, Any]
 
 
 def crawl(options: argparse.Namespace) -> int:
     """Crawl, show progress, sum up."""
-    settings = settings_of(options)
-    check(settings)
+    settings = build_settings(options)
+    check_sites(settings)
     quiet = options.quiet or options.json
     note = f"{settings.folder}   Ctrl-C stops; the same command goes on"
-    with Screen(_headline(settings.sites), quiet=quiet, note=note) as screen:
-        told = run_tree(settings, screen.look)
+    with Screen(_format_headline(settings.sites), quiet=quiet, note=note) as screen:
+        told = run_process_tree(settings, screen.update)
     if options.json:
         print(json.dumps({"data": str(settings.folder), **told}))
     else:
-        print(summary(told))
+        print(format_summary(told))
         print(f"Everything is in {settings.folder} (state.db is an SQLite file, warc/ holds the pages).")
         if told["ending"] != "done":
             print("Run the same command again to go on.")
     return 0 if told["pages"] or told["ending"] != "stuck" else 1
 
 
-def settings_of(options: argparse.Namespace) -> LiveSettings:
+def build_settings(options: argparse.Namespace) -> RuntimeSettings:
     """What the command line and the settings say."""
-    config = _config(options)
+    config = _load_config(options)
     sites = tuple(
         read_site(text, scope=options.scope, include=tuple(options.include), exclude=tuple(options.exclude))
         for text in options.sites
     )
-    return LiveSettings(
+    return RuntimeSettings(
         config=config,
         clock=start_clock(time.time(), options.speed),
         folder=config.store.data,
-        agent=user_agent(__version__, config.crawl.contact),
+        agent=build_user_agent(__version__, config.crawl.contact),
         sites=sites,
-        detours=_detours(options.connect_to),
+        detours=_parse_detours(options.connect_to),
         allow_private=options.allow_private,
-        most_pages=options.pages,
+        max_pages=options.pages,
         patience_s=parse_duration(options.patience),
         workers=config.crawl.workers,
     )
 
 
-def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s: float | None = None) -> dict[str, Any]:
+def run_process_tree(
+    settings: RuntimeSettings, look: Callable[[StatusNumbers], object], until_s: float | None = None
+) -> dict[str, Any]:
     """Run keeper and workers to their end, or to a wall time; the last numbers. Ctrl-C and SIGTERM end it cleanly."""
-    lock = hold(settings.folder)
-    tree = Tree(settings)
+    lock = lock_folder(settings.folder)
+    tree = Supervisor(settings)
     started_s = time.monotonic()
     told: dict[str, Any] = {}
-    with _signals() as stopped:
+    with _catch_signals() as stopped:
         tree.start()
-        while tree.alive and not tree.ended:
-            for happening in tree.tend():
+        while tree.is_alive and not tree.is_over:
+            for happening in tree.restart_dead():
                 print(happening, file=sys.stderr)
             over = stopped() or (until_s is not None and time.monotonic() >= until_s)
             if over:
-                tree.hurry()
-            told = _ask(settings.folder, Call("stop" if over else "status")) or told
+                tree.set_stop_deadline()
+            told = _poll_coordinator(settings.folder, Request("stop" if over else "status")) or told
             if told:
                 look(told)
-            time.sleep(LOOK_EVERY_S)  # how often people look; the crawl itself runs in other processes
+            time.sleep(POLL_INTERVAL_S)  # how often people look; the crawl itself runs in other processes
         tree.stop()
-        told = {**told, **tree.last_words()}
+        told = {**told, **tree.read_final_status()}
     lock.close()
     return {**told, "ending": told.get("ending") or "stopped", "seconds": round(time.monotonic() - started_s, 3)}
 
 
-def _ask(folder: Path, call: Call) -> dict[str, Any]:
+def _poll_coordinator(folder: Path, call: Request) -> dict[str, Any]:
     try:
         # Short, so that a keeper which hangs cannot keep Ctrl-C waiting.
-        return ask_keeper(folder, call, timeout_s=0.3 if call.verb == "stop" else 0.7)
-    except (OSError, Gone):
+        return ask_coordinator(folder, call, timeout_s=0.3 if call.verb == "stop" else 0.7)
+    except (OSError, ChannelClosed):
         return {}
 
 
-def summary(told: Numbers) -> str:
+def format_summary(told: StatusNumbers) -> str:
     """What came of it, in a few lines."""
     if "pages" not in told:
         return "Nothing was fetched."
-    brought = (
-        f"{counted(told['pages'], 'page')}, {bytes_in_words(told['bytes'])}, from {counted(told['hosts'], 'host')}"
+    brought = f"{format_count(told['pages'], 'page')}, {format_bytes(told['bytes'])}, from {format_count(told['hosts'], 'host')}"
+    cost = (
+        f"{format_count(told['requests'], 'request')}, {format_number(told['robots_requests'])} of them for robots.txt"
     )
-    cost = f"{counted(told['requests'], 'request')}, {amount(told['robots_requests'])} of them for robots.txt"
     left = told["urls_waiting"]
     lines = [
-        f"{brought} in {span(told['seconds'])} ({cost}).",
-        f"{counted(told['urls_known'], 'URL')} known, {amount(left) if left else 'none'} of them still to be fetched.",
+        f"{brought} in {format_duration(told['seconds'])} ({cost}).",
+        f"{format_count(told['urls_known'], 'URL')} known, {format_number(left) if left else 'none'} of them still to be fetched.",
     ]
     if told["refusals"]:
-        lines.append(f"Not fetched: {kinds(told['refusals'])}.")
+        lines.append(f"Not fetched: {format_counts(told['refusals'])}.")
     if told["failures"]:
-        lines.append(f"Failed: {kinds(told['failures'])}.")
+        lines.append(f"Failed: {format_counts(told['failures'])}.")
     if told["ending"] == "stuck":
         named = [f"{name} ({trouble})" for name, trouble in told["hosts_in_trouble"].items()]
         lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}.")
     return "\n".join(lines)
 
 
-def _config(options: argparse.Namespace) -> Config:
+def _load_config(options: argparse.Namespace) -> Config:
     path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
     typed = {"crawl.contact": options.contact, "crawl.delay": options.delay, "store.data": options.data}
     return override(load(path), {key: value for key, value in typed.items() if value is not None})
 
 
-def check(settings: LiveSettings) -> None:
+def check_sites(settings: RuntimeSettings) -> None:
     """Nothing is begun that cannot be done: names that do not exist, addresses that may not be asked."""
-    rules = rules_for(settings, [])
+    rules = build_rules(settings, [])
     for site in settings.sites:
-        check_addresses(site, _addresses(site, settings.detours), rules)
+        check_addresses(site, _resolve_site(site, settings.detours), rules)
 
 
-def check_addresses(site: Site, addresses: Sequence[str], rules: Rules) -> None:
+def check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) -> None:
     """One of a site's addresses may be asked, or it is said what to do."""
-    if any(map(rules.may_ask, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
+    if any(map(rules.can_fetch_address, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
         return
     host = origin_of(site.start).host
     if any(map(is_public, addresses)):
@@ -196,15 +202,15 @@ def check_addresses(site: Site, addresses: Sequence[str], rules: Rules) -> None:
     raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
 
 
-def _addresses(site: Site, detours: Sequence[Detour]) -> tuple[str, ...]:
+def _resolve_site(site: Site, detours: Sequence[ConnectOverride]) -> tuple[str, ...]:
     origin = origin_of(site.start)
-    detour = detour_for(origin, detours)
+    detour = find_endpoint(origin, detours)
     if detour:
         return (detour.address,)
     pause_s = 1.0
-    while (found := look_up(origin.host)).failure is Failure.RESOLVER:
+    while (found := resolve_host(origin.host)).failure is Failure.RESOLVER:
         print(
-            f"The resolver does not answer for {origin.host}; trying again in {span(pause_s)} (Ctrl-C stops)",
+            f"The resolver does not answer for {origin.host}; trying again in {format_duration(pause_s)} (Ctrl-C stops)",
             file=sys.stderr,
         )
         time.sleep(pause_s)  # nothing else is to be done before the name is known
@@ -214,11 +220,11 @@ def _addresses(site: Site, detours: Sequence[Detour]) -> tuple[str, ...]:
     return found.addresses
 
 
-def _detours(texts: Sequence[str]) -> tuple[Detour, ...]:
-    return tuple(read_detour(line) for text in texts for line in _lines(text))
+def _parse_detours(texts: Sequence[str]) -> tuple[ConnectOverride, ...]:
+    return tuple(parse_override(line) for text in texts for line in _read_lines(text))
 
 
-def _lines(text: str) -> list[str]:
+def _read_lines(text: str) -> list[str]:
     if not text.startswith("@"):
         return [text]
     try:
@@ -228,13 +234,13 @@ def _lines(text: str) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def _headline(sites: Sequence[Site]) -> str:
+def _format_headline(sites: Sequence[Site]) -> str:
     first = sites[0].start
     return f"{first} and {len(sites) - 1} more" if len(sites) > 1 else first
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
+def _catch_signals() -> Iterator[Callable[[], bool]]:
     """Whether somebody wants it to end."""
     wanted: list[int] = []
     before = {

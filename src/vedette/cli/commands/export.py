@@ -9,22 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from vedette.cli.options import add_folder, add_output
+from vedette.cli.options import add_data_options, add_output_options
 from vedette.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
 
-__all__ = ["add"]
 
-URLS = """\
+URLS_HELP = """\
 Write every known URL, one a line, in the order in which they were found. With --json one
 object a line, which says where the URL stands and when it was fetched.
 
   vedette export urls --json --to urls.jsonl
 """
 
-WARC = """\
+WARC_HELP = """\
 Write the archive as one WARC file: everything that is kept, or the latest version of
 each page.
 
@@ -32,69 +31,69 @@ each page.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     export = verbs.add_parser("export", help="write URLs or pages for other programs")
-    export.set_defaults(run=_say_what, parser=export)
+    export.set_defaults(run=_require_subcommand, parser=export)
     inner = export.add_subparsers(metavar="VERB", parser_class=type(export))
-    urls = inner.add_parser("urls", help="all known URLs", description=URLS)
+    urls = inner.add_parser("urls", help="all known URLs", description=URLS_HELP)
     _add_target(urls)
-    add_output(urls, "one JSON object a line, with what is known of each URL")
+    add_output_options(urls, "one JSON object a line, with what is known of each URL")
     urls.set_defaults(run=_export_urls, parser=urls)
-    warc = inner.add_parser("warc", help="the archive, as one WARC file", description=WARC)
+    warc = inner.add_parser("warc", help="the archive, as one WARC file", description=WARC_HELP)
     warc.add_argument("--latest", action="store_true", help="only the latest version of each page")
     _add_target(warc)
-    add_output(warc)
+    add_output_options(warc)
     warc.set_defaults(run=_export_warc, parser=warc)
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
-    add_folder(parser)
+    add_data_options(parser)
     parser.add_argument("--to", metavar="FILE", type=Path, help="write here (default: standard output)")
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say what to export: urls or warc; see vedette export --help")
 
 
 def _export_urls(options: argparse.Namespace) -> int:
-    from vedette.adapters.archive.export import urls_as_json, urls_as_text
-    from vedette.cli.data_folder import folder_of
+    from vedette.adapters.archive.export import export_urls_json, export_urls_text
+    from vedette.cli.data_folder import data_folder
 
-    write = urls_as_json if options.json else urls_as_text
-    with _target(options.to) as out:
-        for line in write(folder_of(options)):
+    write = export_urls_json if options.json else export_urls_text
+    with _open_target(options.to) as out:
+        for line in write(data_folder(options)):
             out.write(line.encode())
     return 0
 
 
 def _export_warc(options: argparse.Namespace) -> int:
     from vedette.adapters.archive.export import export_latest, export_warc
-    from vedette.cli.data_folder import folder_of
-    from vedette.cli.output import bytes_in_words, counted
-    from vedette.cli.progress import Gauge
+    from vedette.cli.data_folder import data_folder
+    from vedette.cli.output import format_bytes, format_count
+    from vedette.cli.progress import ProgressLine
     from vedette.fetch.request import PRODUCT
 
     if options.to is None and (sys.stdout.isatty() or options.json):
         raise UsageError("a WARC file is no text: say --to FILE.warc.gz")
-    folder = folder_of(options)
-    with Gauge("exported", quiet=options.json) as gauge, _target(options.to) as out:
+    folder = data_folder(options)
+    with ProgressLine("exported", quiet=options.json) as gauge, _open_target(options.to) as out:
         if options.latest:
-            done = export_latest(folder, out, PRODUCT, time.time(), gauge.look)
+            done = export_latest(folder, out, PRODUCT, time.time(), gauge.update)
         else:
-            done = export_warc(folder, out, gauge.look)
-    what = counted(done.records, "page" if options.latest else "file")
+            done = export_warc(folder, out, gauge.update)
+    what = format_count(done.records, "page" if options.latest else "file")
     for words in done.missing:
         print(f"missing: {words}", file=sys.stderr)
     if options.json:
         print(json.dumps({"records": done.records, "bytes": done.size_bytes, "missing": list(done.missing)}))
     elif options.to is not None:
-        print(f"{what}, {bytes_in_words(done.size_bytes)}, in {options.to}.")
+        print(f"{what}, {format_bytes(done.size_bytes)}, in {options.to}.")
     return 1 if done.missing else 0
 
 
 @contextmanager
-def _target(path: Path | None) -> Iterator[BinaryIO]:
+def _open_target(path: Path | None) -> Iterator[BinaryIO]:
     """Standard output, or a file that has its name once it is complete."""
     if path is None:
         yield sys.stdout.buffer

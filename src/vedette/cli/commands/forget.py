@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.cli.commands.queries import recorded_folder
-from vedette.cli.options import add_folder, add_output
-from vedette.cli.output import amount, plain
+from vedette.adapters.event_store.writer import EventStore
+from vedette.cli.commands.queries import existing_data_folder
+from vedette.cli.options import add_data_options, add_output_options
+from vedette.cli.output import format_number, sanitize
 from vedette.errors import UsageError
-from vedette.text import words_of
-
-__all__ = ["add", "forget"]
+from vedette.text import split_words
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -32,7 +30,7 @@ Backups that you made keep what is in them.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("forget", help="delete what was recorded of searches", description=DESCRIPTION)
     what = parser.add_mutually_exclusive_group(required=True)
@@ -41,8 +39,8 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     what.add_argument("--before", metavar="DATE", help="everything from before this day, such as 2026-01-31")
     what.add_argument("--all", action="store_true", help="everything; imported queries, too")
     parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
-    add_folder(parser)
-    add_output(parser)
+    add_data_options(parser)
+    add_output_options(parser)
     parser.set_defaults(run=_run, parser=parser)
 
 
@@ -52,64 +50,70 @@ def _run(options: argparse.Namespace) -> int:
     return forget(options)
 
 
-_MARK = re.compile(r"[0-9a-f]{8,64}")
+_VISITOR_HASH = re.compile(r"[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Deletion:
     """What is to be forgotten, in words, and as the record is told it."""
 
-    what: str
-    told: dict[str, Any]
+    description: str
+    arguments: dict[str, Any]
 
 
 def forget(options: argparse.Namespace) -> int:
     """Say, ask, delete, and say how much that was."""
-    wish = _wish(options)
-    folder = recorded_folder(options)
-    if not options.yes and not _is_meant(wish, options):
+    wish = _parse_deletion(options)
+    folder = existing_data_folder(options)
+    if not options.yes and not _confirm(wish, options):
         print("Nothing was deleted.")
         return 1
-    with closing(RecordBook(folder)) as book:
-        gone = book.forget(**wish.told)
-    print(json.dumps({"forgotten": wish.what, "rows": gone}) if options.json else f"Rows deleted: {amount(gone)}.")
+    with closing(EventStore(folder)) as book:
+        gone = book.erase(**wish.arguments)
+    print(
+        json.dumps({"forgotten": wish.description, "rows": gone})
+        if options.json
+        else f"Rows deleted: {format_number(gone)}."
+    )
     return 0
 
 
-def _wish(options: argparse.Namespace) -> _Wish:
+def _parse_deletion(options: argparse.Namespace) -> _Deletion:
     if options.query is not None:
-        words = " ".join(words_of(options.query))
+        words = " ".join(split_words(options.query))
         if not words:
             raise UsageError(
-                f'"{plain(options.query, 100)}" has no word in it: name the query that should be forgotten'
+                f'"{sanitize(options.query, 100)}" has no word in it: name the query that should be forgotten'
             )
-        return _Wish(f'every search for "{plain(words)}", what was opened from it, and its counts', {"words": words})
+        return _Deletion(
+            f'every search for "{sanitize(words)}", what was opened from it, and its counts', {"words": words}
+        )
     if options.visitor is not None:
         mark = options.visitor.strip().lower()
-        if not _MARK.fullmatch(mark):
+        if not _VISITOR_HASH.fullmatch(mark):
             raise UsageError(
-                f'"{plain(mark, 100)}" is no mark of a visitor: the privacy page shows each visitor theirs'
+                f'"{sanitize(mark, 100)}" is no mark of a visitor: the privacy page shows each visitor theirs'
             )
-        return _Wish(f"every search of the visitor {mark}, and what they opened", {"visitor": mark})
+        return _Deletion(f"every search of the visitor {mark}, and what they opened", {"visitor": mark})
     if options.before is not None:
-        return _Wish(
-            f"all searches from before {plain(options.before, 40)}, what was opened from them, and their counts",
-            {"before_s": _day_s(options.before)},
+        return _Deletion(
+            f"all searches from before {sanitize(options.before, 40)}, what was opened from them, and their counts",
+            {"before_s": _parse_day_s(options.before)},
         )
-    return _Wish("everything that was recorded of searches, and all imported queries", {"everything": True})
+    return _Deletion("everything that was recorded of searches, and all imported queries", {"everything": True})
 
 
-def _day_s(text: str) -> float:
+def _parse_day_s(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f'"{plain(text, 100)}" is no date: write one such as 2026-01-31') from None
+        raise UsageError(f'"{sanitize(text, 100)}" is no date: write one such as 2026-01-31') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _is_meant(wish: _Wish, options: argparse.Namespace) -> bool:
+def _confirm(wish: _Deletion, options: argparse.Namespace) -> bool:
     """Whether the person at the terminal says so; where nobody sits, it must have been said before."""
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(f"this deletes {wish.what}, for good: say --yes if that is meant")
-    print(f"This deletes {wish.what}, for good.")
+        raise UsageError(f"this deletes {wish.description}, for good: say --yes if that is meant")
+    print(f"This deletes {wish.description}, for good.")
     return input('Type "yes" to do it: ').strip().lower() == "yes"

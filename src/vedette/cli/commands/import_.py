@@ -7,27 +7,26 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.options import add_folder, add_output
+from vedette.cli.options import add_data_options, add_output_options
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vedette.cli.arguments import Parser
-    from vedette.runtime.commands.importer import Imported, Importer
+    from vedette.runtime.commands.importer import Importer, ImportSummary
 
-__all__ = ["add"]
 
 STANDARD_INPUT = Path("-")
 
-URLS = """\
+URLS_HELP = """\
 Read files with one URL a line ("-" for standard input). Those that belong to a site of
 the folder become known and wait to be fetched. Nothing else may use the folder meanwhile.
 
   vedette import urls list.txt
 """
 
-WARC = """\
+WARC_HELP = """\
 Read WARC files, also damaged ones. Answers whose URL belongs to a site of the folder
 become pages as if they had been fetched then. What cannot be used is named. Nothing else
 may use the folder meanwhile.
@@ -36,60 +35,60 @@ may use the folder meanwhile.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     parser = verbs.add_parser("import", help="take in URLs or pages from files")
-    parser.set_defaults(run=_say_what, parser=parser)
+    parser.set_defaults(run=_require_subcommand, parser=parser)
     inner = parser.add_subparsers(metavar="VERB", parser_class=type(parser))
     for name, purpose, text, run in (
-        ("urls", "URLs, one a line", URLS, _import_urls),
-        ("warc", "pages from WARC files", WARC, _import_warc),
+        ("urls", "URLs, one a line", URLS_HELP, _import_urls),
+        ("warc", "pages from WARC files", WARC_HELP, _import_warc),
     ):
         verb = inner.add_parser(name, help=purpose, description=text)
         verb.add_argument("files", metavar="FILE", nargs="+", type=Path, help="what to read")
-        add_folder(verb)
-        add_output(verb)
+        add_data_options(verb)
+        add_output_options(verb)
         verb.set_defaults(run=run, parser=verb)
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say what to import: urls or warc; see vedette import --help")
 
 
 def _import_urls(options: argparse.Namespace) -> int:
-    return _import(options, _take_urls)
+    return _run_import(options, _import_url_file)
 
 
 def _import_warc(options: argparse.Namespace) -> int:
-    return _import(options, lambda importer, path: importer.take_warc(path))
+    return _run_import(options, lambda importer, path: importer.import_warc(path))
 
 
-def _take_urls(importer: "Importer", path: Path) -> None:
+def _import_url_file(importer: "Importer", path: Path) -> None:
     if path == STANDARD_INPUT:
-        importer.take_urls(sys.stdin)
+        importer.import_urls(sys.stdin)
         return
     with path.open(encoding="utf-8", errors="replace") as lines:
-        importer.take_urls(lines)
+        importer.import_urls(lines)
 
 
-def _import(options: argparse.Namespace, take: "Callable[[Importer, Path], None]") -> int:
+def _run_import(options: argparse.Namespace, take: "Callable[[Importer, Path], None]") -> int:
     from vedette import __version__
-    from vedette.adapters.crawl_store.data_folder import check_format, said_plainly
-    from vedette.cli.data_folder import folder_of
+    from vedette.adapters.crawl_store.data_folder import check_format, explain_errors
+    from vedette.cli.data_folder import data_folder
     from vedette.fetch.request import PRODUCT
     from vedette.runtime.commands.importer import Importer
-    from vedette.runtime.commands.offline import written
+    from vedette.runtime.commands.offline import open_for_write
 
     _check_readable(options.files)
-    folder = folder_of(options)
+    folder = data_folder(options)
     if check_format(folder) is None:
         raise UsageError(f'{folder} is no data folder yet: "vedette sites add" makes one and names a site')
-    with said_plainly(folder), written(folder, time.time()) as state:
-        importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), _limit_bytes(options))
+    with explain_errors(folder), open_for_write(folder, time.time()) as state:
+        importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), _max_page_bytes(options))
         for path in options.files:
             take(importer, path)
         importer.close()
-    return _say(importer.told, as_json=options.json)
+    return _print_summary(importer.summary, as_json=options.json)
 
 
 def _check_readable(files: list[Path]) -> None:
@@ -102,25 +101,25 @@ def _check_readable(files: list[Path]) -> None:
             raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from None
 
 
-def _limit_bytes(options: argparse.Namespace) -> int:
+def _max_page_bytes(options: argparse.Namespace) -> int:
     from vedette.config import load
 
     path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
     return load(path).crawl.max_page_bytes
 
 
-def _say(told: "Imported", *, as_json: bool) -> int:
-    from vedette.cli.output import amount, counted, kinds
+def _print_summary(told: "ImportSummary", *, as_json: bool) -> int:
+    from vedette.cli.output import format_count, format_counts, format_number
 
     for words in told.damage:
         print(words, file=sys.stderr)
-    if told.damaged > len(told.damage):
-        print(f"and {amount(told.damaged - len(told.damage))} more that could not be used", file=sys.stderr)
+    if told.damage_count > len(told.damage):
+        print(f"and {format_number(told.damage_count - len(told.damage))} more that could not be used", file=sys.stderr)
     if as_json:
-        numbers = {"pages": told.pages, "urls": told.urls, "damaged": told.damaged}
-        print(json.dumps({**numbers, "passed_over": dict(sorted(told.passed_over.items())), "damage": told.damage}))
+        numbers = {"pages": told.pages, "urls": told.urls, "damaged": told.damage_count}
+        print(json.dumps({**numbers, "passed_over": dict(sorted(told.skipped.items())), "damage": told.damage}))
     else:
-        print(f"{counted(told.pages, 'page')} taken in, {counted(told.urls, 'URL')} new.")
-        if told.passed_over:
-            print(f"Passed over: {kinds(told.passed_over)}.")
-    return 1 if told.damaged and not told.pages + told.urls else 0
+        print(f"{format_count(told.pages, 'page')} taken in, {format_count(told.urls, 'URL')} new.")
+        if told.skipped:
+            print(f"Passed over: {format_counts(told.skipped)}.")
+    return 1 if told.damage_count and not told.pages + told.urls else 0

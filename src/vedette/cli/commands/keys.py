@@ -6,18 +6,16 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint, ordered, sentence
-from vedette.cli.inner_verbs import add_inner
-from vedette.cli.output import plain
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
+from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.output import sanitize
 from vedette.config import format_rate, parse_rate
 from vedette.errors import UsageError
-from vedette.runtime.commands.search_commands import key_of, row_of
-from vedette.web.api.responses import iso_time
-from vedette.web.auth.keys import RANDOM_BYTES, Key, new_key
-from vedette.web.commands.commands import NewKey, RevokeKey
-
-__all__ = ["VERBS", "add"]
+from vedette.runtime.commands.search_commands import key_from_row, row_from_key
+from vedette.web.api.responses import format_iso_time
+from vedette.web.auth.keys import SECRET_BYTES, Key, create_key
+from vedette.web.commands.commands import CreateKey, RevokeKey
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -32,12 +30,12 @@ kept. Changes hold at once where "vedette up" runs.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     keys = verbs.add_parser("keys", help="who may search", description=DESCRIPTION)
-    keys.set_defaults(run=_say_what, parser=keys)
+    keys.set_defaults(run=_require_subcommand, parser=keys)
     inner = keys.add_subparsers(metavar="VERB", parser_class=type(keys))
-    create = _verb(inner, "create", "make a key, and show it this once")
+    create = _add_subcommand(inner, "create", "make a key, and show it this once")
     create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
     create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private, admin (default: search)")
     create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
@@ -48,16 +46,16 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         default=[],
         help="only for what lies there, such as docs.example.org/api/ (may be repeated)",
     )
-    _verb(inner, "list", "all keys and what they are for, revoked ones too")
-    revoke = _verb(inner, "revoke", "let a key open nothing from now on")
+    _add_subcommand(inner, "list", "all keys and what they are for, revoked ones too")
+    revoke = _add_subcommand(inner, "revoke", "let a key open nothing from now on")
     revoke.add_argument("name", metavar="NAME", help="the name of the key")
 
 
-def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_inner(verbs, name, purpose, "keying")
+def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    return add_subcommand(verbs, name, purpose, "keying")
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say create, list or revoke; see vedette keys --help")
 
 
@@ -66,46 +64,46 @@ def _create(options: argparse.Namespace) -> int:
         raise UsageError("a name of a key has no comma, since commas stand between names: take another name")
     scopes = list(dict.fromkeys(scope.strip() for scope in options.scope.split(",")))
     rate = parse_rate(options.rate) if options.rate is not None else None
-    secret, key = new_key(options.name, scopes, rate, options.site, secrets.token_bytes(RANDOM_BYTES))
-    told = ordered(options, NewKey(row_of(key)))
+    secret, key = create_key(options.name, scopes, rate, options.site, secrets.token_bytes(SECRET_BYTES))
+    told = run_command(options, CreateKey(row_from_key(key)))
     if options.json:
         print(json.dumps({**told, "name": key.name, "secret": secret}))
     else:
         print(secret)
-        print(f"This is the key of {key.name}, for {_purpose(key)}.")
+        print(f"This is the key of {key.name}, for {_describe_key(key)}.")
         print("Keep it safe   it is shown this once, and kept nowhere")
         print("Send it as     Authorization: Bearer vk_…")
-        print(f"Take it back   {hint(f'keys revoke {key.name}', options)}")
+        print(f"Take it back   {format_command(f'keys revoke {key.name}', options)}")
     return 0
 
 
 def _list(options: argparse.Namespace) -> int:
-    with open_view(folder_of(options)) as view:
-        keys = [key_of(row) for row in view.book.reader_keys()]
+    with open_state_reader(data_folder(options)) as view:
+        keys = [key_from_row(row) for row in view.store.list_user_keys()]
     if options.json:
-        print(json.dumps({"keys": [_as_json(key) for key in keys]}))
+        print(json.dumps({"keys": [_key_to_dict(key) for key in keys]}))
         return 0
     for key in keys:
-        revoked = f", revoked {iso_time(key.revoked_s)[:10]}" if key.revoked_s is not None else ""
-        print(f"{plain(key.name)}   {_purpose(key)}, made {iso_time(key.created_s)[:10]}{revoked}")
+        revoked = f", revoked {format_iso_time(key.revoked_s)[:10]}" if key.revoked_s is not None else ""
+        print(f"{sanitize(key.name)}   {_describe_key(key)}, made {format_iso_time(key.created_s)[:10]}{revoked}")
     if not keys:
-        print(f"No keys yet: {hint('keys create NAME', options)} makes one.")
+        print(f"No keys yet: {format_command('keys create NAME', options)} makes one.")
     return 0
 
 
 def _revoke(options: argparse.Namespace) -> int:
-    told = ordered(options, RevokeKey(options.name))
-    print(json.dumps(told) if options.json else sentence(told))
+    told = run_command(options, RevokeKey(options.name))
+    print(json.dumps(told) if options.json else format_done(told))
     return 0
 
 
-def _purpose(key: Key) -> str:
+def _describe_key(key: Key) -> str:
     rate = f", {format_rate(key.rate) if key.rate.requests else 'no limit'}" if key.rate is not None else ""
     sites = f", only {' '.join(key.sites)}" if key.sites else ""
     return f"{' and '.join(key.scopes)}{rate}{sites}"
 
 
-def _as_json(key: Key) -> dict[str, Any]:
+def _key_to_dict(key: Key) -> dict[str, Any]:
     return {
         "name": key.name,
         "scopes": key.scopes,

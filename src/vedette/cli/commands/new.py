@@ -5,17 +5,15 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from vedette.adapters.alerts.alert_store import Item
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint
-from vedette.cli.options import add_folder, add_output
-from vedette.cli.output import plain, span
+from vedette.adapters.alerts.alert_store import AlertItem
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.cli.data_folder import data_folder, format_command
+from vedette.cli.options import add_data_options, add_output_options
+from vedette.cli.output import format_duration, sanitize
 from vedette.errors import UsageError
 from vedette.runtime.alerts.service import FolderNewPages
-from vedette.web.api.responses import iso_time
-from vedette.web.public.new_page_ports import Batch, how_found, item_as_json
-
-__all__ = ["add", "tell"]
+from vedette.web.api.responses import format_iso_time
+from vedette.web.public.new_page_ports import ItemBatch, describe_source, item_to_json
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -30,87 +28,89 @@ what is found on it afterwards is new, unless it only moved or says what another
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     new = verbs.add_parser("new", help="which pages are new", description=DESCRIPTION)
     new.add_argument("--watch", metavar="NAME", default="", help="only what this watch looks for")
     new.add_argument("--since", metavar="CURSOR", help="only what came after this one (default: the latest)")
     new.add_argument("-n", metavar="N", type=int, default=20, help="how many at most (default: 20)")
     new.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
-    add_folder(new)
-    add_output(new, "print one JSON object; with --follow one a page, each on a line")
+    add_data_options(new)
+    add_output_options(new, "print one JSON object; with --follow one a page, each on a line")
     new.set_defaults(run=_run, parser=new)
 
 
 def _run(options: argparse.Namespace) -> int:
 
-    return tell(options)
+    return show_new(options)
 
 
-LOOK_EVERY_S = 0.5
-MOST = 1000
-MOST_DIGITS = 15
+POLL_INTERVAL_S = 0.5
+MAX_ITEMS = 1000
+MAX_DIGITS = 15
 
 
-def tell(options: argparse.Namespace) -> int:
+def show_new(options: argparse.Namespace) -> int:
     """Show what there is; with ``--follow`` also what comes, until somebody ends it."""
-    folder, since = folder_of(options), _cursor(options.since)
-    if not 1 <= options.n <= MOST:
-        raise UsageError(f"-n {options.n}: write a number from 1 to {MOST}")
-    with open_view(folder) as view:  # a folder without a crawl is told in words
-        allowed = tuple(row.site.start for row in view.book.sites())
+    folder, since = data_folder(options), _parse_cursor(options.since)
+    if not 1 <= options.n <= MAX_ITEMS:
+        raise UsageError(f"-n {options.n}: write a number from 1 to {MAX_ITEMS}")
+    with open_state_reader(folder) as view:  # a folder without a crawl is told in words
+        allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
-    if options.watch and not news.is_watch(options.watch):
-        raise UsageError(f'there is no watch "{options.watch}"; {hint("watch list", options)} shows them')
-    batch = _first(news, since, options, allowed)
+    if options.watch and not news.has_alert(options.watch):
+        raise UsageError(f'there is no watch "{options.watch}"; {format_command("watch list", options)} shows them')
+    batch = _first_batch(news, since, options, allowed)
     if options.follow:
         return _follow(news, batch, options, allowed)
     if options.json:
-        items = [item_as_json(item) for item in batch.items]
+        items = [item_to_json(item) for item in batch.items]
         print(json.dumps({"items": items, "cursor": str(batch.cursor), "more": batch.more, "missed": batch.missed}))
         return 0
-    _say(batch, options)
+    _print_batch(batch, options)
     if not batch.items:
         print("Nothing is new." if since else "Nothing is new yet: a site's first crawl is silent.")
     elif batch.more:
-        print(f"There is more: {hint(f'new --since {batch.cursor}', options)}")
+        print(f"There is more: {format_command(f'new --since {batch.cursor}', options)}")
     return 0
 
 
-def _first(news: FolderNewPages, since: int | None, options: argparse.Namespace, allowed: tuple[str, ...]) -> Batch:
+def _first_batch(
+    news: FolderNewPages, since: int | None, options: argparse.Namespace, allowed: tuple[str, ...]
+) -> ItemBatch:
     """What comes first; without a cursor the latest. The end is looked up before, so that nothing falls between."""
     if since is not None:
-        return news.after(since, options.n, options.watch, allowed)
-    end = news.after(10**MOST_DIGITS, 1, options.watch, allowed).cursor
-    latest = news.latest(options.n, options.watch, allowed, end + 1)
-    return Batch(latest.items[::-1], end)
+        return news.list_after(since, options.n, options.watch, allowed)
+    end = news.list_after(10**MAX_DIGITS, 1, options.watch, allowed).cursor
+    latest = news.list_latest(options.n, options.watch, allowed, end + 1)
+    return ItemBatch(latest.items[::-1], end)
 
 
-def _follow(news: FolderNewPages, batch: Batch, options: argparse.Namespace, allowed: tuple[str, ...]) -> int:
+def _follow(news: FolderNewPages, batch: ItemBatch, options: argparse.Namespace, allowed: tuple[str, ...]) -> int:
     while True:
-        _say(batch, options)
+        _print_batch(batch, options)
         if not batch.more:
-            time.sleep(LOOK_EVERY_S)  # what is new is read from a file, which does not call back
-        batch = news.after(batch.cursor, options.n, options.watch, allowed)
+            time.sleep(POLL_INTERVAL_S)  # what is new is read from a file, which does not call back
+        batch = news.list_after(batch.cursor, options.n, options.watch, allowed)
 
 
-def _say(batch: Batch, options: argparse.Namespace) -> None:
+def _print_batch(batch: ItemBatch, options: argparse.Namespace) -> None:
     if batch.missed and not options.json:
         print("Some pages after this cursor are not kept any more.", flush=True)
     for item in batch.items:
-        print(json.dumps(item_as_json(item)) if options.json else "\n".join(_lines(item)), flush=True)
+        print(json.dumps(item_to_json(item)) if options.json else "\n".join(_item_lines(item)), flush=True)
 
 
-def _lines(item: Item) -> list[str]:
+def _item_lines(item: AlertItem) -> list[str]:
     since = "told {} after it was first seen" if item.born_s is None else "found {} after its date"
-    facts = f"first seen {iso_time(item.found_s)} by {how_found(item)}; {since.format(span(item.delay_s))}"
-    about = [plain(item.url, 2048), f"{item.seq} · {facts}", plain(item.snippet.strip(), 300)]
-    return [plain(item.title.strip(), 200) or "(no title)", *(f"  {line}" for line in about if line)]
+    facts = f"first seen {format_iso_time(item.found_s)} by {describe_source(item)}; {since.format(format_duration(item.delay_s))}"
+    about = [sanitize(item.url, 2048), f"{item.seq} · {facts}", sanitize(item.snippet.strip(), 300)]
+    return [sanitize(item.title.strip(), 200) or "(no title)", *(f"  {line}" for line in about if line)]
 
 
-def _cursor(text: str | None) -> int | None:
+def _parse_cursor(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise UsageError(f'--since "{text[:50]}": write the number of a page that was shown, or 0 for all')
     return int(text)

@@ -10,19 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.adapters.event_store.reader import QueryCount, RecordView
-from vedette.adapters.event_store.writer import RecordBook
-from vedette.cli.data_folder import ask, folder_of, hint
-from vedette.cli.inner_verbs import add_inner
-from vedette.cli.output import amount, counted, plain
-from vedette.cli.progress import Gauge
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.event_store.reader import EventReader, QueryCount
+from vedette.adapters.event_store.writer import EventStore
+from vedette.cli.data_folder import call_coordinator, data_folder, format_command
+from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.output import format_count, format_number, sanitize
+from vedette.cli.progress import ProgressLine
 from vedette.errors import UsageError
-from vedette.learn.query_logs import Noted, Wrong, read_queries
-from vedette.learn.workload import Workload, learned_from
-from vedette.runtime.commands.rpc import Call
-
-__all__ = ["VERBS", "add", "recorded_folder"]
+from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
+from vedette.learn.workload import Workload, build_workload
+from vedette.runtime.commands.rpc import Request
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -37,150 +35,154 @@ that you bring along. What programs asked is left out.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     queries = verbs.add_parser("queries", help="what people search for", description=DESCRIPTION)
-    queries.set_defaults(run=_say_what, parser=queries)
+    queries.set_defaults(run=_require_subcommand, parser=queries)
     inner = queries.add_subparsers(metavar="VERB", parser_class=type(queries))
     for name, purpose in (("list", "what is asked most often"), ("empty", "what is asked and finds nothing")):
-        counted = _verb(inner, name, purpose)
-        _add_most(counted)
-        counted.add_argument("--days", metavar="N", type=_whole, default=7, help="of the last N days (default: 7)")
-    _add_most(_verb(inner, "rising", "what is asked more than usual, beyond chance"))
-    _verb(inner, "drift", "whether what people ask for has shifted")
-    _verb(inner, "import", "bring queries from elsewhere, one a line").add_argument(
+        counted = _add_subcommand(inner, name, purpose)
+        _add_limit(counted)
+        counted.add_argument(
+            "--days", metavar="N", type=_parse_whole, default=7, help="of the last N days (default: 7)"
+        )
+    _add_limit(_add_subcommand(inner, "rising", "what is asked more than usual, beyond chance"))
+    _add_subcommand(inner, "drift", "whether what people ask for has shifted")
+    _add_subcommand(inner, "import", "bring queries from elsewhere, one a line").add_argument(
         "file", metavar="FILE", type=Path, help="queries, each with a count and a date behind tabs, or as JSON lines"
     )
-    _verb(inner, "drop-imported", "forget the queries that were imported")
+    _add_subcommand(inner, "drop-imported", "forget the queries that were imported")
 
 
-def _add_most(parser: "Parser") -> None:
-    parser.add_argument("--n", metavar="N", type=_whole, default=20, help="how many at most (default: 20)")
+def _add_limit(parser: "Parser") -> None:
+    parser.add_argument("--n", metavar="N", type=_parse_whole, default=20, help="how many at most (default: 20)")
 
 
-def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_inner(verbs, name, purpose, "querying")
+def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    return add_subcommand(verbs, name, purpose, "querying")
 
 
-def _whole(text: str) -> int:
+def _parse_whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= 100_000 and len(text) < 9):
         raise argparse.ArgumentTypeError(f'"{text[:40]}" is no number from 1 to 100000')
     return int(text)
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say list, rising, empty, drift, import or drop-imported; see vedette queries --help")
 
 
 DAY_S = 86_400.0
-LEARNED_DAYS = 90  # after which a search counts next to nothing
-MOST_WRONG_SHOWN = 5
+WORKLOAD_DAYS = 90  # after which a search counts next to nothing
+MAX_ERRORS_SHOWN = 5
 STANDARD_INPUT = Path("-")
 
 
-def recorded_folder(options: argparse.Namespace) -> Path:
+def existing_data_folder(options: argparse.Namespace) -> Path:
     """The data folder; one without a crawl is told in words, and none is made."""
-    folder = folder_of(options)
-    with open_view(folder):
+    folder = data_folder(options)
+    with open_state_reader(folder):
         return folder
 
 
 def _list(options: argparse.Namespace) -> int:
-    return _counts(options, RecordView.top)
+    return _print_counts(options, EventReader.list_top_queries)
 
 
-def _empty(options: argparse.Namespace) -> int:
-    return _counts(options, RecordView.without_result)
+def _list_empty(options: argparse.Namespace) -> int:
+    return _print_counts(options, EventReader.list_empty_queries)
 
 
-def _counts(options: argparse.Namespace, asked: Callable[[RecordView, float, int], list[QueryCount]]) -> int:
-    folder = recorded_folder(options)
-    since_s = _now_s(folder) - options.days * DAY_S
-    rows = asked(RecordView(folder), since_s, options.n)
+def _print_counts(options: argparse.Namespace, asked: Callable[[EventReader, float, int], list[QueryCount]]) -> int:
+    folder = existing_data_folder(options)
+    since_s = _world_now_s(folder) - options.days * DAY_S
+    rows = asked(EventReader(folder), since_s, options.n)
     if options.json:
         print(json.dumps({"since_s": since_s, "queries": [row._asdict() for row in rows]}))
         return 0
     if not rows:
-        print(f"Nothing of the kind in the last {counted(options.days, 'day')}.")
+        print(f"Nothing of the kind in the last {format_count(options.days, 'day')}.")
         return 0
     print("searches  clicks  without result  query")
     for row in rows:
-        print(f"{amount(row.searches):>8}  {amount(row.clicks):>6}  {amount(row.empty):>14}  {plain(row.query)}")
+        print(
+            f"{format_number(row.searches):>8}  {format_number(row.clicks):>6}  {format_number(row.empty):>14}  {sanitize(row.query)}"
+        )
     return 0
 
 
-def _rising(options: argparse.Namespace) -> int:
-    workload, now_s = _workload(options)
-    rising = workload.rising(now_s, options.n)
+def _list_rising(options: argparse.Namespace) -> int:
+    workload, now_s = _load_workload(options)
+    rising = workload.find_rising(now_s, options.n)
     if options.json:
         print(json.dumps({"queries": [{**each._asdict(), "sentence": each.sentence} for each in rising]}))
         return 0
     for each in rising:
-        print(f"{plain(each.words)}   {each.sentence}")
+        print(f"{sanitize(each.words)}   {each.sentence}")
     if not rising:
         print("No query is asked more than usual, beyond what chance does.")
     return 0
 
 
-def _drift(options: argparse.Namespace) -> int:
-    workload, now_s = _workload(options)
-    drift = workload.drift(now_s)
+def _show_drift(options: argparse.Namespace) -> int:
+    workload, now_s = _load_workload(options)
+    drift = workload.measure_drift(now_s)
     if options.json:
         told = {**drift._asdict(), "movers": [mover._asdict() for mover in drift.movers], "sentence": drift.sentence}
         print(json.dumps(told))
         return 0
-    print(plain(drift.sentence, 1000))
+    print(sanitize(drift.sentence, 1000))
     if drift.is_told:
         print(f"Distance {drift.distance:.2f}: 0 is the same as usual, 1 has nothing in common with it.")
     for mover in drift.movers:
-        print(f"  {plain(mover.term)}   in {mover.recent_share:.1%} of searches, before in {mover.usual_share:.1%}")
+        print(f"  {sanitize(mover.term)}   in {mover.recent_share:.1%} of searches, before in {mover.usual_share:.1%}")
     return 0
 
 
-def _workload(options: argparse.Namespace) -> tuple[Workload, float]:
+def _load_workload(options: argparse.Namespace) -> tuple[Workload, float]:
     """What people asked here. Imported queries are left out: they came all at once."""
-    folder = recorded_folder(options)
-    now_s = _now_s(folder)
-    return learned_from(RecordView(folder).counts(now_s - LEARNED_DAYS * DAY_S)), now_s
+    folder = existing_data_folder(options)
+    now_s = _world_now_s(folder)
+    return build_workload(EventReader(folder).iter_counts(now_s - WORKLOAD_DAYS * DAY_S)), now_s
 
 
-def _now_s(folder: Path) -> float:
+def _world_now_s(folder: Path) -> float:
     """The time of the world that is crawled, where something runs that knows it."""
-    reply = ask(folder, Call("status"))
+    reply = call_coordinator(folder, Request("status"))
     return float(reply["now_s"]) if reply else time.time()
 
 
 @dataclass(slots=True)
-class _Reading:
+class _QueryImport:
     """The usable lines of a file as rows; what was wrong with the others stays here."""
 
     now_s: float
     searches: int = 0
-    wrong: int = 0
-    first_wrong: list[Wrong] = field(default_factory=list)
+    bad_lines: int = 0
+    first_errors: list[InvalidLine] = field(default_factory=list)
 
     def rows(self, lines: Iterator[str]) -> Iterator[tuple[str, float, int]]:
-        for line in read_queries(lines, self.now_s):
-            if isinstance(line, Noted):
+        for line in parse_queries(lines, self.now_s):
+            if isinstance(line, ImportedQuery):
                 self.searches += line.times
                 yield line.words, line.at_s, line.times
                 continue
-            self.wrong += 1
-            if len(self.first_wrong) < MOST_WRONG_SHOWN:
-                self.first_wrong.append(line)
+            self.bad_lines += 1
+            if len(self.first_errors) < MAX_ERRORS_SHOWN:
+                self.first_errors.append(line)
 
 
 def _import(options: argparse.Namespace) -> int:
-    folder = recorded_folder(options)
-    reading = _Reading(_now_s(folder))
-    gauge = Gauge("queries", quiet=options.json)
-    with _opened(options.file) as file, gauge, closing(RecordBook(folder)) as book:
-        kept = book.import_queries(reading.rows(_lines(file, options.file, gauge)))
-    _say_import(options, reading, kept)
-    return 1 if reading.wrong and not kept else 0
+    folder = existing_data_folder(options)
+    reading = _QueryImport(_world_now_s(folder))
+    gauge = ProgressLine("queries", quiet=options.json)
+    with _open_input(options.file) as file, gauge, closing(EventStore(folder)) as book:
+        kept = book.import_queries(reading.rows(_read_lines(file, options.file, gauge)))
+    _print_import(options, reading, kept)
+    return 1 if reading.bad_lines and not kept else 0
 
 
-def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+def _open_input(path: Path) -> AbstractContextManager[BinaryIO]:
     if path == STANDARD_INPUT:
         return nullcontext(sys.stdin.buffer)
     try:
@@ -189,41 +191,44 @@ def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
         raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from None
 
 
-def _lines(file: BinaryIO, path: Path, gauge: Gauge) -> Iterator[str]:
+def _read_lines(file: BinaryIO, path: Path, gauge: ProgressLine) -> Iterator[str]:
     size = 0 if path == STANDARD_INPUT else path.stat().st_size
     done = 0
     for line in file:
         done += len(line)
-        gauge.look(done, max(size, done))
+        gauge.update(done, max(size, done))
         yield line.decode("utf-8", "replace")
 
 
-def _say_import(options: argparse.Namespace, reading: _Reading, kept: int) -> None:
-    for wrong in reading.first_wrong:
-        print(f"line {wrong.number}: {plain(wrong.why)}", file=sys.stderr)
-    if reading.wrong > len(reading.first_wrong):
-        print(f"and {amount(reading.wrong - len(reading.first_wrong))} more that could not be used", file=sys.stderr)
+def _print_import(options: argparse.Namespace, reading: _QueryImport, kept: int) -> None:
+    for wrong in reading.first_errors:
+        print(f"line {wrong.number}: {sanitize(wrong.why)}", file=sys.stderr)
+    if reading.bad_lines > len(reading.first_errors):
+        print(
+            f"and {format_number(reading.bad_lines - len(reading.first_errors))} more that could not be used",
+            file=sys.stderr,
+        )
     if options.json:
-        told = {"queries": kept, "searches": reading.searches, "wrong": reading.wrong}
-        print(json.dumps({**told, "first_wrong": [wrong._asdict() for wrong in reading.first_wrong]}))
+        told = {"queries": kept, "searches": reading.searches, "wrong": reading.bad_lines}
+        print(json.dumps({**told, "first_wrong": [wrong._asdict() for wrong in reading.first_errors]}))
         return
-    left_out = f" {counted(reading.wrong, 'line')} left out." if reading.wrong else ""
-    print(f"Rows taken in: {amount(kept)}, for searches: {amount(reading.searches)}.{left_out}")
-    print(f"Undo with    {hint('queries drop-imported', options)}")
+    left_out = f" {format_count(reading.bad_lines, 'line')} left out." if reading.bad_lines else ""
+    print(f"Rows taken in: {format_number(kept)}, for searches: {format_number(reading.searches)}.{left_out}")
+    print(f"Undo with    {format_command('queries drop-imported', options)}")
 
 
 def _drop_imported(options: argparse.Namespace) -> int:
-    with closing(RecordBook(recorded_folder(options))) as book:
-        dropped = book.drop_imported()
-    print(json.dumps({"dropped": dropped}) if options.json else f"Imported rows dropped: {amount(dropped)}.")
+    with closing(EventStore(existing_data_folder(options))) as book:
+        dropped = book.delete_imported()
+    print(json.dumps({"dropped": dropped}) if options.json else f"Imported rows dropped: {format_number(dropped)}.")
     return 0
 
 
 VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
-    "rising": _rising,
-    "empty": _empty,
-    "drift": _drift,
+    "rising": _list_rising,
+    "empty": _list_empty,
+    "drift": _show_drift,
     "import": _import,
     "drop-imported": _drop_imported,
 }

@@ -12,22 +12,20 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from vedette.adapters.clock import Clock, start_clock
-from vedette.adapters.crawl_store.data_folder import hold
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint
-from vedette.cli.options import add_folder, add_output
-from vedette.cli.output import ago, counted, plain
+from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.cli.data_folder import data_folder, format_command
+from vedette.cli.options import add_data_options, add_output_options
+from vedette.cli.output import format_count, format_relative_time, sanitize
 from vedette.errors import StoreBusy, UsageError
 from vedette.runtime.indexing.indexer import catch_up
 from vedette.runtime.search.searcher import FolderSearch
-from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
-from vedette.web.api.openapi import LONGEST_QUERY, MOST_AT_ONCE, MOST_IN_ALL, SHAPES
-from vedette.web.api.parameters import WrongParameter, day_s, shaped, whole
-from vedette.web.api.responses import iso_time
-from vedette.web.api.search import slate_as_json
-from vedette.web.public.score_table import rows_of
-
-__all__ = ["add", "nothing_lines", "search_folder", "slate_lines", "wish_of"]
+from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
+from vedette.web.api.openapi import MAX_PAGE_SIZE, MAX_QUERY_LENGTH, MAX_TOTAL_RESULTS, PARAMETER_PATTERNS
+from vedette.web.api.parameters import ParameterError, parse_day_s, parse_int, parse_pattern
+from vedette.web.api.responses import format_iso_time
+from vedette.web.api.search import slate_to_json
+from vedette.web.public.score_table import build_score_rows
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -42,7 +40,7 @@ code 1 where nothing is found.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("search", help="find pages", description=DESCRIPTION)
     parser.add_argument(
@@ -59,8 +57,8 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--after", metavar="DATE", help="only pages of this day or later, such as 2026-01-31")
     parser.add_argument("--before", metavar="DATE", help="only pages from before this day")
     parser.add_argument("--why", action="store_true", help="say of each result why it stands where it stands")
-    add_folder(parser)
-    add_output(parser)
+    add_data_options(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -69,158 +67,164 @@ def run(options: argparse.Namespace) -> int:
     return search_folder(options)
 
 
-LONGEST_TITLE = 200
-LONGEST_URL = 2048
+MAX_TITLE_LENGTH = 200
+MAX_URL_LENGTH = 2048
 INDENT = "  "
 COLUMNS = "{:<{width}}  {:>8}  {:>8}  {:>12}"
 
-_BOLD, _USUAL = "\x1b[1m", "\x1b[0m"
+_BOLD, _RESET = "\x1b[1m", "\x1b[0m"
 
 
 def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterator[str]:
     """What is said of the whole, then the results with a blank line after each, then how many there are."""
-    above = [*_about(slate)]
+    above = [*_note_lines(slate)]
     yield from [*above, ""] if above else []
     for result in slate.results:
         yield from _result_lines(result, now_s, bold=bold)
-        yield from _why_lines(result) if why else ()
+        yield from _score_lines(result) if why else ()
         yield ""
-    wish = slate.wish
+    wish = slate.request
     more = f"; --page {wish.page + 1} shows more" if slate.total > wish.page * wish.n else ""
-    yield f"{counted(slate.total, 'page')} {'matches' if slate.total == 1 else 'match'}{more}."
+    yield f"{format_count(slate.total, 'page')} {'matches' if slate.total == 1 else 'match'}{more}."
 
 
-def nothing_lines(slate: Slate, behind: str) -> Iterator[str]:
+def no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
     """Why there is nothing to show, as far as it is known."""
-    asked = _clean(slate.wish.query, LONGEST_TITLE)
-    if slate.total and slate.wish.page > 1:
-        yield f'There is no page {slate.wish.page} for "{asked}": {counted(slate.total, "page")} match.'
+    asked = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
+    if slate.total and slate.request.page > 1:
+        yield f'There is no page {slate.request.page} for "{asked}": {format_count(slate.total, "page")} match.'
     else:
         yield f'Nothing found for "{asked}".'
     if behind:
         yield f"{behind[0].upper()}{behind[1:]}."
-    yield from _about(slate)
+    yield from _note_lines(slate)
 
 
-def _about(slate: Slate) -> Iterator[str]:
-    yield from (_clean(note, LONGEST_URL) for note in slate.notes)
+def _note_lines(slate: Slate) -> Iterator[str]:
+    yield from (_clean_text(note, MAX_URL_LENGTH) for note in slate.notes)
     if slate.suggestion:
-        yield f"Did you mean: {_clean(slate.suggestion, LONGEST_TITLE)}"
+        yield f"Did you mean: {_clean_text(slate.suggestion, MAX_TITLE_LENGTH)}"
     if slate.relaxed and slate.results:
-        yield f"Not all results have: {', '.join(_clean(word, LONGEST_TITLE) for word in slate.relaxed)}."
+        yield f"Not all results have: {', '.join(_clean_text(word, MAX_TITLE_LENGTH) for word in slate.relaxed)}."
 
 
-def _result_lines(result: Result, now_s: float, *, bold: bool) -> Iterator[str]:
-    title = _clean(result.title, LONGEST_TITLE) or "(no title)"
-    yield f"{_BOLD}{title}{_USUAL}" if bold else title
-    yield plain(result.url, LONGEST_URL)
-    facts = [f"fetched {ago(result.fetched_s, now_s)}"]
-    facts += [iso_time(result.date_s)[:10]] if result.date_s is not None else []
+def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator[str]:
+    title = _clean_text(result.title, MAX_TITLE_LENGTH) or "(no title)"
+    yield f"{_BOLD}{title}{_RESET}" if bold else title
+    yield sanitize(result.url, MAX_URL_LENGTH)
+    facts = [f"fetched {format_relative_time(result.fetched_s, now_s)}"]
+    facts += [format_iso_time(result.date_s)[:10]] if result.date_s is not None else []
     facts += [f"{result.similar} similar"] if result.similar else []
-    facts += [_clean(result.note, LONGEST_TITLE)] if result.note else []
+    facts += [_clean_text(result.note, MAX_TITLE_LENGTH)] if result.note else []
     yield " · ".join(facts)
     if result.snippet.text:
-        yield _marked(result.snippet) if bold else _clean(result.snippet.text, len(result.snippet.text))
+        yield _highlight(result.snippet) if bold else _clean_text(result.snippet.text, len(result.snippet.text))
 
 
-def _marked(snippet: Snippet) -> str:
+def _highlight(snippet: Snippet) -> str:
     """The text with its marks in bold; each character stays where it was, so the marks still fit."""
-    text, parts, done = _clean(snippet.text, len(snippet.text)), [], 0
+    text, parts, done = _clean_text(snippet.text, len(snippet.text)), [], 0
     for start, end in sorted(snippet.marks):
         if start >= done and end > start:
-            parts += [text[done:start], _BOLD, text[start:end], _USUAL]
+            parts += [text[done:start], _BOLD, text[start:end], _RESET]
             done = end
     return "".join([*parts, text[done:]])
 
 
-def _why_lines(result: Result) -> Iterator[str]:
+def _score_lines(result: SearchResult) -> Iterator[str]:
     """A small table, what did most first, and the sentence that sums it up."""
     if result.sentence:
-        yield f"{INDENT}{_clean(result.sentence, LONGEST_URL)}"
-    reasons = [row.reason for row in rows_of(result.why)]
+        yield f"{INDENT}{_clean_text(result.sentence, MAX_URL_LENGTH)}"
+    reasons = [row.reason for row in build_score_rows(result.why)]
     if not reasons:
         return
     width = max(len("feature"), *(len(reason.feature) for reason in reasons))
     yield INDENT + COLUMNS.format("feature", "value", "weight", "contribution", width=width)
     for reason in reasons:
-        yield INDENT + _row(reason, width)
+        yield INDENT + _format_reason(reason, width)
 
 
-def _row(reason: Reason, width: int) -> str:
+def _format_reason(reason: Reason, width: int) -> str:
     value, weight, added = f"{reason.value:.3g}", f"{reason.weight:.3g}", f"{reason.contribution:+.3g}"
-    return COLUMNS.format(plain(reason.feature), value, weight, added, width=width)
+    return COLUMNS.format(sanitize(reason.feature), value, weight, added, width=width)
 
 
-def _clean(text: str, most: int) -> str:
+def _clean_text(text: str, most: int) -> str:
     r"""Text of a page for a terminal: every kind of space is one space, so that only what is unsafe is replaced.
 
-    >>> _clean("a\u00a0b\nc\x1b[1m", 20)
+    >>> _clean_text("a\u00a0b\nc\x1b[1m", 20)
     'a b c\ufffd[1m'
     """
-    return plain("".join(" " if each.isspace() else each for each in text), most)
+    return sanitize("".join(" " if each.isspace() else each for each in text), most)
 
 
-PATIENCE_S = 1.0
+SLOW_AFTER_S = 1.0
 
 _FILTERS = ("site", "type", "lang", "after", "before")
 
 
 def search_folder(options: argparse.Namespace) -> int:
     """Search, show; exit code 1 where nothing is found."""
-    wish, folder = wish_of(options), folder_of(options)
-    with open_view(folder) as view:  # a folder without a crawl is told in words, and stays as it is
-        private = tuple(row.site.start for row in view.book.sites() if row.site.secrets)
+    wish, folder = parse_search(options), data_folder(options)
+    with open_state_reader(folder) as view:  # a folder without a crawl is told in words, and stays as it is
+        private = tuple(row.site.start for row in view.store.list_sites() if row.site.secrets)
     clock = start_clock(time.time(), 1.0)
-    _bring_up_to_date(folder, clock, quiet=options.json)
+    _update_index(folder, clock, quiet=options.json)
     search = FolderSearch(folder, clock)
     started_s = time.perf_counter()
     slate = search.search(wish._replace(allowed=private))
     took_s = time.perf_counter() - started_s
     if options.json:
-        print(json.dumps(_as_json(slate, " ".join(options.words), took_s)))
+        print(json.dumps(_slate_to_dict(slate, " ".join(options.words), took_s)))
     elif slate.results:
-        print("\n".join(slate_lines(slate, clock.now(), why=options.why, bold=_is_bold())))
+        print("\n".join(slate_lines(slate, clock.now(), why=options.why, bold=_can_use_bold())))
     else:
-        print("\n".join([*nothing_lines(slate, search.is_behind()), _advice(options)]))
+        print("\n".join([*no_result_lines(slate, search.get_incomplete_reason()), _suggest_next(options)]))
     return 0 if slate.results else 1
 
 
-def wish_of(options: argparse.Namespace) -> Wish:
+def parse_search(options: argparse.Namespace) -> SearchRequest:
     """What was asked for, by the rules of the API; what cannot be meant is a ``UsageError``."""
     given = {name: getattr(options, name) for name in ("n", "page", *_FILTERS)}
     values = {name: value for name, value in given.items() if value is not None}
     site_words = 'it is a host or the beginning of a path on it, such as "docs.example.org/api/"'
     try:
-        wish = Wish(
-            query=" ".join(options.words)[:LONGEST_QUERY],
-            n=whole(values, "n", 10, 1, MOST_AT_ONCE),
-            page=whole(values, "page", 1, 1, MOST_IN_ALL),
-            site=shaped(values, "site", SHAPES["site"], site_words).removeprefix("https://").removeprefix("http://"),
-            kind=shaped(values, "type", SHAPES["type"], 'it is a kind of file, such as "html" or "pdf"').lower(),
-            language=shaped(values, "lang", SHAPES["lang"], 'it is the code of a language, such as "en"').lower(),
-            after_s=day_s(values, "after"),
-            before_s=day_s(values, "before"),
+        wish = SearchRequest(
+            query=" ".join(options.words)[:MAX_QUERY_LENGTH],
+            n=parse_int(values, "n", 10, 1, MAX_PAGE_SIZE),
+            page=parse_int(values, "page", 1, 1, MAX_TOTAL_RESULTS),
+            site=parse_pattern(values, "site", PARAMETER_PATTERNS["site"], site_words)
+            .removeprefix("https://")
+            .removeprefix("http://"),
+            kind=parse_pattern(
+                values, "type", PARAMETER_PATTERNS["type"], 'it is a kind of file, such as "html" or "pdf"'
+            ).lower(),
+            language=parse_pattern(
+                values, "lang", PARAMETER_PATTERNS["lang"], 'it is the code of a language, such as "en"'
+            ).lower(),
+            after_s=parse_day_s(values, "after"),
+            before_s=parse_day_s(values, "before"),
         )
-    except WrongParameter as wrong:
-        raise UsageError(f"--{wrong.parameter}: {wrong.words.rstrip('.')}") from None
-    if wish.page * wish.n > MOST_IN_ALL:
-        raise UsageError(f"--page: with {wish.n} results a page, the last one is {MOST_IN_ALL // wish.n}")
+    except ParameterError as wrong:
+        raise UsageError(f"--{wrong.parameter}: {wrong.message.rstrip('.')}") from None
+    if wish.page * wish.n > MAX_TOTAL_RESULTS:
+        raise UsageError(f"--page: with {wish.n} results a page, the last one is {MAX_TOTAL_RESULTS // wish.n}")
     return wish
 
 
-def _bring_up_to_date(folder: Path, clock: Clock, *, quiet: bool) -> None:
+def _update_index(folder: Path, clock: Clock, *, quiet: bool) -> None:
     """Where nothing runs, nobody else has told the index what was fetched or imported last."""
     try:
-        lock = hold(folder)
+        lock = lock_folder(folder)
     except StoreBusy:
         return
-    with lock, _said_when_slow("The index is brought up to date first …", quiet=quiet):
+    with lock, _notify_when_slow("The index is brought up to date first …", quiet=quiet):
         catch_up(folder, clock)
 
 
 @contextmanager
-def _said_when_slow(words: str, *, quiet: bool) -> Iterator[None]:
-    timer = Timer(PATIENCE_S, lambda: None if quiet else print(words, file=sys.stderr, flush=True))
+def _notify_when_slow(words: str, *, quiet: bool) -> Iterator[None]:
+    timer = Timer(SLOW_AFTER_S, lambda: None if quiet else print(words, file=sys.stderr, flush=True))
     timer.start()
     try:
         yield
@@ -228,20 +232,20 @@ def _said_when_slow(words: str, *, quiet: bool) -> Iterator[None]:
         timer.cancel()
 
 
-def _is_bold() -> bool:
+def _can_use_bold() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def _as_json(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
+def _slate_to_dict(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
     """As the API says it, but for links to a server, since there may be none."""
-    told: dict[str, Any] = slate_as_json(slate, asked, took_s)
+    told: dict[str, Any] = slate_to_json(slate, asked, took_s)
     for result in told["results"]:
         del result["cached_url"]
     return told
 
 
-def _advice(options: argparse.Namespace) -> str:
+def _suggest_next(options: argparse.Namespace) -> str:
     filters = [f"--{name}" for name in _FILTERS if getattr(options, name) is not None]
     if filters:
         return f"Without {' and '.join(filters)} there may be something."
-    return f"Fewer or other words may help; {hint('status', options)} says what is there to be found."
+    return f"Fewer or other words may help; {format_command('status', options)} says what is there to be found."

@@ -5,15 +5,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, ordered, sentence
-from vedette.cli.options import add_folder, add_output
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.cli.data_folder import data_folder, format_done, run_command
+from vedette.cli.options import add_data_options, add_output_options
 from vedette.config import Config, format_rate, load
 from vedette.errors import UsageError
-from vedette.runtime.commands.setting_commands import chosen_settings, with_chosen
+from vedette.runtime.commands.setting_commands import apply_overrides, load_overrides
 from vedette.web.commands.commands import SetMachine
-
-__all__ = ["add", "run"]
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -31,14 +29,14 @@ given back to the file. Without NAME it says what holds. It is logged, and the c
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("set", help="change a setting while it runs", description=DESCRIPTION)
     parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
-    add_folder(parser)
-    add_output(parser)
+    add_data_options(parser)
+    add_output_options(parser)
     parser.set_defaults(run=_run, parser=parser)
 
 
@@ -50,17 +48,17 @@ def _run(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Say what holds, or change it."""
     if options.name is None:
-        return _tell(options)
+        return _print_settings(options)
     if (options.value is None) is not options.as_configured:
         raise UsageError(f"say a value, as in vedette set {options.name} VALUE, or --as-configured")
-    told = ordered(options, SetMachine({options.name: options.value}))
-    print(json.dumps(told) if options.json else sentence(told, options))
+    told = run_command(options, SetMachine({options.name: options.value}))
+    print(json.dumps(told) if options.json else format_done(told, options))
     return 0
 
 
-def _tell(options: argparse.Namespace) -> int:
-    with open_view(folder_of(options)) as view:
-        chosen, config = chosen_settings(view.book), with_chosen(_configured(options), view.book)
+def _print_settings(options: argparse.Namespace) -> int:
+    with open_state_reader(data_folder(options)) as view:
+        chosen, config = load_overrides(view.store), apply_overrides(_load_config(options), view.store)
     held = {"crawl.budget": format_rate(config.crawl.budget), "refresh.policy": config.refresh.policy}
     held["serve.learn"] = "true" if config.serve.learn else "false"
     if options.json:
@@ -71,6 +69,6 @@ def _tell(options: argparse.Namespace) -> int:
     return 0
 
 
-def _configured(options: argparse.Namespace) -> Config:
+def _load_config(options: argparse.Namespace) -> Config:
     path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
     return load(path)

@@ -6,16 +6,14 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from vedette.cli.data_folder import WHO, ordered
-from vedette.cli.inner_verbs import add_inner
+from vedette.cli.data_folder import ACTOR, run_command
+from vedette.cli.inner_verbs import add_subcommand
 from vedette.errors import UsageError
-from vedette.runtime.commands.executor import carry_out
-from vedette.runtime.commands.offline import written
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.web.auth.tokens import digest_of, new_token
-from vedette.web.commands.commands import NewToken
-
-__all__ = ["VERBS", "add", "console_lines", "first_token"]
+from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.auth.tokens import create_operator_token, hash_secret
+from vedette.web.commands.commands import ReplaceToken
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -30,25 +28,25 @@ whoever is signed in is signed out.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its verb."""
     token = verbs.add_parser("token", help="what opens the console", description=DESCRIPTION)
-    token.set_defaults(run=_say_what, parser=token)
+    token.set_defaults(run=_require_subcommand, parser=token)
     inner = token.add_subparsers(metavar="VERB", parser_class=type(token))
-    add_inner(inner, "new", "make another token, and show it this once", "tokening")
+    add_subcommand(inner, "new", "make another token, and show it this once", "tokening")
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say new; see vedette token --help")
 
 
-def first_token(settings: LiveSettings) -> str:
+def ensure_token(settings: RuntimeSettings) -> str:
     """A token where the folder has none yet; empty where it has."""
-    with written(settings.folder, settings.clock.wall()) as state:
-        if state.book.token_digest():
+    with open_for_write(settings.folder, settings.clock.wall_now()) as state:
+        if state.store.read_token_digest():
             return ""
-        token = new_token(secrets.token_bytes(32))
-        carry_out(NewToken(digest_of(token)), state, settings.clock.now(), WHO)
+        token = create_operator_token(secrets.token_bytes(32))
+        execute_command(ReplaceToken(hash_secret(token)), state, settings.clock.now(), ACTOR)
         return token
 
 
@@ -60,9 +58,9 @@ def console_lines(address: str, token: str, replace: str) -> list[str]:
     return [*lines, f"        if the token is lost: {replace}"]
 
 
-def _new(options: argparse.Namespace) -> int:
-    token = new_token(secrets.token_bytes(32))
-    told = ordered(options, NewToken(digest_of(token)))
+def _create_token(options: argparse.Namespace) -> int:
+    token = create_operator_token(secrets.token_bytes(32))
+    told = run_command(options, ReplaceToken(hash_secret(token)))
     if options.json:
         print(json.dumps({**told, "token": token}))
     else:
@@ -73,4 +71,4 @@ def _new(options: argparse.Namespace) -> int:
     return 0
 
 
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"new": _new}
+VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"new": _create_token}

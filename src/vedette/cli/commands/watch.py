@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 
 from vedette import __version__
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint, ordered, sentence
-from vedette.cli.inner_verbs import add_inner
-from vedette.cli.output import ago, counted, plain
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
+from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.output import format_count, format_relative_time, sanitize
 from vedette.config import Config, load
 from vedette.errors import UsageError
-from vedette.fetch.request import user_agent
-from vedette.runtime.alerts.service import FolderWatchDesk
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.web.commands.alert_text import watch_of
+from vedette.fetch.request import build_user_agent
+from vedette.runtime.alerts.service import FolderAlertService
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddWatch, RemoveWatch
-from vedette.web.console.ports.alerts import KeptWatch, SentMessage
-
-__all__ = ["VERBS", "add"]
+from vedette.web.console.ports.alerts import AlertLine, SentMessage
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -37,116 +35,116 @@ every new page that fits, signed. "vedette new --watch NAME" shows the same here
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     watch = verbs.add_parser("watch", help="who is told of new pages", description=DESCRIPTION)
-    watch.set_defaults(run=_say_what, parser=watch)
+    watch.set_defaults(run=_require_subcommand, parser=watch)
     inner = watch.add_subparsers(metavar="VERB", parser_class=type(watch))
-    more = _verb(inner, "add", "watch a site, a path on it, or a query")
+    more = _add_subcommand(inner, "add", "watch a site, a path on it, or a query")
     more.add_argument("name", metavar="NAME", help="by which it is known, also in addresses")
     more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for everywhere")
     more.add_argument("--query", metavar="QUERY", default="", help="what a search for new pages would say")
     more.add_argument("--webhook", metavar="URL", default="", help="a URL that is sent each new page, signed")
     more.add_argument("--reader", metavar="NAME", default="", help="whose private pages may go to the webhook")
-    _verb(inner, "list", "all watches, and what became of their latest messages")
+    _add_subcommand(inner, "list", "all watches, and what became of their latest messages")
     for name, purpose in (
         ("remove", "watch for it no more"),
         ("test", "send a message without pages to a webhook, and say what came of it"),
     ):
-        _verb(inner, name, purpose).add_argument("name", metavar="NAME", help="the name of the watch")
+        _add_subcommand(inner, name, purpose).add_argument("name", metavar="NAME", help="the name of the watch")
 
 
-def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_inner(verbs, name, purpose, "watch_keeping")
+def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    return add_subcommand(verbs, name, purpose, "watch_keeping")
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say add, list, remove or test; see vedette watch --help")
 
 
-MOST_MESSAGES = 100
+MAX_MESSAGES = 100
 
 
 def _add(options: argparse.Namespace) -> int:
-    watch = watch_of(options.name, options.site, options.query, options.webhook, options.reader)
-    if watch.webhook and (why := _desk(options).refusal(watch.webhook)):
+    watch = parse_alert(options.name, options.site, options.query, options.webhook, options.reader)
+    if watch.webhook and (why := _open_alert_service(options).check_webhook(watch.webhook)):
         raise UsageError(why)
-    told = ordered(options, AddWatch(watch))
-    kept = next(kept for kept in _desk(options).watches() if kept.watch.name == watch.name)
+    told = run_command(options, AddWatch(watch))
+    kept = next(kept for kept in _open_alert_service(options).list_alerts() if kept.watch.name == watch.name)
     if options.json:
-        print(json.dumps({**told, "watch": _as_json(kept), "secret": kept.secret if watch.webhook else None}))
+        print(json.dumps({**told, "watch": _alert_to_dict(kept), "secret": kept.secret if watch.webhook else None}))
         return 0
-    print(sentence(told, options))
+    print(format_done(told, options))
     print(f"Feed: /new.atom?watch={watch.name}")
     if watch.webhook:
         print(f"Messages are signed with {kept.secret}")
-        print(f"Try it: {hint(f'watch test {watch.name}', options)}")
+        print(f"Try it: {format_command(f'watch test {watch.name}', options)}")
     return 0
 
 
 def _list(options: argparse.Namespace) -> int:
-    desk = _desk(options)
-    watches, messages, held_up = desk.watches(), desk.messages(MOST_MESSAGES), desk.held_up()
+    desk = _open_alert_service(options)
+    watches, messages, held_up = desk.list_alerts(), desk.list_messages(MAX_MESSAGES), desk.list_stuck()
     # What comes after a message that its receiver does not take has not been tried, and says nothing.
     last = {sent.name: sent for sent in reversed(messages)} | {name: sent for name, (sent, _) in held_up.items()}
     behind = {name: count for name, (_, count) in held_up.items()}
     if options.json:
         rows = [(kept, last.get(kept.watch.name), behind.get(kept.watch.name, 0)) for kept in watches]
-        print(json.dumps({"watches": [_as_json(*row) for row in rows]}))
+        print(json.dumps({"watches": [_alert_to_dict(*row) for row in rows]}))
         return 0
     for kept in watches:
         watch = kept.watch
-        where = "" if not watch.place else "everywhere" if watch.place == "*" else f"on {plain(watch.place)}"
-        what = f'"{plain(watch.query)}"' if watch.query else "all"
-        print(f"{watch.name}: {what} {where}".rstrip() + f"; {counted(kept.items, 'new page')}")
+        where = "" if not watch.place else "everywhere" if watch.place == "*" else f"on {sanitize(watch.place)}"
+        what = f'"{sanitize(watch.query)}"' if watch.query else "all"
+        print(f"{watch.name}: {what} {where}".rstrip() + f"; {format_count(kept.items, 'new page')}")
         if watch.webhook:
-            print(f"  {plain(watch.webhook)}: {_came_of(last.get(watch.name), behind.get(watch.name, 0))}")
+            print(f"  {sanitize(watch.webhook)}: {_describe_delivery(last.get(watch.name), behind.get(watch.name, 0))}")
     if not watches:
-        print(f"No watches yet: {hint('watch add NAME --site PLACE', options)} makes one.")
+        print(f"No watches yet: {format_command('watch add NAME --site PLACE', options)} makes one.")
     return 0
 
 
 def _remove(options: argparse.Namespace) -> int:
-    told = ordered(options, RemoveWatch(options.name))
-    print(json.dumps(told) if options.json else sentence(told))
+    told = run_command(options, RemoveWatch(options.name))
+    print(json.dumps(told) if options.json else format_done(told))
     return 0
 
 
 def _test(options: argparse.Namespace) -> int:
-    sent = _desk(options).test(options.name)
+    sent = _open_alert_service(options).send_test(options.name)
     is_good = not sent.delivery.error
     if options.json:
         print(json.dumps({"delivered": is_good, "status": sent.delivery.status, "error": sent.delivery.error}))
     else:
-        print(f"{_came_of(sent)[0].upper()}{_came_of(sent)[1:]}.")
+        print(f"{_describe_delivery(sent)[0].upper()}{_describe_delivery(sent)[1:]}.")
     return 0 if is_good else 1
 
 
-def _desk(options: argparse.Namespace) -> FolderWatchDesk:
-    folder = folder_of(options)
-    with open_view(folder):  # a folder without a crawl is told in words, and none is made
+def _open_alert_service(options: argparse.Namespace) -> FolderAlertService:
+    folder = data_folder(options)
+    with open_state_reader(folder):  # a folder without a crawl is told in words, and none is made
         pass
     path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
     config = load(path) if path else Config()
-    agent = user_agent(__version__, config.crawl.contact)
-    return FolderWatchDesk(LiveSettings(config, start_clock(time.time(), 1.0), folder, agent))
+    agent = build_user_agent(__version__, config.crawl.contact)
+    return FolderAlertService(RuntimeSettings(config, start_clock(time.time(), 1.0), folder, agent))
 
 
-def _came_of(sent: SentMessage | None, behind: int = 0) -> str:
+def _describe_delivery(sent: SentMessage | None, behind: int = 0) -> str:
     """What became of the last message, or of one that is in the way of others."""
     if sent is None:
         return "nothing was sent yet"
     message = sent.delivery
     if message.next_s is not None and message.tries:
-        why = f"tried {counted(message.tries, 'time')}: {plain(message.error, 300)}"
-        waiting = f"; {counted(behind, 'message')} behind it" if behind else ""
-        return f"a message is not taken ({why}); the next try is {ago(message.next_s, time.time())}{waiting}"
+        why = f"tried {format_count(message.tries, 'time')}: {sanitize(message.error, 300)}"
+        waiting = f"; {format_count(behind, 'message')} behind it" if behind else ""
+        return f"a message is not taken ({why}); the next try is {format_relative_time(message.next_s, time.time())}{waiting}"
     if message.error:
-        return f"the last message was not delivered ({plain(message.error, 300)})"
+        return f"the last message was not delivered ({sanitize(message.error, 300)})"
     return "the last message was delivered" if message.tries else "a message waits to be sent"
 
 
-def _as_json(kept: KeptWatch, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
+def _alert_to_dict(kept: AlertLine, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
     watch = kept.watch
     last = None if sent is None else {"error": sent.delivery.error, "tries": sent.delivery.tries, "behind": behind}
     return {

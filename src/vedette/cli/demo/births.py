@@ -20,43 +20,50 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.clock import Clock, start_clock
-from vedette.cli.demo.crawlers import Contender, Progress, crawl_fully, holding_of, running, settings_of, signals, tend
-from vedette.cli.output import amount
+from vedette.cli.demo.crawlers import (
+    Contender,
+    DemoProgress,
+    build_settings,
+    catch_signals,
+    crawl_fully,
+    read_holding,
+    run_trees,
+    tend_trees,
+)
+from vedette.cli.output import format_number
 from vedette.config import override
-from vedette.engine.scheduling.refresh_policies import PREFERRED
+from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.engine.scheduling.schedule import is_good
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.birth_delays import Delays, delays_of, told_first
-from vedette.lab.judge.live_quality import Holding
-from vedette.lab.judge.webhook_receiver import HookReceiver, Received, received, start_receiver
-from vedette.lab.worlds.synthetic import MadeWorld
+from vedette.lab.judge.birth_delays import AlertDelays, earliest_times, measure_delays
+from vedette.lab.judge.live_quality import Snapshot
+from vedette.lab.judge.webhook_receiver import ReceivedItem, WebhookReceiver, read_received, start_receiver
+from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.presets import BIRTHS_PLACE, births_world
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.model import Site
-from vedette.runtime.commands.executor import carry_out
-from vedette.runtime.commands.offline import written
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.timeutil import parse_feed_date
-from vedette.web.commands.alert_text import watch_of
-from vedette.web.commands.commands import AddWatch, Order, SetSite
-
-__all__ = ["Births", "Way", "as_json", "as_text", "play_births"]
+from vedette.web.commands.alert_text import parse_alert
+from vedette.web.commands.commands import AddWatch, Command, SetSite
 
 MINUTE_S, DAY_S = 60.0, 86_400.0
 COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
 
 
-class Way(NamedTuple):
+class StrategyResult(NamedTuple):
     """One way to look for new pages: how soon births reached the webhook, how soon they were found, all its fetches."""
 
     name: str
-    told: Delays
-    found: Delays
+    delivered: AlertDelays
+    discovered: AlertDelays
     fetches: int
 
 
 @dataclass(frozen=True, slots=True)
-class Births:
+class BirthsReport:
     """What was run: the web, for how many of its days, how fast, with how many fetches a day; and what came of it."""
 
     command: str
@@ -65,25 +72,25 @@ class Births:
     speed: float
     budget_per_day: int
     pages: int
-    ways: list[Way]
+    results: list[StrategyResult]
 
 
-def as_text(run: Births) -> str:
+def format_text(run: BirthsReport) -> str:
     """A table, with what it means."""
-    rows = [COLUMNS, *(_cells(run, way) for way in run.ways)]
+    rows = [COLUMNS, *(_table_row(run, way) for way in run.results)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
-    table = ["   ".join(_padded(row, widths)) for row in rows]
-    births = run.ways[0].told.births if run.ways else 0
+    table = ["   ".join(_pad_row(row, widths)) for row in rows]
+    births = run.results[0].delivered.births if run.results else 0
     about = (
-        f"{run.world}: {amount(run.pages)} pages were known at the start, {amount(births)} births counted in "
+        f"{run.world}: {format_number(run.pages)} pages were known at the start, {format_number(births)} births counted in "
         f"{run.days:g} days. {run.speed:g} times as fast as ours, so a second of work here is "
-        f"{run.speed / MINUTE_S:.1f} minutes there. {amount(run.budget_per_day)} fetches a day for everything."
+        f"{run.speed / MINUTE_S:.1f} minutes there. {format_number(run.budget_per_day)} fetches a day for everything."
     )
     meaning = "Minutes from birth; a page that was not told counts as later than all. Intervals by the bootstrap."
     return "\n".join([about, "", *table, "", meaning])
 
 
-def as_json(run: Births) -> dict[str, Any]:
+def to_dict(run: BirthsReport) -> dict[str, Any]:
     """All numbers; what is infinite is null."""
     return {
         "command": run.command,
@@ -93,34 +100,38 @@ def as_json(run: Births) -> dict[str, Any]:
         "budget_per_day": run.budget_per_day,
         "pages": run.pages,
         "ways": {
-            way.name: {"told": _numbers(way.told), "found": _numbers(way.found), "fetches": way.fetches}
-            for way in run.ways
+            way.name: {
+                "told": _delays_to_dict(way.delivered),
+                "found": _delays_to_dict(way.discovered),
+                "fetches": way.fetches,
+            }
+            for way in run.results
         },
     }
 
 
-def _numbers(delays: Delays) -> dict[str, float | None]:
+def _delays_to_dict(delays: AlertDelays) -> dict[str, float | None]:
     told = {**delays._asdict(), "share": delays.share}
     return {name: value if math.isfinite(value) else None for name, value in told.items()}
 
 
-def _cells(run: Births, way: Way) -> tuple[str, ...]:
-    told = way.told
+def _table_row(run: BirthsReport, way: StrategyResult) -> tuple[str, ...]:
+    told = way.delivered
     return (
         way.name,
         f"{told.told} of {told.births}",
-        minutes(told.median_s),
-        f"{minutes(told.low_s)} to {minutes(told.high_s)}",
-        f"{minutes(told.quarter_s)} to {minutes(told.three_quarters_s)}",
-        minutes(way.found.median_s),
-        amount(round(way.fetches / run.days)),
+        format_minutes(told.median_s),
+        f"{format_minutes(told.low_s)} to {format_minutes(told.high_s)}",
+        f"{format_minutes(told.quarter_s)} to {format_minutes(told.three_quarters_s)}",
+        format_minutes(way.discovered.median_s),
+        format_number(round(way.fetches / run.days)),
     )
 
 
-def minutes(seconds: float) -> str:
+def format_minutes(seconds: float) -> str:
     """Whole minutes; ``never`` for what was not told.
 
-    >>> minutes(90.0), minutes(3600.0), minutes(math.inf), minutes(math.nan)
+    >>> format_minutes(90.0), format_minutes(3600.0), format_minutes(math.inf), format_minutes(math.nan)
     ('2', '60', 'never', '-')
     """
     if math.isnan(seconds):
@@ -128,118 +139,129 @@ def minutes(seconds: float) -> str:
     return "never" if math.isinf(seconds) else f"{seconds / MINUTE_S:.0f}"
 
 
-def _padded(row: tuple[str, ...], widths: list[int]) -> list[str]:
+def _pad_row(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
 
 
 DAY_S = 86_400.0
 SPEED = 200.0
-LEARNING_D = 0.25
+LEARNING_DAYS = 0.25
 # Births of the last hours are not counted: they had no time to be found.
-LAST_S = 4 * 3_600.0
+IGNORED_TAIL_S = 4 * 3_600.0
 # Fetches a day, as a part of the pages known at the start; and of these what looks at sitemaps may take, so that new
 # pages and robots.txt have room.
 BUDGET_SHARE, SITEMAPS_SHARE = 1.0, 0.6
-BEAT_S = 0.05
-STEPS_A_DAY = 24
+TICK_S = 0.05
+STEPS_PER_DAY = 24
 NEVER_S = 30 * DAY_S
 # The refresh policy of each; the last has none that would be due within a day.
-WAYS = {"default": PREFERRED, "uniform": "uniform", "sitemaps": "nutch"}
+STRATEGIES = {"default": DEFAULT_POLICY, "uniform": "uniform", "sitemaps": "nutch"}
 
 
-def play_births(options: argparse.Namespace, folder: Path) -> int:
+def run_births_demo(options: argparse.Namespace, folder: Path) -> int:
     """Crawl, let time go by, see what is told."""
     world, speed = births_world(options.seed), options.speed or SPEED
-    steps = round((options.days + LEARNING_D) * STEPS_A_DAY)
-    with Progress(steps, quiet=options.quiet or options.json) as progress:
-        found = _played(options, folder, world, speed, progress)
-    print(json.dumps(as_json(found)) if options.json else as_text(found))
+    steps = round((options.days + LEARNING_DAYS) * STEPS_PER_DAY)
+    with DemoProgress(steps, quiet=options.quiet or options.json) as progress:
+        found = _run_demo(options, folder, world, speed, progress)
+    print(json.dumps(to_dict(found)) if options.json else format_text(found))
     return 0
 
 
-def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: float, progress: Progress) -> Births:
+def _run_demo(
+    options: argparse.Namespace, folder: Path, world: SyntheticWorld, speed: float, progress: DemoProgress
+) -> BirthsReport:
     clock = start_clock(world.start_s, speed)
-    with signals() as heed, ExitStack() as stack:
+    with catch_signals() as heed, ExitStack() as stack:
         receiver = stack.enter_context(start_receiver(clock, folder / "told.log"))
-        some = [_contender(name, world, options.seed, clock, folder, stack) for name in WAYS]
+        some = [_start_contender(name, world, options.seed, clock, folder, stack) for name in STRATEGIES]
         with closing(crawl_fully(some)) as beats:
             for _ in beats:
                 heed()
-                progress.say("the first crawl")
-        held = holding_of(some[0].settings.folder)
+                progress.show_stage("the first crawl")
+        held = read_holding(some[0].settings.folder)
         pages = sum(is_good(row.status) and row.kind == "page" for row in held.values())
         budget = max(1, round(BUDGET_SHARE * pages))
-        ready = [_settled(one, held, budget, receiver, clock) for one in some]
-        begin_s, end_s = _watch(ready, budget, clock, options.days, progress, heed)
-    progress.say("measuring")
-    window = (begin_s + LEARNING_D * DAY_S, end_s)
-    told = list(received(folder / "told.log"))
-    ways = [_measured(one, world, window, told, options.seed) for one in ready]
+        ready = [_configure_contender(one, held, budget, receiver, clock) for one in some]
+        begin_s, end_s = _observe(ready, budget, clock, options.days, progress, heed)
+    progress.show_stage("measuring")
+    window = (begin_s + LEARNING_DAYS * DAY_S, end_s)
+    told = list(read_received(folder / "told.log"))
+    ways = [_measure(one, world, window, told, options.seed) for one in ready]
     command = f"vedette demo --births --days {options.days} --seed {options.seed} --speed {speed:g}"
-    return Births(command, world.name, options.days, speed, budget, pages, ways)
+    return BirthsReport(command, world.name, options.days, speed, budget, pages, ways)
 
 
-def _contender(name: str, world: MadeWorld, seed: int, clock: Clock, folder: Path, stack: ExitStack) -> Contender:
+def _start_contender(
+    name: str, world: SyntheticWorld, seed: int, clock: Clock, folder: Path, stack: ExitStack
+) -> Contender:
     log = folder / f"{name}-access.log"
     server = stack.enter_context(start_server(BIRTHS_PLACE, seed, clock=clock, log_path=log))
-    settings = settings_of({"refresh.policy": WAYS[name]}, server, list(world.sites), folder / name)
+    settings = build_settings({"refresh.policy": STRATEGIES[name]}, server, list(world.sites), folder / name)
     return Contender(name, settings, server)
 
 
-def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver, clock: Clock) -> Contender:
+def _configure_contender(
+    one: Contender, held: Snapshot, budget: int, receiver: WebhookReceiver, clock: Clock
+) -> Contender:
     """With a watch for everything, and looks at sources as its way has them."""
-    watch = watch_of("all", "*", webhook=receiver.address(one.policy))
+    watch = parse_alert("all", "*", webhook=receiver.url_for(one.policy))
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
     every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
-    promises = [_promise(site, sitemaps, every_s) for site in one.settings.sites]
-    orders: list[Order] = [AddWatch(watch), *(each for each in promises if each.changes["promise"])]
-    with written(one.settings.folder, time.time()) as state:
+    promises = [_promise_command(site, sitemaps, every_s) for site in one.settings.sites]
+    orders: list[Command] = [AddWatch(watch), *(each for each in promises if each.changes["promise"])]
+    with open_for_write(one.settings.folder, time.time()) as state:
         for order in orders:
-            carry_out(order, state, clock.now(), "the demo")
+            execute_command(order, state, clock.now(), "the demo")
         state.db.execute("COMMIT")
     # All lists are looked at once as the first crawl left them; then at this pace, where no price is asked.
     turn_s = {"uniform": len(held) / budget * DAY_S, "sitemaps": NEVER_S}.get(one.policy)
-    return one if turn_s is None else replace(one, settings=_paced(one.settings, turn_s))
+    return one if turn_s is None else replace(one, settings=_set_source_interval(one.settings, turn_s))
 
 
-def _promise(site: Site, sitemaps: Sequence[str], every_s: float) -> SetSite:
+def _promise_command(site: Site, sitemaps: Sequence[str], every_s: float) -> SetSite:
     """The sitemaps of a site are looked at so often."""
     promised = tuple(f"{every_s:.0f} {url}" for url in sitemaps if url.startswith(site.start))
     return SetSite(site.start, {"promise": promised}, "promise")
 
 
-def _paced(settings: LiveSettings, turn_s: float) -> LiveSettings:
+def _set_source_interval(settings: RuntimeSettings, turn_s: float) -> RuntimeSettings:
     return replace(settings, config=override(settings.config, {"crawl.source_interval": f"{turn_s:.0f}s"}))
 
 
-def _watch(
-    some: Sequence[Contender], budget: int, clock: Clock, days: int, progress: Progress, heed: Callable[[], None]
+def _observe(
+    some: Sequence[Contender], budget: int, clock: Clock, days: int, progress: DemoProgress, heed: Callable[[], None]
 ) -> tuple[float, float]:
     """Let time go by; when it began and when it ended."""
-    with running(some, f"{budget}/d", forever=True) as trees:
-        begin_s, steps = clock.now(), round((days + LEARNING_D) * STEPS_A_DAY)
+    with run_trees(some, f"{budget}/d", forever=True) as trees:
+        begin_s, steps = clock.now(), round((days + LEARNING_DAYS) * STEPS_PER_DAY)
         for step in range(1, steps + 1):
-            while clock.now() < begin_s + step * DAY_S / STEPS_A_DAY:
+            while clock.now() < begin_s + step * DAY_S / STEPS_PER_DAY:
                 heed()
-                tend(trees)
-                time.sleep(BEAT_S)  # how often we look; crawlers run in other processes
-            progress.look(step, f"hour {step} of {steps}")
+                tend_trees(trees)
+                time.sleep(TICK_S)  # how often we look; crawlers run in other processes
+            progress.update(step, f"hour {step} of {steps}")
         return begin_s, clock.now()
 
 
-def _measured(
-    one: Contender, world: MadeWorld, window: tuple[float, float], told: Sequence[Received], seed: int
-) -> Way:
+def _measure(
+    one: Contender, world: SyntheticWorld, window: tuple[float, float], told: Sequence[ReceivedItem], seed: int
+) -> StrategyResult:
     begin_s, end_s = window
     own = [each for each in told if each.name == one.policy and each.at_s <= end_s]
-    births = _births(world, begin_s, end_s - LAST_S)
+    births = _true_births(world, begin_s, end_s - IGNORED_TAIL_S)
     seen = [(each.url, at_s) for each in own if (at_s := parse_feed_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
-    found = delays_of(births, told_first(seen), seed)
-    return Way(one.policy, delays_of(births, told_first([(each.url, each.at_s) for each in own]), seed), found, fetches)
+    found = measure_delays(births, earliest_times(seen), seed)
+    return StrategyResult(
+        one.policy,
+        measure_delays(births, earliest_times([(each.url, each.at_s) for each in own]), seed),
+        found,
+        fetches,
+    )
 
 
-def _births(world: MadeWorld, begin_s: float, end_s: float) -> dict[str, float]:
+def _true_births(world: SyntheticWorld, begin_s: float, end_s: float) -> dict[str, float]:
     """The pages that were born then and may be found, with their true births."""
     urls = [url for host in world.sites for url in world.live_pages(host, end_s)]
     truths = [(url, truth) for url in urls if (truth := world.truth(url)) is not None]

@@ -9,33 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vedette import __version__
-from vedette.cli.commands.crawl import run_tree, summary
-from vedette.cli.commands.token import first_token
-from vedette.cli.demo.births import play_births
-from vedette.cli.demo.month import play
-from vedette.cli.options import speed_of
-from vedette.cli.output import amount, counted, span
+from vedette.cli.commands.crawl import format_summary, run_process_tree
+from vedette.cli.commands.token import ensure_token
+from vedette.cli.demo.births import run_births_demo
+from vedette.cli.demo.month import run_month_demo
+from vedette.cli.options import parse_speed
+from vedette.cli.output import format_count, format_duration, format_number
 from vedette.cli.progress import Screen
 from vedette.config import Config, override, parse_duration
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
-from vedette.fetch.connect_to import read_detour
-from vedette.fetch.request import user_agent
+from vedette.fetch.connect_to import parse_override
+from vedette.fetch.request import build_user_agent
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.politeness import judge
+from vedette.lab.judge.politeness import judge_log
 from vedette.lab.visitors.traffic import VisitorsHandle, start_visitors
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.server import bind
-
-__all__ = ["add", "demonstrate"]
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
 
 
-MOST_VISITORS = 5.0
-MOST_DAYS = 365
+MAX_VISITORS = 5.0
+MAX_DAYS = 365
 
 DESCRIPTION = """\
 Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
@@ -57,7 +55,7 @@ pages in turn and against looking at sitemaps alone, with the same budget.
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("demo", help="crawl and search a made web on this machine", description=DESCRIPTION)
     parser.add_argument(
@@ -73,13 +71,13 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--speed",
         metavar="X",
-        type=speed_of,
+        type=parse_speed,
         help="how many times as fast its time runs (default: 60; with --days 5000, with --births 200)",
     )
     parser.add_argument(
         "--visitors",
         metavar="N",
-        type=visitors_of,
+        type=parse_visitors,
         default=2.0,
         help="how many searches a second a made public makes, at most 5; 0 for none (default: 2)",
     )
@@ -87,7 +85,10 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "--data", metavar="DIR", help="keep the data in this new folder (default: thrown away at the end)"
     )
     parser.add_argument(
-        "--days", metavar="N", type=days_of, help="compare refresh policies over so many days of a small web of its own"
+        "--days",
+        metavar="N",
+        type=parse_days,
+        help="compare refresh policies over so many days of a small web of its own",
     )
     parser.add_argument(
         "--births",
@@ -105,21 +106,21 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.set_defaults(run=run, parser=parser)
 
 
-def visitors_of(text: str) -> float:
+def parse_visitors(text: str) -> float:
     """What ``--visitors`` says: searches a second of our time."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= MOST_VISITORS:
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of searches a second: write 0 to {MOST_VISITORS:g}')
+    if not 0 <= number <= MAX_VISITORS:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of searches a second: write 0 to {MAX_VISITORS:g}')
     return number
 
 
-def days_of(text: str) -> int:
+def parse_days(text: str) -> int:
     """What ``--days`` says."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MOST_DAYS):
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MOST_DAYS}, such as 30')
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_DAYS):
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MAX_DAYS}, such as 30')
     return int(text)
 
 
@@ -137,42 +138,42 @@ def run(options: argparse.Namespace) -> int:
     if options.days is not None and options.world != options.parser.get_default("world"):
         raise UsageError("what is measured has a web of its own: leave out --world; --seed makes another")
 
-    return demonstrate(options)
+    return run_demo(options)
 
 
 SPEED = 60.0
 
 
-def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
+def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
     """Serve, crawl, show, judge."""
     duration_s = parse_duration(options.duration) if options.duration else None
     with ExitStack() as stack:
-        folder = _folder(options.data, stack)
+        folder = _prepare_folder(options.data, stack)
         if options.births:
-            return play_births(options, folder)
+            return run_births_demo(options, folder)
         if options.days is not None:
-            return play(options, folder)
+            return run_month_demo(options, folder)
         speed = options.speed or SPEED
         log = folder / "access.log"
         server = stack.enter_context(start_server(options.world, options.seed, speed=speed, log_path=log))
         listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
-        settings = replace(_settings(server, folder), listener=listener)
-        token = first_token(settings)
-        print(_welcome(options, server, settings, token), flush=True)
-        visitors = _visitors(options, settings, stack)
+        settings = replace(_build_settings(server, folder), listener=listener)
+        token = ensure_token(settings)
+        print(_format_welcome(options, server, settings, token), flush=True)
+        visitors = _start_visitors(options, settings, stack)
         until_s = None if duration_s is None else time.monotonic() + duration_s
-        note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
-        with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
-            told = run_tree(settings, screen.look, until_s)
-        print(summary(told))
+        note = "Ctrl-C stops" if duration_s is None else f"ends after {format_duration(duration_s)}; Ctrl-C stops"
+        with show(_format_headline(options, server), quiet=options.quiet, note=note) as screen:
+            told = run_process_tree(settings, screen.update, until_s)
+        print(format_summary(told))
         if visitors is not None:
-            print(_visited(visitors))
+            print(_describe_visits(visitors))
         server.stop()
-        print(_judged(log, settings))
+        print(_describe_verdict(log, settings))
     return 0
 
 
-def _folder(named: str | None, stack: ExitStack) -> Path:
+def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
     if named is None:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vedette-demo-")))
     folder = Path(named)
@@ -182,55 +183,55 @@ def _folder(named: str | None, stack: ExitStack) -> Path:
     return folder
 
 
-def _settings(server: ServerHandle, folder: Path) -> LiveSettings:
+def _build_settings(server: ServerHandle, folder: Path) -> RuntimeSettings:
     config = override(Config(), {"store.data": str(folder)})
     names = [name for name in server.hosts if not name.startswith("*.")]
-    return LiveSettings(
+    return RuntimeSettings(
         config=config,
         clock=server.clock,
         folder=folder,
-        agent=user_agent(__version__, ""),
+        agent=build_user_agent(__version__, ""),
         sites=tuple(read_site(f"http://{name}/") for name in names),
-        detours=tuple(read_detour(line) for line in server.connect_to_lines()),
+        detours=tuple(parse_override(line) for line in server.connect_to_lines()),
         allow_private=True,
         forever=True,
         demo=True,
     )
 
 
-def _visitors(options: argparse.Namespace, settings: LiveSettings, stack: ExitStack) -> VisitorsHandle | None:
+def _start_visitors(options: argparse.Namespace, settings: RuntimeSettings, stack: ExitStack) -> VisitorsHandle | None:
     """A made public, which begins to search as soon as there is something to find."""
     if not options.visitors:
         return None
-    started = start_visitors(_port(settings), settings.clock, options.visitors, seed=options.seed)
+    started = start_visitors(_search_port(settings), settings.clock, options.visitors, seed=options.seed)
     return stack.enter_context(started)
 
 
-def _visited(visitors: VisitorsHandle) -> str:
+def _describe_visits(visitors: VisitorsHandle) -> str:
     tally = visitors.stop()
     if tally is None or not tally.visits:
         return "No visitors came: they wait until there is something to find."
-    did = f"searched {counted(tally.searches, 'time')} and opened {counted(tally.clicks, 'result')}"
-    return f"Visitors came {counted(tally.visits, 'time')}, {did}."
+    did = f"searched {format_count(tally.searches, 'time')} and opened {format_count(tally.clicks, 'result')}"
+    return f"Visitors came {format_count(tally.visits, 'time')}, {did}."
 
 
-def _port(settings: LiveSettings) -> int:
+def _search_port(settings: RuntimeSettings) -> int:
     """Where the search page is."""
     assert settings.listener is not None
     port: int = settings.listener.getsockname()[1]
     return port
 
 
-def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSettings, token: str) -> str:
+def _format_welcome(options: argparse.Namespace, server: ServerHandle, settings: RuntimeSettings, token: str) -> str:
     first = next(iter(server.hosts))
     public = f"made ones, who search about {options.visitors:g} times a second" if options.visitors else "none but you"
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
-            f"One second here is {span(server.clock.speed)} there.",
+            f"One second here is {format_duration(server.clock.speed)} there.",
             f"Data      {settings.folder}",
-            f"Search    http://127.0.0.1:{_port(settings)}/",
-            f"Console   http://127.0.0.1:{_port(settings)}/console",
+            f"Search    http://127.0.0.1:{_search_port(settings)}/",
+            f"Console   http://127.0.0.1:{_search_port(settings)}/console",
             f"Token     {token}",
             f"Visitors  {public}",
             f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
@@ -240,17 +241,17 @@ def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSe
     )
 
 
-def _headline(options: argparse.Namespace, server: ServerHandle) -> str:
+def _format_headline(options: argparse.Namespace, server: ServerHandle) -> str:
     return f"{options.world}, {len(server.hosts)} hosts, {server.clock.speed:g} times as fast"
 
 
-def _judged(log: Path, settings: LiveSettings) -> str:
+def _describe_verdict(log: Path, settings: RuntimeSettings) -> str:
     header, entries = read_log(log)
     crawl = settings.config.crawl
-    verdict = judge(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)
-    told = f"The servers' own log: {amount(verdict.requests)} requests to {amount(verdict.hosts)} hosts"
+    verdict = judge_log(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)
+    told = f"The servers' own log: {format_number(verdict.requests)} requests to {format_number(verdict.hosts)} hosts"
     if not verdict.total:
         return f"{told}, none too soon, none disallowed."
     return "\n".join(
-        [f"{told}, {amount(verdict.total)} violations:", *(each.detail for each in verdict.violations[:10])]
+        [f"{told}, {format_number(verdict.total)} violations:", *(each.detail for each in verdict.violations[:10])]
     )

@@ -8,16 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.options import speed_of
+from vedette.cli.options import parse_speed
 from vedette.errors import UsageError
-
-__all__ = ["add", "add_experiments"]
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
 
 
-RUN = """\
+RUN_HELP = """\
 Put an experiment to worlds, policies, budgets and seeds. Ctrl-C stops it; the same command
 goes on where it stopped. The same command gives the same rows, to the byte.
 
@@ -25,7 +23,7 @@ goes on where it stopped. The same command gives the same rows, to the byte.
   vedette lab run refresh --world made:small --policies default,my_package.mine:Mine --seeds 20
 """
 
-REPORT = """\
+REPORT_HELP = """\
 Write tables, comparisons and plots of finished runs.
 
   vedette lab report lab-runs/discovery-0a1b2c3d --to docs/results
@@ -43,12 +41,12 @@ def add_experiments(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_list(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _verb(verbs, "list", "experiments, policies, bounds, and the worlds that are here")
+    parser = _add_subcommand(verbs, "list", "experiments, policies, bounds, and the worlds that are here")
     parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else")
 
 
 def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _verb(verbs, "run", "put an experiment to worlds, policies, budgets and seeds", RUN)
+    parser = _add_subcommand(verbs, "run", "put an experiment to worlds, policies, budgets and seeds", RUN_HELP)
     parser.add_argument(
         "experiments", metavar="NAME", help="of vedette lab list, several with commas, or module:OBJECT"
     )
@@ -68,7 +66,7 @@ def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_report(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _verb(verbs, "report", "tables, comparisons and plots of finished runs", REPORT)
+    parser = _add_subcommand(verbs, "report", "tables, comparisons and plots of finished runs", REPORT_HELP)
     parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folders of runs (default: all in lab-runs)")
     parser.add_argument("--to", metavar="DIR", type=Path, help="where the pages are written")
     parser.add_argument(
@@ -84,30 +82,30 @@ def _add_report(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import_git(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _verb(verbs, "import-git", "read the history of a web site in git into one file")
+    parser = _add_subcommand(verbs, "import-git", "read the history of a web site in git into one file")
     parser.add_argument("repo", metavar="REPO", help="git:PATH[#BRANCH[:FOLDER]], a clone, bare or not")
     parser.add_argument("out", metavar="OUT", type=Path, help="what is written; git:OUT is a world then")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _add_import_frontpages(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _verb(verbs, "import-frontpages", "read a public recording of front pages into one file")
+    parser = _add_subcommand(verbs, "import-frontpages", "read a public recording of front pages into one file")
     parser.add_argument("clone", metavar="CLONE", help="PATH[#BRANCH] of a clone of the recording, bare or not")
     parser.add_argument("out", metavar="OUT", type=Path, help="what is written, such as frontpages-2024.npz")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
-def _verb(
+def _add_subcommand(
     verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str, description: str | None = None
 ) -> "Parser":
     told = description or f"{purpose[0].upper()}{purpose[1:]}."
     parser = verbs.add_parser(name, help=purpose, description=told)
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=_runner(name), parser=parser)
+    parser.set_defaults(run=_lazy_runner(name), parser=parser)
     return parser
 
 
-def _runner(name: str) -> Callable[[argparse.Namespace], int]:
+def _lazy_runner(name: str) -> Callable[[argparse.Namespace], int]:
     def run(options: argparse.Namespace) -> int:
         # Heavy libraries load only when there is something to do.
         code: int = import_module("vedette.cli.lab.runs").VERBS[name](options)
@@ -122,7 +120,7 @@ if TYPE_CHECKING:
     from vedette.lab.worlds.world import World
 
 
-SERVE = """\
+SERVE_HELP = """\
 Serve a made web on loopback until Ctrl-C. The file of --connect-to lines tells a crawler
 where its hosts are:
 
@@ -130,7 +128,7 @@ where its hosts are:
   vedette crawl http://wendle-echo.test/ --connect-to @hosts.txt --allow-private --speed 60
 """
 
-JUDGE = """\
+JUDGE_HELP = """\
 Read the access log of a made web and name every request that came too soon, was
 disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 if any.
 
@@ -138,10 +136,10 @@ disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 i
 """
 
 
-def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
     lab = verbs.add_parser("lab", help="experiments on recorded and made webs, and judging crawlers")
-    lab.set_defaults(run=_say_what, parser=lab)
+    lab.set_defaults(run=_require_subcommand, parser=lab)
     inner = lab.add_subparsers(metavar="VERB", parser_class=type(lab))
     add_experiments(inner)
     _add_serve(inner)
@@ -149,11 +147,13 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_serve(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = verbs.add_parser("serve", help="serve a made web on loopback", description=SERVE)
+    parser = verbs.add_parser("serve", help="serve a made web on loopback", description=SERVE_HELP)
     parser.add_argument("world", metavar="made:SIZE", help="tiny, small, medium or large")
     parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
-    parser.add_argument("--speed", metavar="X", type=speed_of, default=1.0, help="how many times as fast its time runs")
-    parser.add_argument("--port", metavar="N", type=_port_of, default=0, help="(default: any that is free)")
+    parser.add_argument(
+        "--speed", metavar="X", type=parse_speed, default=1.0, help="how many times as fast its time runs"
+    )
+    parser.add_argument("--port", metavar="N", type=_parse_port, default=0, help="(default: any that is free)")
     parser.add_argument("--log", metavar="FILE", type=Path, help="write the access log here")
     parser.add_argument("--hosts", metavar="FILE", type=Path, help="write one --connect-to line a host here")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
@@ -161,7 +161,7 @@ def _add_serve(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = verbs.add_parser("judge", help="name what was impolite, by the servers' log", description=JUDGE)
+    parser = verbs.add_parser("judge", help="name what was impolite, by the servers' log", description=JUDGE_HELP)
     parser.add_argument("log", metavar="LOG", type=Path, help="the access log of a made web")
     parser.add_argument("--delay", metavar="TIME", default="1s", help="least pause of a host (default: 1s)")
     parser.add_argument(
@@ -173,13 +173,13 @@ def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.set_defaults(run=_judge, parser=parser)
 
 
-def _port_of(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
         raise argparse.ArgumentTypeError(f'"{text}" is no port: write a number up to 65535, or 0 for any that is free')
     return int(text)
 
 
-def _say_what(_: argparse.Namespace) -> int:
+def _require_subcommand(_: argparse.Namespace) -> int:
     verbs = "list, run, report, import-git, import-frontpages, serve or judge"
     raise UsageError(f"say what to do in the lab: {verbs}; see vedette lab --help")
 
@@ -198,12 +198,12 @@ def _serve(options: argparse.Namespace) -> int:
         clock=clock,
         port=options.port,
         log_path=options.log,
-        ready=lambda server: _say(world, server, options.hosts),
+        ready=lambda server: _print_served(world, server, options.hosts),
     )
     return 0
 
 
-def _say(world: "World", server: "Server", hosts: Path | None) -> None:
+def _print_served(world: "World", server: "Server", hosts: Path | None) -> None:
     from vedette.lab.worlds.synthetic.server import connect_to_lines
 
     lines = connect_to_lines(world, server.port)
@@ -219,17 +219,17 @@ def _say(world: "World", server: "Server", hosts: Path | None) -> None:
 def _judge(options: argparse.Namespace) -> int:
     from vedette.config import parse_duration
     from vedette.lab.judge.access_log import read_log
-    from vedette.lab.judge.politeness import judge, report
+    from vedette.lab.judge.politeness import format_verdict, judge_log
 
     if not options.log.is_file():
         raise UsageError(f"{options.log}: no such file; name the log that vedette lab serve --log wrote")
     header, entries = read_log(options.log)
-    verdict = judge(
+    verdict = judge_log(
         entries,
         header,
         delay_s=parse_duration(options.delay),
         address_delay_s=parse_duration(options.address_delay),
         user_agent=options.agent,
     )
-    print(json.dumps(dataclasses.asdict(verdict)) if options.json else report(verdict))
+    print(json.dumps(dataclasses.asdict(verdict)) if options.json else format_verdict(verdict))
     return 1 if verdict.total else 0

@@ -19,22 +19,6 @@ from html.entities import html5
 from itertools import islice
 from typing import Literal, NamedTuple
 
-__all__ = [
-    "LONGEST_TEXT",
-    "MOST_BYTES",
-    "Document",
-    "Event",
-    "Field",
-    "Record",
-    "Vocabulary",
-    "attributes_of",
-    "expanded",
-    "read_records",
-    "root_of",
-    "scan",
-    "text_of",
-]
-
 Kind = Literal["open", "close", "text"]
 Event = tuple[Kind, str, str]
 
@@ -52,8 +36,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_MOST_TOKENS = 2_000_000  # some 50 000 records with 40 tags and texts each; small packed bodies can hide many more
-_MOST_ATTRIBUTES = 64
+_MAX_TOKENS = 2_000_000  # some 50 000 records with 40 tags and texts each; small packed bodies can hide many more
+_MAX_ATTRIBUTES = 64
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++)))?+""")
 _ENTITY = re.compile(r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
 
@@ -66,10 +50,10 @@ def scan(text: str) -> Iterator[Event]:
     >>> list(scan('<Loc a="1">b &amp; c</Loc><br/>'))
     [('open', 'loc', ' a="1"'), ('text', 'b & c', ''), ('close', 'loc', ''), ('open', 'br', ''), ('close', 'br', '')]
     """
-    for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
+    for token in islice(_TOKEN.finditer(text), _MAX_TOKENS):
         kind = token.lastgroup
         if kind == "text":
-            yield "text", expanded(token[0]), ""
+            yield "text", expand_entities(token[0]), ""
         elif kind == "attributes":
             slash, name, attributes = token.group("slash", "name", "attributes")
             name = name.lower()
@@ -82,31 +66,31 @@ def scan(text: str) -> Iterator[Event]:
             yield "text", token[kind], ""
 
 
-def attributes_of(raw: str) -> dict[str, str]:
+def parse_attributes(raw: str) -> dict[str, str]:
     """Attributes by their names in lower case; the first of equal names counts.
 
-    >>> attributes_of(' rel="self" HREF=/feed?a=1&amp;b=2')
+    >>> parse_attributes(' rel="self" HREF=/feed?a=1&amp;b=2')
     {'rel': 'self', 'href': '/feed?a=1&b=2'}
     """
     found: dict[str, str] = {}
     if "=" not in raw:  # most tags of a sitemap; an attribute without value says nothing that is asked for
         return found
-    for each in islice(_ATTRIBUTE.finditer(raw), _MOST_ATTRIBUTES):
+    for each in islice(_ATTRIBUTE.finditer(raw), _MAX_ATTRIBUTES):
         name, double, single, bare = each.groups("")
-        found.setdefault(name.lower(), expanded(double or single or bare).strip())
+        found.setdefault(name.lower(), expand_entities(double or single or bare).strip())
     return found
 
 
-def expanded(text: str) -> str:
+def expand_entities(text: str) -> str:
     """The text with each entity replaced, once; an unknown one stays as it is.
 
-    >>> expanded("&eacute; &#8364; &amp;amp; &secret; ?a&copy=1")
+    >>> expand_entities("&eacute; &#8364; &amp;amp; &secret; ?a&copy=1")
     'é € &amp; &secret; ?a&copy=1'
     """
-    return _ENTITY.sub(_character, text) if "&" in text else text
+    return _ENTITY.sub(_decode_entity, text) if "&" in text else text
 
 
-def _character(entity: re.Match[str]) -> str:
+def _decode_entity(entity: re.Match[str]) -> str:
     name = entity[1]
     return unescape(entity[0]) if name is None else html5.get(name + ";", entity[0])
 
@@ -119,8 +103,8 @@ def _character(entity: re.Match[str]) -> str:
 # the document declares them to be, or for themselves where it does not say.
 
 
-LONGEST_TEXT = 8_192  # a longer field is cut one character later, so that its reader can tell
-_MOST_FIELDS = 100  # of one record
+MAX_TEXT_LENGTH = 8_192  # a longer field is cut one character later, so that its reader can tell
+_MAX_FIELDS = 100  # of one record
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +136,11 @@ class Record(NamedTuple):
     attributes: Mapping[str, str]
     fields: tuple[Field, ...]
 
-    def all(self, meaning: str) -> Iterator[Field]:
+    def find_all(self, meaning: str) -> Iterator[Field]:
         """The fields of this meaning."""
         return (each for each in self.fields if each.meaning == meaning)
 
-    def text(self, meaning: str) -> str:
+    def find_text(self, meaning: str) -> str:
         """The first text of this meaning that is not empty."""
         for each in self.fields:
             if each.meaning == meaning and each.text:
@@ -172,22 +156,22 @@ class Document:
     records: tuple[Record, ...]
 
 
-def root_of(text: str) -> str:
+def find_root(text: str) -> str:
     """The name of the first element, in lower case and without its prefix; empty where there is none.
 
-    >>> root_of("<?xml version='1.0'?><!-- made by hand --><rdf:RDF>")
+    >>> find_root("<?xml version='1.0'?><!-- made by hand --><rdf:RDF>")
     'rdf'
     """
     opened = (name for kind, name, _ in scan(text) if kind == "open")
     return next(opened, "").rpartition(":")[2]
 
 
-def read_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
+def parse_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
     """The head and at most so many records of a document."""
-    reader = _Reader(vocabulary)
+    reader = _RecordBuilder(vocabulary)
     for kind, name, attributes in scan(text):
         if kind == "text":
-            if reader.listens:
+            if reader.is_capturing:
                 reader.write(name)
         elif kind == "open":
             reader.open(name, attributes)
@@ -195,15 +179,15 @@ def read_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
             reader.close(name)
         if len(reader.records) >= most:
             break
-    return reader.document()
+    return reader.build_document()
 
 
-class _Reader:
+class _RecordBuilder:
     """Where in the document we are, and what was read so far."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.records: list[Record] = []
-        self.listens = False  # texts outside of fields are most of a document, and not worth a call
+        self.is_capturing = False  # texts outside of fields are most of a document, and not worth a call
         self._vocabulary = vocabulary
         self._prefixes: dict[str, str] = {}
         self._root: tuple[str, str] | None = None
@@ -213,63 +197,63 @@ class _Reader:
         self._field: tuple[str, str] | None = None
         self._texts: list[str] = []
         self._room = 0
-        self._passed_over = ""
+        self._skipped = ""
         self._depth = 0
 
     def open(self, written: str, attributes: str) -> None:
         if "xmlns:" in attributes:
             self._learn_prefixes(attributes)
-        name = self._plain(written)
+        name = self._resolve_name(written)
         if self._field is not None and self._field[0] in self._vocabulary.records:
             self._end_field()
         if self._root is None:
-            self._begin(written, attributes)
+            self._begin_root(written, attributes)
         elif name in self._vocabulary.records:
             self._end_record()
             self._record = (name, attributes)
             if name in self._vocabulary.fields:
                 self._begin_field(name, "")
-        elif self._passed_over:
-            self._depth += name == self._passed_over
+        elif self._skipped:
+            self._depth += name == self._skipped
         elif name in self._vocabulary.fields:
             self._end_field()
             self._begin_field(name, attributes)
         elif self._field is None and name not in self._vocabulary.containers:
-            self._passed_over, self._depth = name, 1
+            self._skipped, self._depth = name, 1
 
     def close(self, written: str) -> None:
-        name = self._plain(written)
+        name = self._resolve_name(written)
         if name in self._vocabulary.records or self._root is None or name == self._root[0]:
             self._end_record()
-        elif self._passed_over:
-            self._depth -= name == self._passed_over
-            self._passed_over = self._passed_over if self._depth else ""
+        elif self._skipped:
+            self._depth -= name == self._skipped
+            self._skipped = self._skipped if self._depth else ""
         elif self._field is not None and name == self._field[0]:
             self._end_field()
 
     def write(self, text: str) -> None:
         self._texts.append(text[: self._room])
         self._room -= len(self._texts[-1])
-        self.listens = self._room > 0
+        self.is_capturing = self._room > 0
 
-    def document(self) -> Document:
+    def build_document(self) -> Document:
         self._drop_field()
         self._end_record()
         name, attributes = self._root or ("", "")
-        return Document(Record(name, attributes_of(attributes), tuple(self._head)), tuple(self.records))
+        return Document(Record(name, parse_attributes(attributes), tuple(self._head)), tuple(self.records))
 
-    def _begin(self, written: str, attributes: str) -> None:
+    def _begin_root(self, written: str, attributes: str) -> None:
         prefix, _, local = written.rpartition(":")
         self._prefixes[prefix] = ""
         self._root = (local, attributes)
 
     def _learn_prefixes(self, attributes: str) -> None:
-        for name, address in attributes_of(attributes).items():
+        for name, address in parse_attributes(attributes).items():
             meaning = self._vocabulary.namespaces.get(address)
             if name.startswith("xmlns:") and meaning is not None:
                 self._prefixes.setdefault(name.removeprefix("xmlns:"), meaning)
 
-    def _plain(self, written: str) -> str:
+    def _resolve_name(self, written: str) -> str:
         if ":" not in written:
             return written
         prefix, _, local = written.rpartition(":")
@@ -277,7 +261,7 @@ class _Reader:
         return f"{meaning}:{local}" if meaning else local
 
     def _begin_field(self, name: str, attributes: str) -> None:
-        self._field, self._room, self.listens = (name, attributes), LONGEST_TEXT + 1, True
+        self._field, self._room, self.is_capturing = (name, attributes), MAX_TEXT_LENGTH + 1, True
 
     def _end_field(self) -> None:
         if self._field is None:
@@ -285,20 +269,20 @@ class _Reader:
         name, attributes = self._field
         fields = self._head if self._record is None else self._fields
         text = "".join(self._texts).strip()
-        if (text or attributes) and len(fields) < _MOST_FIELDS:
-            fields.append(Field(self._vocabulary.fields[name], text, attributes_of(attributes)))
+        if (text or attributes) and len(fields) < _MAX_FIELDS:
+            fields.append(Field(self._vocabulary.fields[name], text, parse_attributes(attributes)))
         self._drop_field()
 
     def _drop_field(self) -> None:
-        self._field, self.listens = None, False
+        self._field, self.is_capturing = None, False
         self._texts.clear()
 
     def _end_record(self) -> None:
         self._end_field()
-        self._passed_over = ""
+        self._skipped = ""
         if self._record is not None:
             name, attributes = self._record
-            self.records.append(Record(name, attributes_of(attributes), tuple(self._fields)))
+            self.records.append(Record(name, parse_attributes(attributes), tuple(self._fields)))
         self._record = None
         self._fields.clear()
 
@@ -309,14 +293,14 @@ class _Reader:
 # header because an author writes the one and a server's default the other. Nothing here raises.
 
 
-MOST_BYTES = 50 * 2**20  # what sitemaps.org allows for an unpacked sitemap
-_MOST_MEMBERS = 1_000  # gzip files may be chained; a hostile chain has millions of links
+MAX_BYTES = 50 * 2**20  # what sitemaps.org allows for an unpacked sitemap
+_MAX_MEMBERS = 1_000  # gzip files may be chained; a hostile chain has millions of links
 _CHUNK_BYTES = 16 * 2**10
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
 # Longer marks first: that of UTF-32 begins with that of UTF-16. The last four are a "<" that no mark precedes.
-_OPENINGS = (
+_BYTE_SIGNATURES = (
     (b"\xff\xfe\x00\x00", "utf-32-le"),
     (b"\x00\x00\xfe\xff", "utf-32-be"),
     (b"\xef\xbb\xbf", "utf-8"),
@@ -332,7 +316,7 @@ _CHARSET = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNO
 
 # Only names that XML files bear. Python would look for more: some of its codecs take quadratic time on hostile bytes,
 # and it remembers every name it was ever asked for. As in browsers, Latin-1 and ASCII are read as Windows-1252.
-_FAMILY = re.compile(r"(?:iso[-_]?8859-(?:[2-8]|1[03-6])|(?:windows|cp)-?125[0-8]|koi8-[ru])")
+_CODEC_FAMILY = re.compile(r"(?:iso[-_]?8859-(?:[2-8]|1[03-6])|(?:windows|cp)-?125[0-8]|koi8-[ru])")
 _CODECS = {
     "iso-8859-1": "cp1252",
     "latin1": "cp1252",
@@ -351,41 +335,41 @@ _CODECS = {
 }
 
 
-def text_of(body: bytes, content_type: str = "", limit_bytes: int = MOST_BYTES) -> str:
+def decode_xml(body: bytes, content_type: str = "", limit_bytes: int = MAX_BYTES) -> str:
     r"""The text behind a body, of at most so many bytes.
 
-    >>> text_of(b'<?xml version="1.0" encoding="iso-8859-1"?><t>caf\xe9</t>').partition("<t>")[2]
+    >>> decode_xml(b'<?xml version="1.0" encoding="iso-8859-1"?><t>caf\xe9</t>').partition("<t>")[2]
     'café</t>'
     """
-    plain = _unpacked(_unpacked(body, limit_bytes), limit_bytes)[:limit_bytes]  # some servers pack what is packed
-    for opening, codec in _OPENINGS:
+    plain = _gunzip(_gunzip(body, limit_bytes), limit_bytes)[:limit_bytes]  # some servers pack what is packed
+    for opening, codec in _BYTE_SIGNATURES:
         if plain.startswith(opening):
             return plain.decode(codec, "replace").removeprefix("\ufeff")
-    return plain.decode(_declared(plain) or _from_header(content_type) or "utf-8", "replace")
+    return plain.decode(_find_declared_codec(plain) or _find_header_codec(content_type) or "utf-8", "replace")
 
 
-def _declared(plain: bytes) -> str | None:
+def _find_declared_codec(plain: bytes) -> str | None:
     found = _DECLARED.match(plain)
-    return _codec_of(found[1].decode("latin-1")) if found else None
+    return _lookup_codec(found[1].decode("latin-1")) if found else None
 
 
-def _from_header(content_type: str) -> str | None:
+def _find_header_codec(content_type: str) -> str | None:
     found = _CHARSET.search(content_type)
-    return _codec_of(found[1]) if found else None
+    return _lookup_codec(found[1]) if found else None
 
 
-def _codec_of(label: str) -> str | None:
+def _lookup_codec(label: str) -> str | None:
     lowered = label.lower()
-    return _CODECS.get(lowered) or (lowered if _FAMILY.fullmatch(lowered) else None)
+    return _CODECS.get(lowered) or (lowered if _CODEC_FAMILY.fullmatch(lowered) else None)
 
 
-def _unpacked(body: bytes, limit_bytes: int) -> bytes:
+def _gunzip(body: bytes, limit_bytes: int) -> bytes:
     if not body.startswith(_GZIP_MAGIC):
         return body
     parts: list[bytes] = []
     at, room = 0, limit_bytes
-    for _ in range(_MOST_MEMBERS):
-        member_end = _unpack_member(body, at, room, parts)
+    for _ in range(_MAX_MEMBERS):
+        member_end = _gunzip_member(body, at, room, parts)
         room = limit_bytes - sum(map(len, parts))
         if member_end is None or room <= 0:
             break
@@ -393,7 +377,7 @@ def _unpacked(body: bytes, limit_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _unpack_member(body: bytes, at: int, room: int, parts: list[bytes]) -> int | None:
+def _gunzip_member(body: bytes, at: int, room: int, parts: list[bytes]) -> int | None:
     """Adds what one member holds; where the next begins, or None where nothing more can be had.
 
     Fed in small pieces, so that an error loses little and the bytes after a member's end are not copied whole.

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.discover.polling.arrivals import LIVES_H, chance_up
-from vedette.discover.polling.overlap import Belief, gathered
-from vedette.discover.polling.poll_value import PATIENCE_H, hoped, index, urgency, worth
-from vedette.discover.polling.rates import Rates
+from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chance
+from vedette.discover.polling.overlap import AccrualState, compute_accrued
+from vedette.discover.polling.poll_value import PATIENCE_H, compute_index, compute_ucb, compute_urgency, estimate_yield
+from vedette.discover.polling.rates import RatePosterior
 from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
-
-__all__ = ["Accrual", "Picking", "to_learn"]
 
 # What a look brings is one thing, what it teaches another. A source that was dull is not looked at, and so nobody
 # hears when its site is rebuilt and all news stands there. So what is not known counts, too, to_learn = usual (dt /
@@ -24,81 +22,88 @@ __all__ = ["Accrual", "Picking", "to_learn"]
 
 # The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
 DAY_S = 86_400.0
-SHARE, LEAST_S = 0.05, 14 * DAY_S
+EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
 
 
-def to_learn(options: Sources, k: int, now: float, *, is_priced: bool = False) -> Floats:
+def compute_exploration_bonus(options: Sources, k: int, now: float, *, is_priced: bool = False) -> Floats:
     """New pages for which a look at each source counts, beside those that it brings; 0 where nobody has looked yet.
 
     Where a price says how many looks are made, k is only the most of them: then those of the last day count.
     """
-    tried_s = options.last_look_s
+    tried_s = options.last_poll_s
     seen = np.isfinite(tried_s)
     if not seen.any() or k < 1:
         return np.zeros(len(options))
-    usual = options.found.sum() / max(int(options.looks.sum()), 1)
+    usual = options.found.sum() / max(int(options.polls.sum()), 1)
     step_s = now - float(tried_s[seen].max())
     between_s = step_s / k
     if is_priced:
-        between_s = max(between_s, DAY_S / max(int((options.look_s > now - DAY_S).sum()), 1))
-    turn_s = max(LEAST_S, between_s * len(options) / SHARE)
+        between_s = max(between_s, DAY_S / max(int((options.poll_s > now - DAY_S).sum()), 1))
+    turn_s = max(MIN_REVISIT_S, between_s * len(options) / EXPLORATION_SHARE)
     unseen_s = np.where(seen, now - tried_s, 0.0)
     worth: Floats = usual * (unseen_s / turn_s) ** 2
     return worth
 
 
-class Picking:
+class GreedyPicker:
     """Greedy choice among candidates: gains only fall, and only those of relatives of what was taken."""
 
     def __init__(
-        self, belief: Belief, place: Ints, lost: Floats, chance: Floats, lesson: Floats, optimism: float, now: float
+        self,
+        belief: AccrualState,
+        place: Ints,
+        lost: Floats,
+        chance: Floats,
+        lesson: Floats,
+        optimism: float,
+        now: float,
     ) -> None:
-        self._rates = belief.arrivals.rates(place, now)
-        self._lost, self._chance, self._lesson, self._optimism = lost.copy(), chance, lesson, optimism
-        self._age_h = (now - belief.arrivals.since_s(place, now)) / HOUR_S
+        self._rates = belief.arrivals.estimate_rates(place, now)
+        self._lost, self._chance, self._bonus, self._optimism = lost.copy(), chance, lesson, optimism
+        self._age_h = (now - belief.arrivals.find_accrual_start_s(place, now)) / HOUR_S
         row_of = np.full(len(belief.arrivals), -1, np.int64)
         row_of[place] = np.arange(len(place))
-        self._share = belief.overlap.share(place)
+        self._share = belief.overlap.estimate_share(place)
         shower = np.where(self._share > 0, row_of[belief.overlap.other[place]], -1)
         row, column = np.nonzero(shower >= 0)
         order = np.argsort(shower[row, column], kind="stable")
         self._row, self._column = row[order], column[order]
-        self._first = np.searchsorted(shower[self._row, self._column], np.arange(len(place) + 1))
+        self._starts = np.searchsorted(shower[self._row, self._column], np.arange(len(place) + 1))
 
-    def best(self, k: int, price: float = 0.0) -> Ints:
+    def pick(self, k: int, price: float = 0.0) -> Ints:
         """Up to k rows, best first; none whose gain is below the price by then."""
-        gain = self._gain(np.arange(len(self._lost)))
+        gain = self._compute_gain(np.arange(len(self._lost)))
         taken = np.zeros(min(k, len(gain)), np.int64)
         for nth in range(len(taken)):
             taken[nth] = best = int(np.argmax(gain))
             if gain[best] < price:
                 return taken[:nth]
-            kin = self._take(best)
-            gain[kin] = np.where(np.isneginf(gain[kin]), -np.inf, self._gain(kin))
+            kin = self._take_best(best)
+            gain[kin] = np.where(np.isneginf(gain[kin]), -np.inf, self._compute_gain(kin))
             gain[best] = -np.inf
         return taken
 
-    def _gain(self, rows: Ints) -> Floats:
-        rates = Rates(self._rates.shape[rows], self._rates.rate[rows])
-        return hoped(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._lesson[rows]
+    def _compute_gain(self, rows: Ints) -> Floats:
+        rates = RatePosterior(self._rates.shape[rows], self._rates.rate[rows])
+        return compute_ucb(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._bonus[rows]
 
-    def _take(self, best: int) -> Ints:
+    def _take_best(self, best: int) -> Ints:
         """What the best one shows is no more to be had elsewhere, as far as it came since the last look at it."""
-        pairs = slice(self._first[best], self._first[best + 1])
+        pairs = slice(self._starts[best], self._starts[best + 1])
         kin, share = self._row[pairs], self._share[self._row[pairs], self._column[pairs]]
         age_h = self._age_h[kin, None]
-        part = _gathering(np.minimum(age_h, self._age_h[best])) / _gathering(age_h)
+        part = _compute_accrued_share(np.minimum(age_h, self._age_h[best])) / _compute_accrued_share(age_h)
         self._lost[kin] *= 1.0 - share[:, None] * part
         return kin
 
 
-def _gathering(age_h: Floats) -> Floats:
-    part: Floats = -np.expm1(-np.maximum(age_h, 1e-3) / LIVES_H)
+def _compute_accrued_share(age_h: Floats) -> Floats:
+    part: Floats = -np.expm1(-np.maximum(age_h, 1e-3) / LIFETIMES_H)
     return part
 
 
 # Of so many times k the best are weighed against each other; the others are never among the k.
-CANDIDATES, LEAST_CANDIDATES = 4, 256
+CANDIDATES_PER_PICK, MIN_CANDIDATES = 4, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +113,12 @@ class Accrual:
         worth = mean + optimism * deviation  of  sum_c rate_c W(A_c),   times the chance of an answer
         W     = t (1 - e^-x (1 + x)),   x = T / t,   1 / t = 1 / tau + 1 / patience
 
-    A_c is what has gathered since the last look and is not known from others (``arrivals``, ``overlap``, ``gathered``),
-    T the time in which as much gathers at an even pace. W is not what a look would bring now, but that less what it
-    would bring anyway a little later: links that stay for days can wait, those that go within hours cannot. It is
-    the index of Whittle for sources that fill up. A link found after ``patience`` counts 1 / e of one found at once.
-    What was dull may have become the best since (``rates``), so a few looks are made to learn (``exploring``).
+    A_c is what has gathered since the last look and is not known from others (``arrivals``, ``overlap``,
+    ``compute_accrued``), T the time in which as much gathers at an even pace. W is not what a look would bring now, but
+    that less what it would bring anyway a little later: links that stay for days can wait, those that go within hours
+    cannot. It is the index of Whittle for sources that fill up. A link found after ``patience`` counts 1 / e of one
+    found at once. What was dull may have become the best since (``rates``), so a few looks are made to learn
+    (``exploring``).
 
     When one is chosen, what it shows is taken from its relatives before the next is chosen (greedy, as GREEDY does).
     Looks that are worth less than ``price`` by then are not made, however many are left.
@@ -124,13 +130,13 @@ class Accrual:
     ``refresh.index_rule``; the model is ours.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, both, policy = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, both, policy = PollHistory(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
     >>> state = policy.start(None)
     >>> for hour, new in enumerate([9, 9, 9]):
-    ...     came = Brought(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new, bool))
-    ...     state = policy.observe(state, book.enter(came, 3_600.0 * hour), 3_600.0 * hour)
-    >>> policy.choose(state, book.options(), k=1, now=10_800.0, rng=rng_for(1, "discover")).rows.tolist()
+    ...     came = PollResults(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new, bool))
+    ...     state = policy.observe(state, book.record(came, 3_600.0 * hour), 3_600.0 * hour)
+    >>> policy.choose(state, book.list_options(), k=1, now=10_800.0, rng=rng_for(1, "discover")).rows.tolist()
     [1]
     """
 
@@ -139,46 +145,46 @@ class Accrual:
     patience_h: float = PATIENCE_H
     price: float = 0.0
 
-    def start(self, config: None) -> Belief:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> AccrualState:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was looked at."""
-        return Belief.none()
+        return AccrualState.empty()
 
-    def observe(self, state: Belief, batch: Sources, now: float) -> Belief:
+    def observe(self, state: AccrualState, batch: Sources, now: float) -> AccrualState:
         """What looks brought teaches rates, rhythm and overlap; a first look teaches only what is there."""
-        arrivals = state.arrivals.reaching(batch)
-        state = Belief(arrivals, state.overlap).covering(batch)
+        arrivals = state.arrivals.grow_copy(batch)
+        state = AccrualState(arrivals, state.overlap).ensure_places(batch)
         ok = batch.failures == 0
         before_s = arrivals.looked_s[batch.place]
         again = ok & np.isfinite(before_s) & (before_s < now)
         rows = np.flatnonzero(again)
-        arrivals = arrivals.learned(batch, rows, gathered(state, batch.place[rows], now), now)
-        arrivals = arrivals.looked(batch.place, batch.place[ok], now)
-        return Belief(arrivals, state.overlap.learned(batch, before_s, arrivals.looked_s))
+        arrivals = arrivals.learn_yields(batch, rows, compute_accrued(state, batch.place[rows], now), now)
+        arrivals = arrivals.record_polls(batch.place, batch.place[ok], now)
+        return AccrualState(arrivals, state.overlap.learn_polls(batch, before_s, arrivals.looked_s))
 
-    def choose(self, state: Belief, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+    def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, most urgent first; nothing is drawn."""
-        state = state.covering(options)
+        state = state.ensure_places(options)
         arrivals, place = state.arrivals, options.place
-        lost = urgency(gathered(state, place, now), self.patience_h)
-        chance = chance_up(arrivals.down_s[place], options.last_look_s, now)
-        lesson = to_learn(options, k, now, is_priced=self.price > 0) * chance
-        hope = hoped(arrivals.rates(place, now), lost, self.optimism) * chance + lesson
-        rows = _most(hope, CANDIDATES * k + LEAST_CANDIDATES)
-        picking = Picking(state, place[rows], lost[rows], chance[rows], lesson[rows], self.optimism, now)
-        chosen = rows[picking.best(k, self.price)]
+        lost = compute_urgency(compute_accrued(state, place, now), self.patience_h)
+        chance = estimate_answer_chance(arrivals.down_s[place], options.last_poll_s, now)
+        lesson = compute_exploration_bonus(options, k, now, is_priced=self.price > 0) * chance
+        hope = compute_ucb(arrivals.estimate_rates(place, now), lost, self.optimism) * chance + lesson
+        rows = _select_top(hope, CANDIDATES_PER_PICK * k + MIN_CANDIDATES)
+        picking = GreedyPicker(state, place[rows], lost[rows], chance[rows], lesson[rows], self.optimism, now)
+        chosen = rows[picking.pick(k, self.price)]
         return Picks(chosen, np.ones(len(chosen)))
 
-    def reason(self, state: Belief, batch: Sources, row: int, now: float) -> str:
+    def reason(self, state: AccrualState, batch: Sources, row: int, now: float) -> str:
         """What a look would bring, what waiting would lose, and since when."""
-        one = worth(state, batch, now)[row]
-        lost = index(state, batch, now)[row]
-        if not np.isfinite(batch.last_look_s[row]):
+        one = estimate_yield(state, batch, now)[row]
+        lost = compute_index(state, batch, now)[row]
+        if not np.isfinite(batch.last_poll_s[row]):
             return f"accrual: never looked at; a look may bring {one:.1f} new pages"
-        age_h = (now - batch.last_look_s[row]) / HOUR_S
+        age_h = (now - batch.last_poll_s[row]) / HOUR_S
         return f"accrual: {one:.1f} new pages expected {age_h:.1f} h after the last try; waiting loses {lost:.1f}"
 
 
-def _most(value: Floats, count: int) -> Ints:
+def _select_top(value: Floats, count: int) -> Ints:
     """The rows of the largest values, in their own order."""
     if count >= len(value):
         return np.arange(len(value))

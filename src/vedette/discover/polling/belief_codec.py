@@ -11,76 +11,77 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.arrivals import Arrivals, swell_of
-from vedette.discover.polling.overlap import Belief
-
-__all__ = ["Kept", "nothing_kept", "pack", "unpack"]
+from vedette.discover.polling.arrivals import ArrivalModel, compute_weekly_fill
+from vedette.discover.polling.overlap import AccrualState
 
 _ARRIVALS = ("host", "links", "hours", "looked_s", "down_s", "filled")
 _RHYTHM = ("day", "week", "pace")
 _OVERLAP = ("other", "shared", "tried")
-_TYPES = frozenset({"<f8", "<i8"})
+_COLUMN_TYPES = frozenset({"<f8", "<i8"})
 
 
-class Kept(NamedTuple):
+class StoredAccrual(NamedTuple):
     """A belief, and what its sources are: ids and hosts, last tries, and counts (looks, finds, failures in a row)."""
 
-    belief: Belief
+    state: AccrualState
     ids: Sequence[int] = ()
     hosts: Sequence[int] = ()
-    tried_s: Sequence[float] = ()
+    last_try_s: Sequence[float] = ()
     counts: Sequence[tuple[int, ...]] = ()
 
 
-def nothing_kept() -> Kept:
+def create_empty() -> StoredAccrual:
     """No source is known."""
-    return Kept(Belief.none())
+    return StoredAccrual(AccrualState.empty())
 
 
-def pack(kept: Kept) -> str:
+def pack(kept: StoredAccrual) -> str:
     """As a text.
 
-    >>> unpack(pack(nothing_kept())).ids, unpack("nonsense").ids, unpack(None).ids
+    >>> unpack(pack(create_empty())).ids, unpack("nonsense").ids, unpack(None).ids
     ((), (), ())
     """
-    arrivals, overlap = kept.belief
+    arrivals, overlap = kept.state
     columns = {name: getattr(arrivals, name) for name in _ARRIVALS}
     columns |= {name: getattr(arrivals.rhythm, name) for name in _RHYTHM}
     columns |= {name: getattr(overlap, name) for name in _OVERLAP}
-    columns["reckoned_s"] = np.array([arrivals.rhythm.reckoned_s])
+    columns["reckoned_s"] = np.array([arrivals.rhythm.computed_s])
     columns["ids"], columns["hosts"] = (np.array(each, np.int64) for each in (kept.ids, kept.hosts))
-    columns["tried_s"] = np.array(kept.tried_s, np.float64)
+    columns["tried_s"] = np.array(kept.last_try_s, np.float64)
     columns["counts"] = np.array(kept.counts, np.int64).reshape(-1, 3)
-    return json.dumps({name: _text_of(column) for name, column in columns.items()})
+    return json.dumps({name: _encode_column(column) for name, column in columns.items()})
 
 
-def unpack(text: str | None) -> Kept:
+def unpack(text: str | None) -> StoredAccrual:
     """What was packed; nothing where there is nothing, or nothing that makes sense."""
     try:
-        return _kept({name: _column(*told) for name, told in json.loads(text or "").items()})
+        return _build_stored({name: _decode_column(*told) for name, told in json.loads(text or "").items()})
     except (ValueError, KeyError, TypeError, AttributeError):
-        return nothing_kept()
+        return create_empty()
 
 
-def _text_of(column: Any) -> tuple[str, Sequence[int], str]:  # noqa: ANN401 - an array of any shape
+def _encode_column(column: Any) -> tuple[str, Sequence[int], str]:  # noqa: ANN401 - an array of any shape
     return column.dtype.str, column.shape, b85encode(column.tobytes()).decode()
 
 
-def _column(kind: str, shape: Sequence[int], text: str) -> Any:  # noqa: ANN401 - an array of any shape
-    if kind not in _TYPES:
+def _decode_column(kind: str, shape: Sequence[int], text: str) -> Any:  # noqa: ANN401 - an array of any shape
+    if kind not in _COLUMN_TYPES:
         raise ValueError(f"no column of {kind}")
     return np.frombuffer(b85decode(text), kind).reshape(shape).copy()
 
 
-def _kept(columns: dict[str, Any]) -> Kept:
-    fresh = Belief.none()
+def _build_stored(columns: dict[str, Any]) -> StoredAccrual:
+    fresh = AccrualState.empty()
     told = {name: columns[name] for name in _RHYTHM}
-    rhythm = replace(fresh.arrivals.rhythm, **told, reckoned_s=float(columns["reckoned_s"][0]))
+    rhythm = replace(fresh.arrivals.rhythm, **told, computed_s=float(columns["reckoned_s"][0]))
     own = {name: columns[name] for name in _ARRIVALS}
     overlap = replace(fresh.overlap, **{name: columns[name] for name in _OVERLAP})
     ids, hosts, tried_s = (tuple(columns[name].tolist()) for name in ("ids", "hosts", "tried_s"))
     counts = tuple(tuple(row) for row in columns["counts"].tolist())
-    belief = Belief(Arrivals(rhythm=rhythm, swell=swell_of(rhythm.pace), **own), overlap.reaching(len(own["host"])))
+    belief = AccrualState(
+        ArrivalModel(rhythm=rhythm, weekly_fill=compute_weekly_fill(rhythm.pace), **own),
+        overlap.grow_copy(len(own["host"])),
+    )
     if not len(ids) == len(hosts) == len(tried_s) == len(counts) >= len(belief.arrivals):
         raise ValueError("columns of different lengths")
-    return Kept(belief, ids, hosts, tried_s, counts)
+    return StoredAccrual(belief, ids, hosts, tried_s, counts)

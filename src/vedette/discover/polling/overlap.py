@@ -6,12 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.polling.arrivals import LIVES_H, Arrivals
+from vedette.discover.polling.arrivals import LIFETIMES_H, ArrivalModel
 from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints
-
-__all__ = ["Belief", "Overlap", "gathered"]
 
 # Two sources need not be looked at together. The latest sources that showed a link are remembered; when a look brings a
 # link that is new to its own source, those that showed it before are counted, against all that was new to the source
@@ -20,21 +18,21 @@ __all__ = ["Belief", "Overlap", "gathered"]
 
 
 # Others that a source remembers; sources that a link remembers; links that are remembered for each source.
-OTHERS, SHOWERS, LINKS_EACH = 16, 4, 32
-LEAST_LINKS = 1 << 15
+MAX_RELATED, SOURCES_PER_LINK, LINKS_PER_SOURCE = 16, 4, 32
+MIN_LINKS = 1 << 15
 # So many links without an overlap are imagined before the first.
-DOUBT = 6.0
+PRIOR_LINKS = 6.0
 # Evidence of about so many links counts; older fades.
-MEMORY = 2_000.0
+MEMORY_LINKS = 2_000.0
 # Another source is a witness where it was looked at after at least this part of what is new had appeared.
-WITNESS = 0.3
-WITNESS_LIFE_S = 86_400.0
+MIN_SEEN_SHARE = 0.3
+SEEN_DECAY_S = 86_400.0
 # New relatives that one look can bring.
-NEWCOMERS = 4
-MOST = 0.98
+MAX_NEW_RELATED = 4
+MAX_SHARE = 0.98
 
 
-class _Fresh(NamedTuple):
+class _NewLinks(NamedTuple):
     """Links that are new to the source of a row: the row, and the slot of the link."""
 
     row: Ints
@@ -45,48 +43,48 @@ class _Fresh(NamedTuple):
 class Overlap:
     """``other[place]`` are relatives, -1 where there is none, with what they ``shared`` of what was ``tried``.
 
-    Links stand in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shower`` who showed
-    it, ``showers`` how many that were so far. The ring grows with the number of sources, not of links.
+    Links stand in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shown_by`` who
+    showed it, ``shown_count`` how many that were so far. The ring grows with the number of sources, not of links.
     """
 
     other: Ints
     shared: Floats
     tried: Floats
     link: Ints
-    shower: npt.NDArray[np.int32]
-    showers: Ints
+    shown_by: npt.NDArray[np.int32]
+    shown_count: Ints
 
     @classmethod
-    def none(cls) -> "Overlap":
+    def empty(cls) -> "Overlap":
         """No source is known."""
-        nobody = np.zeros((0, OTHERS))
-        return cls(nobody.astype(np.int64), nobody, nobody, *_ring(LEAST_LINKS))
+        nobody = np.zeros((0, MAX_RELATED))
+        return cls(nobody.astype(np.int64), nobody, nobody, *_create_ring(MIN_LINKS))
 
-    def share(self, place: Ints) -> Floats:
+    def estimate_share(self, place: Ints) -> Floats:
         """The chance that what appears on each of these sources is shown by each of its relatives."""
-        share: Floats = np.minimum(self.shared[place] / (self.tried[place] + DOUBT), MOST)
+        share: Floats = np.minimum(self.shared[place] / (self.tried[place] + PRIOR_LINKS), MAX_SHARE)
         return share
 
-    def reaching(self, places: int) -> "Overlap":
+    def grow_copy(self, places: int) -> "Overlap":
         """A copy that has an element for so many places, and may be written to."""
         more = max(places - len(self.other), 0)
-        other = np.concatenate([self.other, np.full((more, OTHERS), -1, np.int64)])
-        shared, tried = (np.concatenate([each, np.zeros((more, OTHERS))]) for each in (self.shared, self.tried))
-        slots = max(LEAST_LINKS, 1 << (LINKS_EACH * max(len(other), 1) - 1).bit_length())
+        other = np.concatenate([self.other, np.full((more, MAX_RELATED), -1, np.int64)])
+        shared, tried = (np.concatenate([each, np.zeros((more, MAX_RELATED))]) for each in (self.shared, self.tried))
+        slots = max(MIN_LINKS, 1 << (LINKS_PER_SOURCE * max(len(other), 1) - 1).bit_length())
         if slots > len(self.link):
-            return Overlap(other, shared, tried, *_moved(self, slots))
-        return Overlap(other, shared, tried, self.link.copy(), self.shower.copy(), self.showers.copy())
+            return Overlap(other, shared, tried, *_grow_ring(self, slots))
+        return Overlap(other, shared, tried, self.link.copy(), self.shown_by.copy(), self.shown_count.copy())
 
-    def learned(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
+    def learn_polls(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
         """After looks: ``before_s`` is the look before of each row, ``looked_s`` the latest of every place, by now."""
-        after = self.reaching(len(looked_s))
-        fresh = _entered(after, batch)
+        after = self.grow_copy(len(looked_s))
+        fresh = _record_links(after, batch)
         known = np.isfinite(before_s)[fresh.row]
-        _count(after, batch.place, _Fresh(fresh.row[known], fresh.slot[known]), before_s, looked_s)
+        _count_shared(after, batch.place, _NewLinks(fresh.row[known], fresh.slot[known]), before_s, looked_s)
         return after
 
 
-def _entered(overlap: Overlap, batch: Sources) -> _Fresh:
+def _record_links(overlap: Overlap, batch: Sources) -> _NewLinks:
     """Write down who showed what, and say what was new to whom."""
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
     slot = batch.shown % len(overlap.link)
@@ -94,28 +92,28 @@ def _entered(overlap: Overlap, batch: Sources) -> _Fresh:
     # Of two links of one batch that meet in a slot the one with the larger number stays.
     begun = slot[newer]
     np.maximum.at(overlap.link, begun, batch.shown[newer])
-    overlap.shower[begun], overlap.showers[begun] = -1, 0
-    fresh = (overlap.link[slot] == batch.shown) & (overlap.shower[slot] != batch.place[row][:, None]).all(axis=1)
+    overlap.shown_by[begun], overlap.shown_count[begun] = -1, 0
+    fresh = (overlap.link[slot] == batch.shown) & (overlap.shown_by[slot] != batch.place[row][:, None]).all(axis=1)
     row, slot = row[fresh], slot[fresh]
-    nth = (overlap.showers[slot] + _nth_of_its_kind(slot)) % SHOWERS
-    overlap.shower[slot, nth] = batch.place[row]
-    np.add.at(overlap.showers, slot, 1)
-    return _Fresh(row, slot)
+    nth = (overlap.shown_count[slot] + _count_earlier_equals(slot)) % SOURCES_PER_LINK
+    overlap.shown_by[slot, nth] = batch.place[row]
+    np.add.at(overlap.shown_count, slot, 1)
+    return _NewLinks(row, slot)
 
 
-def _count(overlap: Overlap, place: Ints, fresh: _Fresh, before_s: Floats, looked_s: Floats) -> None:
+def _count_shared(overlap: Overlap, place: Ints, fresh: _NewLinks, before_s: Floats, looked_s: Floats) -> None:
     many = np.bincount(fresh.row, minlength=len(place)).astype(np.float64)
     rows = np.flatnonzero(many)
     if not len(rows):
         return
-    pair, times = _pairs(overlap, place, fresh, len(looked_s))
+    pair, times = _count_pairs(overlap, place, fresh, len(looked_s))
     kin = overlap.other[place[rows]]
     key = rows[:, None] * len(looked_s) + kin
     at = np.minimum(np.searchsorted(pair, key), max(len(pair) - 1, 0))
     met = (kin >= 0) & (pair[at] == key) if len(pair) else np.zeros(kin.shape, bool)
-    seen = _seen_of(before_s[rows, None], looked_s[kin], looked_s[place[rows], None])
-    could = np.where((kin >= 0) & (seen > WITNESS), seen * many[rows, None], 0.0)
-    kept = np.maximum(1.0 - many[rows, None] / MEMORY, 0.5)
+    seen = _compute_seen_share(before_s[rows, None], looked_s[kin], looked_s[place[rows], None])
+    could = np.where((kin >= 0) & (seen > MIN_SEEN_SHARE), seen * many[rows, None], 0.0)
+    kept = np.maximum(1.0 - many[rows, None] / MEMORY_LINKS, 0.5)
     old = place[rows]
     overlap.tried[old] = overlap.tried[old] * kept + could
     overlap.shared[old] = overlap.shared[old] * kept + np.where(
@@ -123,30 +121,30 @@ def _count(overlap: Overlap, place: Ints, fresh: _Fresh, before_s: Floats, looke
     )
     strange = np.ones(len(pair), bool)
     strange[at[met]] = False
-    _adopt(overlap, place, pair[strange], times[strange], many, before_s, looked_s)
+    _replace_weakest(overlap, place, pair[strange], times[strange], many, before_s, looked_s)
 
 
-def _pairs(overlap: Overlap, place: Ints, fresh: _Fresh, places: int) -> tuple[Ints, Floats]:
+def _count_pairs(overlap: Overlap, place: Ints, fresh: _NewLinks, places: int) -> tuple[Ints, Floats]:
     """Each row and each other source that showed what was new to it, as one number; and how many links."""
-    who = overlap.shower[fresh.slot].astype(np.int64)
+    who = overlap.shown_by[fresh.slot].astype(np.int64)
     row = np.broadcast_to(fresh.row[:, None], who.shape)
     others = (who >= 0) & (who != place[row])
     pair, times = np.unique(row[others] * places + who[others], return_counts=True)
     return pair, times.astype(np.float64)
 
 
-def _adopt(
+def _replace_weakest(
     overlap: Overlap, place: Ints, pair: Ints, times: Floats, many: Floats, before_s: Floats, looked_s: Floats
 ) -> None:
     """Sources that share more with a row than its least relative does take that one's room."""
     row, who = np.divmod(pair, len(looked_s))
-    seen = _seen_of(before_s[row], looked_s[who], looked_s[place[row]])
+    seen = _compute_seen_share(before_s[row], looked_s[who], looked_s[place[row]])
     could = seen * many[row]
-    times = np.where(seen > WITNESS, np.minimum(times, could), 0.0)
+    times = np.where(seen > MIN_SEEN_SHARE, np.minimum(times, could), 0.0)
     order = np.lexsort((who, -times, row))
     row, who, times, could = row[order], who[order], times[order], could[order]
-    nth = _nth_of_its_kind(row)
-    some = nth < NEWCOMERS
+    nth = _count_earlier_equals(row)
+    some = nth < MAX_NEW_RELATED
     row, who, times, could, nth = row[some], who[some], times[some], could[some], nth[some]
     weakest = np.argsort(overlap.shared[place[row]], axis=1, kind="stable")
     column = weakest[np.arange(len(row)), nth]
@@ -155,19 +153,19 @@ def _adopt(
     overlap.other[at], overlap.shared[at], overlap.tried[at] = who[better], times[better], could[better]
 
 
-def _seen_of(before_s: Floats, other_s: Floats, now_s: Floats) -> Floats:
+def _compute_seen_share(before_s: Floats, other_s: Floats, now_s: Floats) -> Floats:
     """The part of what is new since ``before_s`` that had appeared when the other was looked at."""
     whole_s = np.maximum(now_s - before_s, 1.0)
-    left = np.exp(-np.clip(now_s - other_s, 0.0, whole_s) / WITNESS_LIFE_S)
-    end = np.exp(-whole_s / WITNESS_LIFE_S)
+    left = np.exp(-np.clip(now_s - other_s, 0.0, whole_s) / SEEN_DECAY_S)
+    end = np.exp(-whole_s / SEEN_DECAY_S)
     part: Floats = (left - end) / (1.0 - end)
     return part
 
 
-def _nth_of_its_kind(kind: Ints) -> Ints:
+def _count_earlier_equals(kind: Ints) -> Ints:
     """For each element, how many equal ones stand before it.
 
-    >>> _nth_of_its_kind(np.array([5, 3, 5, 5, 3])).tolist()
+    >>> _count_earlier_equals(np.array([5, 3, 5, 5, 3])).tolist()
     [0, 0, 1, 2, 1]
     """
     order = np.argsort(kind, kind="stable")
@@ -177,61 +175,61 @@ def _nth_of_its_kind(kind: Ints) -> Ints:
     return nth
 
 
-def _ring(slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
-    return np.full(slots, -1, np.int64), np.full((slots, SHOWERS), -1, np.int32), np.zeros(slots, np.int64)
+def _create_ring(slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+    return np.full(slots, -1, np.int64), np.full((slots, SOURCES_PER_LINK), -1, np.int32), np.zeros(slots, np.int64)
 
 
-def _moved(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+def _grow_ring(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
     """A larger ring with the same links."""
-    link, shower, showers = _ring(slots)
+    link, shower, showers = _create_ring(slots)
     kept = np.flatnonzero(old.link >= 0)
     at = old.link[kept] % slots
-    link[at], shower[at], showers[at] = old.link[kept], old.shower[kept], old.showers[kept]
+    link[at], shower[at], showers[at] = old.link[kept], old.shown_by[kept], old.shown_count[kept]
     return link, shower, showers
 
 
 # Relatives mostly show the same links as each other, so what each of them covers counts less where there are several.
-KINSHIP = 0.6
+OVERLAP_DISCOUNT = 0.6
 
 
-class Belief(NamedTuple):
+class AccrualState(NamedTuple):
     """All that the policy remembers: how links come and go, and who shows the same."""
 
-    arrivals: Arrivals
+    arrivals: ArrivalModel
     overlap: Overlap
 
     @classmethod
-    def none(cls) -> "Belief":
+    def empty(cls) -> "AccrualState":
         """Nothing was looked at."""
-        return cls(Arrivals.none(), Overlap.none())
+        return cls(ArrivalModel.empty(), Overlap.empty())
 
-    def covering(self, batch: Sources) -> "Belief":
+    def ensure_places(self, batch: Sources) -> "AccrualState":
         """The same, with an element for each place of a batch."""
-        arrivals = self.arrivals.covering(batch)
+        arrivals = self.arrivals.ensure_places(batch)
         known = len(self.overlap.other) >= len(arrivals)
-        return Belief(arrivals, self.overlap if known else self.overlap.reaching(len(arrivals)))
+        return AccrualState(arrivals, self.overlap if known else self.overlap.grow_copy(len(arrivals)))
 
 
-def gathered(belief: Belief, place: Ints, now: float) -> Floats:
+def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:
     """A_c of each source (see ``arrivals``), a column for each kind of life; more time since a look never lowers it.
 
     Time since the look is cut where relatives were looked at. What appeared before such a look counts only with the
     part that the relative does not show.
     """
     arrivals, overlap = belief
-    since_s = arrivals.since_s(place, now)
-    kin, share = overlap.other[place], overlap.share(place)
+    since_s = arrivals.find_accrual_start_s(place, now)
+    kin, share = overlap.other[place], overlap.estimate_share(place)
     cut_s = np.clip(np.where(share > 0, arrivals.looked_s[kin], -np.inf), since_s[:, None], now)
     order = np.argsort(-cut_s, axis=1, kind="stable")
     cut_s, share = (np.take_along_axis(each, order, axis=1) for each in (cut_s, share))
-    oldest = _still_there(arrivals.filled[place], since_s, now)
+    oldest = _decay_fill(arrivals.filled[place], since_s, now)
     there = np.repeat(oldest[:, None], cut_s.shape[1], axis=1)
     # Few relatives are looked at in the time in question, and only those cost anything.
     row, column = np.nonzero(cut_s > since_s[:, None])
     at_s = cut_s[row, column]
-    there[row, column] = _still_there(arrivals.full_at(arrivals.host[place[row]], at_s), at_s, now)
-    newest = arrivals.full_at(arrivals.host[place], np.full(len(place), now))
-    kept = np.cumprod(1.0 - share, axis=1) ** KINSHIP
+    there[row, column] = _decay_fill(arrivals.compute_fill(arrivals.host[place[row]], at_s), at_s, now)
+    newest = arrivals.compute_fill(arrivals.host[place], np.full(len(place), now))
+    kept = np.cumprod(1.0 - share, axis=1) ** OVERLAP_DISCOUNT
     # The sum over pieces, each with the part kept, telescoped: every look of a relative takes its own part away.
     taken = np.diff(kept, axis=1, prepend=1.0)
     total = newest + np.einsum("ij,ijc->ic", taken, there) - kept[:, -1:] * oldest
@@ -239,6 +237,6 @@ def gathered(belief: Belief, place: Ints, now: float) -> Floats:
     return unknown
 
 
-def _still_there(filled: Floats, at_s: Floats, now: float) -> Floats:
-    left: Floats = filled * np.exp(-(now - at_s)[..., None] / (HOUR_S * LIVES_H))
+def _decay_fill(filled: Floats, at_s: Floats, now: float) -> Floats:
+    left: Floats = filled * np.exp(-(now - at_s)[..., None] / (HOUR_S * LIFETIMES_H))
     return left

@@ -1,31 +1,30 @@
 """What a look at a source is worth, by the model of ``arrivals``: now, at a price, and for people.
 
-Two numbers must not be confused. ``worth`` is what a look would bring now, in new pages. ``index`` is what would be
-lost by leaving it for later, in pages as well: it is what looks compete with and what a price is held against.
+Two numbers must not be confused. ``estimate_yield`` is what a look would bring now, in new pages. ``compute_index`` is
+what would be lost by leaving it for later, in pages as well: it is what looks compete with and what a price is held
+against.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.arrivals import LIVES_H, chance_up
-from vedette.discover.polling.overlap import Belief, gathered
-from vedette.discover.polling.rates import Rates
+from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chance
+from vedette.discover.polling.overlap import AccrualState, compute_accrued
+from vedette.discover.polling.rates import RatePosterior
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats
 
-__all__ = ["PATIENCE_H", "SOONEST_S", "Pace", "due", "hoped", "index", "pace", "rates", "urgency", "worth"]
-
 # A find that comes so late counts 1 / e of one that comes at once.
 PATIENCE_H = 8.0
-SOONEST_S, LATEST_S = 300.0, 30 * 86_400.0
+MIN_WAIT_S, MAX_WAIT_S = 300.0, 30 * 86_400.0
 # Times at which the index is reckoned to find when it reaches a price; in between it is taken for straight.
-STEPS = 48
+TIME_STEPS = 48
 # What a source fills up to is reached never; this near it counts as full.
 NEARLY_FULL = 1e-3
 
 
-class Pace(NamedTuple):
+class RateInterval(NamedTuple):
     """New links an hour at each source, with an interval that holds 95 % of what is believed."""
 
     mean: Floats
@@ -33,46 +32,50 @@ class Pace(NamedTuple):
     high: Floats
 
 
-def urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
+def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
     """W of ``Accrual`` for what has gathered of each kind of life, at one link an hour.
 
     Nothing is lost where nothing is; of an hour's links, those that are soon gone are lost first:
 
-    >>> urgency(np.zeros((1, 4))).tolist()
+    >>> compute_urgency(np.zeros((1, 4))).tolist()
     [[0.0, 0.0, 0.0, 0.0]]
-    >>> np.argsort(urgency(LIVES_H * -np.expm1(-1.0 / LIVES_H))).tolist()
+    >>> np.argsort(compute_urgency(LIFETIMES_H * -np.expm1(-1.0 / LIFETIMES_H))).tolist()
     [3, 2, 1, 0]
     """
-    time_h = -LIVES_H * np.log(np.clip(1.0 - amount / LIVES_H, NEARLY_FULL, 1.0))
-    life_h = 1.0 / (1.0 / LIVES_H + 1.0 / patience_h)
+    time_h = -LIFETIMES_H * np.log(np.clip(1.0 - amount / LIFETIMES_H, NEARLY_FULL, 1.0))
+    life_h = 1.0 / (1.0 / LIFETIMES_H + 1.0 / patience_h)
     x = time_h / life_h
     lost: Floats = life_h * (1.0 - np.exp(-x) * (1.0 + x))
     return lost
 
 
-def worth(state: Belief, options: Sources, now: float) -> Floats:
+def estimate_yield(state: AccrualState, options: Sources, now: float) -> Floats:
     """The new pages that a look at each source is expected to bring now, each source taken on its own."""
-    state = state.covering(options)
-    expected: Floats = (state.arrivals.rates(options.place, now).mean * gathered(state, options.place, now)).sum(axis=1)
-    return expected * _answering(state, options, now)
+    state = state.ensure_places(options)
+    expected: Floats = (
+        state.arrivals.estimate_rates(options.place, now).mean * compute_accrued(state, options.place, now)
+    ).sum(axis=1)
+    return expected * _estimate_answers(state, options, now)
 
 
-def index(state: Belief, options: Sources, now: float, optimism: float = 0.0) -> Floats:
+def compute_index(state: AccrualState, options: Sources, now: float, optimism: float = 0.0) -> Floats:
     """The pages that are lost, or late, if each source is not looked at now; with some optimism about unknown ones."""
-    state = state.covering(options)
-    lost = urgency(gathered(state, options.place, now))
-    return hoped(state.arrivals.rates(options.place, now), lost, optimism) * _answering(state, options, now)
+    state = state.ensure_places(options)
+    lost = compute_urgency(compute_accrued(state, options.place, now))
+    return compute_ucb(state.arrivals.estimate_rates(options.place, now), lost, optimism) * _estimate_answers(
+        state, options, now
+    )
 
 
-def hoped(rates: Rates, amount: Floats, optimism: float) -> Floats:
+def compute_ucb(rates: RatePosterior, amount: Floats, optimism: float) -> Floats:
     """The mean of what rates make of an amount, and ``optimism`` standard deviations of belief."""
     mean = (rates.mean * amount).sum(axis=-1)
     hope: Floats = mean + optimism * np.sqrt((rates.variance * amount**2).sum(axis=-1))
     return hope
 
 
-def due(
-    state: Belief,
+def compute_due(
+    state: AccrualState,
     options: Sources,
     now: float,
     price: Floats | float,
@@ -82,12 +85,12 @@ def due(
 
     There may be a price for each: who costs twice as much has to bring twice as much, who is watched brings more.
     """
-    state = state.covering(options)
-    wait_s = np.geomspace(SOONEST_S, LATEST_S, STEPS)
-    reached = np.stack([index(state, options, now + each) for each in wait_s.tolist()])
+    state = state.ensure_places(options)
+    wait_s = np.geomspace(MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS)
+    reached = np.stack([compute_index(state, options, now + each) for each in wait_s.tolist()])
     high = np.maximum.accumulate(reached, axis=0)
     step = (high < price).sum(axis=0)
-    upper = np.minimum(step, STEPS - 1)
+    upper = np.minimum(step, TIME_STEPS - 1)
     lower = np.maximum(upper - 1, 0)
     every = np.arange(len(options))
     low_value, gap = high[lower, every], high[upper, every] - high[lower, every]
@@ -97,23 +100,23 @@ def due(
     return times
 
 
-def rates(state: Belief, options: Sources) -> Pace:
+def estimate_rates(state: AccrualState, options: Sources) -> RateInterval:
     """New links an hour at each source, for people."""
-    believed = state.covering(options).arrivals.own_rates(options.place)
+    believed = state.ensure_places(options).arrivals.estimate_own_rates(options.place)
     mean = believed.mean.sum(axis=1)
     # A Gamma of the same mean and variance, and the cube root that makes a Gamma nearly normal (Wilson and Hilferty).
     shape = mean**2 / np.maximum(believed.variance.sum(axis=1), 1e-300)
     middle, spread = 1.0 - 1.0 / (9.0 * shape), 1.96 / (3.0 * np.sqrt(shape))
     low, high = (mean * np.maximum(middle + side * spread, 0.0) ** 3 for side in (-1.0, 1.0))
-    return Pace(mean, low, high)
+    return RateInterval(mean, low, high)
 
 
-def pace(state: Belief, host: int) -> Floats:
+def get_weekly_pace(state: AccrualState, host: int) -> Floats:
     """How many times the mean each hour of the week brings at a host, Monday midnight (UTC) first."""
     rhythm = state.arrivals.rhythm
-    week: Floats = rhythm.pace[rhythm.rows_of(np.array([host]))[0]].copy()
+    week: Floats = rhythm.pace[rhythm.find_rows(np.array([host]))[0]].copy()
     return week
 
 
-def _answering(state: Belief, options: Sources, now: float) -> Floats:
-    return chance_up(state.arrivals.down_s[options.place], options.last_look_s, now)
+def _estimate_answers(state: AccrualState, options: Sources, now: float) -> Floats:
+    return estimate_answer_chance(state.arrivals.down_s[options.place], options.last_poll_s, now)

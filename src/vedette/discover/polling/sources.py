@@ -8,14 +8,12 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["RECENT", "Brought", "LookBook", "Sources", "hour_of_week", "latest_yields", "room_for"]
-
 Bools = npt.NDArray[np.bool_]
 
 # How many looks of each source a batch remembers: a day of hourly ones.
-RECENT = 24
+RECENT_POLLS = 24
 _HOUR_S = 3_600
-_HOURS_A_WEEK = 168
+_HOURS_PER_WEEK = 168
 _FIRST_MONDAY_S = 4 * 24 * _HOUR_S  # 1970 began on a Thursday
 
 
@@ -27,11 +25,11 @@ class Sources:
     element is this source's. Places count from 0, and a state grows when a larger one comes up. ``host`` is the number
     of its host.
 
-    ``last_look_s`` is when it was last tried, -infinity for never; ``failures`` how often in a row that failed since,
-    so a look has just failed where it is above 0. All that follows speaks of looks that succeeded: ``looks`` is their
-    number, ``found`` the sum of their yields, ``links`` how many links the latest showed. ``look_s`` and ``yields``
-    have the latest ``RECENT`` of them, newest first, NaN and 0 where there were fewer. The *yield* of a look is how
-    many targets it showed that no look before this step had shown: two sources that show the same new target in one
+    ``last_poll_s`` is when it was last tried, -infinity for never; ``failures`` how often in a row that failed since,
+    so a look has just failed where it is above 0. All that follows speaks of looks that succeeded: ``polls`` is their
+    number, ``found`` the sum of their yields, ``links`` how many links the latest showed. ``poll_s`` and ``yields``
+    have the latest ``RECENT_POLLS`` of them, newest first, NaN and 0 where there were fewer. The *yield* of a look is
+    how many targets it showed that no look before this step had shown: two sources that show the same new target in one
     step both get credit (Thompson23, section 2.1).
 
     Where the rows were just looked at, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``,
@@ -41,12 +39,12 @@ class Sources:
 
     place: Ints
     host: Ints
-    last_look_s: Floats
+    last_poll_s: Floats
     failures: Ints
-    looks: Ints
+    polls: Ints
     found: Ints
     links: Ints
-    look_s: Floats
+    poll_s: Floats
     yields: Ints
     shown_start: Ints
     shown: Ints
@@ -62,11 +60,11 @@ def hour_of_week(at_s: float | Floats) -> Ints:
     >>> int(hour_of_week(0.0)), int(hour_of_week(4 * 86_400 - 1)), int(hour_of_week(4 * 86_400))
     (72, 167, 0)
     """
-    hours: Ints = (np.floor_divide(np.asarray(at_s) - _FIRST_MONDAY_S, _HOUR_S) % _HOURS_A_WEEK).astype(np.int64)
+    hours: Ints = (np.floor_divide(np.asarray(at_s) - _FIRST_MONDAY_S, _HOUR_S) % _HOURS_PER_WEEK).astype(np.int64)
     return hours
 
 
-class Brought(NamedTuple):
+class PollResults(NamedTuple):
     """What looks at sources ``place`` brought, a row each.
 
     ``ok`` says which answered; ``target[start[i]:start[i + 1]]`` are the targets that row ``i`` showed, by any
@@ -86,65 +84,65 @@ class Brought(NamedTuple):
         return np.diff(counted[self.start])
 
 
-class LookBook:
+class PollHistory:
     """Knows of each source what ``Sources`` says of it. Handed-out batches are copies and stay as they are.
 
-    >>> book = LookBook(np.array([0, 0, 1]))
+    >>> book = PollHistory(np.array([0, 0, 1]))
     >>> one, none = np.array([True]), np.zeros(0, np.int64)
-    >>> told = book.enter(Brought(np.array([2]), one, np.array([0, 2]), np.array([70, 50]), np.ones(2, bool)), 90.0)
+    >>> told = book.record(PollResults(np.array([2]), one, np.array([0, 2]), np.array([70, 50]), np.ones(2, bool)), 90.0)
     >>> told.yields[0, 0], told.shown.tolist()
     (np.int64(2), [0, 1])
-    >>> book.options().last_look_s.tolist()
+    >>> book.list_options().last_poll_s.tolist()
     [-inf, -inf, 90.0]
     """
 
     def __init__(self, host: Ints) -> None:
         count = len(host)
         self._host = host.astype(np.int64)
-        self._last_look_s: Floats = np.full(count, -np.inf)
+        self._last_poll_s: Floats = np.full(count, -np.inf)
         self._failures: Ints = np.zeros(count, np.int64)
-        self._looks: Ints = np.zeros(count, np.int64)
+        self._polls: Ints = np.zeros(count, np.int64)
         self._found: Ints = np.zeros(count, np.int64)
         self._links: Ints = np.zeros(count, np.int64)
-        self._look_s: Floats = np.full((count, RECENT), np.nan)
-        self._yields: Ints = np.zeros((count, RECENT), np.int64)
+        self._poll_s: Floats = np.full((count, RECENT_POLLS), np.nan)
+        self._yields: Ints = np.zeros((count, RECENT_POLLS), np.int64)
         self._number: dict[int, int] = {}
 
-    def options(self) -> Sources:
+    def list_options(self) -> Sources:
         """All sources, to choose from."""
         every = np.arange(len(self._host))
         nothing = np.zeros(0, np.int64)
-        return self._batch(every, np.zeros(len(every) + 1, np.int64), nothing, nothing.astype(bool))
+        return self._build_batch(every, np.zeros(len(every) + 1, np.int64), nothing, nothing.astype(bool))
 
-    def enter(self, brought: Brought, now_s: float) -> Sources:
+    def record(self, brought: PollResults, now_s: float) -> Sources:
         """Write down what looks brought, and hand back the rows of these sources, to learn from."""
         place, ok = brought.place, brought.ok
-        self._last_look_s[place] = now_s
+        self._last_poll_s[place] = now_s
         self._failures[place] = np.where(ok, 0, self._failures[place] + 1)
         good = place[ok]
         yields = brought.yields[ok]
-        self._looks[good] += 1
+        self._polls[good] += 1
         self._found[good] += yields
         self._links[good] = np.diff(brought.start)[ok]
-        self._look_s[good, 1:], self._look_s[good, 0] = self._look_s[good, :-1], now_s
+        self._poll_s[good, 1:], self._poll_s[good, 0] = self._poll_s[good, :-1], now_s
         self._yields[good, 1:], self._yields[good, 0] = self._yields[good, :-1], yields
-        return self._batch(place, brought.start, self._numbered(brought.target), brought.new)
+        return self._build_batch(place, brought.start, self._number_targets(brought.target), brought.new)
 
-    def _numbered(self, targets: Ints) -> Ints:
+    def _number_targets(self, targets: Ints) -> Ints:
         """Numbers of our own: those of a recording would tell how much there is that nobody has found."""
         number = self._number
         return np.array([number.setdefault(target, len(number)) for target in targets.tolist()], np.int64)
 
-    def _batch(self, rows: Ints, start: Ints, shown: Ints, new: npt.NDArray[np.bool_]) -> Sources:
+    def _build_batch(self, rows: Ints, start: Ints, shown: Ints, new: npt.NDArray[np.bool_]) -> Sources:
         return Sources(
             place=rows.copy(),
             host=self._host[rows],
-            last_look_s=self._last_look_s[rows],
+            last_poll_s=self._last_poll_s[rows],
             failures=self._failures[rows],
-            looks=self._looks[rows],
+            polls=self._polls[rows],
             found=self._found[rows],
             links=self._links[rows],
-            look_s=self._look_s[rows],
+            poll_s=self._poll_s[rows],
             yields=self._yields[rows],
             shown_start=start.copy(),
             shown=shown,
@@ -152,10 +150,10 @@ class LookBook:
         )
 
 
-def room_for(rows: Floats, place: Ints) -> Floats:
+def grow_rows(rows: Floats, place: Ints) -> Floats:
     """A copy that has an element for each of these places; what is new is 0.
 
-    >>> room_for(np.array([3.0]), np.array([2])).tolist()
+    >>> grow_rows(np.array([3.0]), np.array([2])).tolist()
     [3.0, 0.0, 0.0]
     """
     length = max(len(rows), int(place.max(initial=-1)) + 1)
@@ -164,6 +162,6 @@ def room_for(rows: Floats, place: Ints) -> Floats:
     return grown
 
 
-def latest_yields(batch: Sources) -> Floats:
+def get_latest_yields(batch: Sources) -> Floats:
     """What the look that was just made brought, row by row; a failed look brought nothing."""
     return np.where(batch.failures > 0, 0.0, batch.yields[:, 0])

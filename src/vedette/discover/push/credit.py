@@ -7,22 +7,20 @@ can mend its ways as well as lose its name.
 
 from typing import NamedTuple
 
-__all__ = ["FIRST", "Credit", "moved_s"]
-
 # As if of four signals two had come true: what is believed of a source before anything is known of it.
 _PRIOR = 2.0
 # Counts fade by this with each signal that is judged, so that about the last hundred speak.
 _FADE = 0.99
 # Below the first nothing is moved, from the second on a page is due at once.
-_NO_CREDIT, _FULL_CREDIT = 0.1, 0.4
+_NO_TRUST, _FULL_TRUST = 0.1, 0.4
 
 
-class Credit(NamedTuple):
+class SignalTrust(NamedTuple):
     """Of the signals of a source, how many came true and how many did not.
 
-    >>> FIRST.mean
+    >>> NEW_SOURCE.mean
     0.5
-    >>> FIRST.after(came_true=False).mean
+    >>> NEW_SOURCE.update(came_true=False).mean
     0.4
     """
 
@@ -35,33 +33,33 @@ class Credit(NamedTuple):
         return (self.came_true + _PRIOR) / (self.came_true + self.did_not + 2 * _PRIOR)
 
     @property
-    def pull(self) -> float:
+    def wait_cut(self) -> float:
         """Which part of its wait a page is spared: nothing where the source lies, all of it where it is good.
 
-        >>> FIRST.pull, Credit(0, 60).pull
+        >>> NEW_SOURCE.wait_cut, SignalTrust(0, 60).wait_cut
         (1.0, 0.0)
         """
-        return min(max((self.mean - _NO_CREDIT) / (_FULL_CREDIT - _NO_CREDIT), 0.0), 1.0)
+        return min(max((self.mean - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
-    def after(self, *, came_true: bool) -> "Credit":
+    def update(self, *, came_true: bool) -> "SignalTrust":
         """What is believed once a signal was judged."""
-        return Credit(self.came_true * _FADE + came_true, self.did_not * _FADE + (not came_true))
+        return SignalTrust(self.came_true * _FADE + came_true, self.did_not * _FADE + (not came_true))
 
 
-FIRST = Credit()
+NEW_SOURCE = SignalTrust()
 
 
-def moved_s(credit: Credit, now_s: float, due_s: float, longest_s: float) -> float | None:
+def move_due_s(credit: SignalTrust, now_s: float, due_s: float, longest_s: float) -> float | None:
     """When a signalled page is fetched that would be due otherwise; None where the signal moves nothing.
 
     ``longest_s`` stands for the wait of a page that has no time of its own.
 
-    >>> moved_s(FIRST, 100.0, 500.0, 60.0)
+    >>> move_due_s(NEW_SOURCE, 100.0, 500.0, 60.0)
     100.0
-    >>> moved_s(Credit(0, 60), 100.0, 500.0, 60.0) is None
+    >>> move_due_s(SignalTrust(0, 60), 100.0, 500.0, 60.0) is None
     True
     """
-    if not credit.pull:
+    if not credit.wait_cut:
         return None
     wait_s = min(max(due_s - now_s, 0.0), longest_s)
-    return now_s + wait_s * (1.0 - credit.pull)
+    return now_s + wait_s * (1.0 - credit.wait_cut)

@@ -12,10 +12,8 @@ from typing import NamedTuple
 from vedette.discover.urls.normalize import resolve
 from vedette.model import Origin, origin_of
 
-__all__ = ["MOST_URLS", "Ping", "WrongPing", "read_ping", "read_pings"]
-
-MOST_URLS = 10_000
-LONGEST_URL = 2_048
+MAX_URLS = 10_000
+MAX_URL_LENGTH = 2_048
 _KEY = re.compile(r"[A-Za-z0-9-]{8,128}", re.ASCII)
 
 
@@ -27,72 +25,72 @@ class Ping(NamedTuple):
     urls: tuple[str, ...]
 
 
-class WrongPing(NamedTuple):
+class PingRejection(NamedTuple):
     """Why a ping is not taken: the status that the protocol has for it, and words."""
 
     status: int
-    words: str
+    message: str
 
 
-def read_ping(query: Mapping[str, str]) -> Ping | WrongPing:
+def parse_ping(query: Mapping[str, str]) -> Ping | PingRejection:
     """The ping in a query string: one URL.
 
-    >>> read_ping({"url": "https://example.org/a", "key": "0123456789abcdef"}).key_url
+    >>> parse_ping({"url": "https://example.org/a", "key": "0123456789abcdef"}).key_url
     'https://example.org/0123456789abcdef.txt'
     """
-    url = resolve(query.get("url", "")[:LONGEST_URL], None)
+    url = resolve(query.get("url", "")[:MAX_URL_LENGTH], None)
     if url is None:
-        return WrongPing(400, "url is missing, or is no http(s) URL.")
-    return _checked(query.get("key", ""), query.get("keyLocation", ""), origin_of(url), (url,))
+        return PingRejection(400, "url is missing, or is no http(s) URL.")
+    return _check_key(query.get("key", ""), query.get("keyLocation", ""), origin_of(url), (url,))
 
 
-def read_pings(body: bytes) -> Ping | WrongPing:
+def parse_ping_body(body: bytes) -> Ping | PingRejection:
     """The pings in a JSON body: a host, a key and a list of URLs.
 
-    >>> read_pings(b'{"host": "example.org", "key": "short", "urlList": ["https://example.org/a"]}').status
+    >>> parse_ping_body(b'{"host": "example.org", "key": "short", "urlList": ["https://example.org/a"]}').status
     400
     """
-    told = _object(body)
+    told = _parse_object(body)
     listed = told.get("urlList")
     if not isinstance(listed, list) or not listed or not all(isinstance(url, str) for url in listed):
-        return WrongPing(400, "urlList is missing: send a list of URLs.")
-    if len(listed) > MOST_URLS:
-        return WrongPing(400, f"Send at most {MOST_URLS} URLs at once.")
-    host, key, place = (_text(told.get(name)) for name in ("host", "key", "keyLocation"))
-    urls = _resolved(listed)
+        return PingRejection(400, "urlList is missing: send a list of URLs.")
+    if len(listed) > MAX_URLS:
+        return PingRejection(400, f"Send at most {MAX_URLS} URLs at once.")
+    host, key, place = (_text_or_empty(told.get(name)) for name in ("host", "key", "keyLocation"))
+    urls = _resolve_urls(listed)
     if not urls:
-        return WrongPing(400, "urlList holds no http(s) URL.")
+        return PingRejection(400, "urlList holds no http(s) URL.")
     origin = origin_of(urls[0])
-    if _named(host) != origin.host:
-        return WrongPing(422, "host is missing, or the URLs are not its own.")
-    return _checked(key, place, origin, urls)
+    if _normalize_host(host) != origin.host:
+        return PingRejection(422, "host is missing, or the URLs are not its own.")
+    return _check_key(key, place, origin, urls)
 
 
-def _checked(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> Ping | WrongPing:
+def _check_key(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> Ping | PingRejection:
     if not _KEY.fullmatch(key):
-        return WrongPing(400, "key is missing: it has 8 to 128 letters, digits and dashes.")
-    key_url = resolve(place[:LONGEST_URL], None) if place else f"{origin}/{key}.txt"
+        return PingRejection(400, "key is missing: it has 8 to 128 letters, digits and dashes.")
+    key_url = resolve(place[:MAX_URL_LENGTH], None) if place else f"{origin}/{key}.txt"
     if key_url is None:
-        return WrongPing(400, "keyLocation is no http(s) URL.")
+        return PingRejection(400, "keyLocation is no http(s) URL.")
     below = key_url.partition("?")[0].rpartition("/")[0] + "/"
     if origin_of(key_url) != origin or not all(url.startswith(below) for url in urls):
-        return WrongPing(422, "The URLs do not lie where the key file speaks for them.")
+        return PingRejection(422, "The URLs do not lie where the key file speaks for them.")
     return Ping(key, key_url, urls)
 
 
-def _resolved(listed: Sequence[str]) -> tuple[str, ...]:
+def _resolve_urls(listed: Sequence[str]) -> tuple[str, ...]:
     """Each once, in order; what is no URL is left out."""
-    found = dict.fromkeys(resolve(url, None) for url in listed if len(url) <= LONGEST_URL)
+    found = dict.fromkeys(resolve(url, None) for url in listed if len(url) <= MAX_URL_LENGTH)
     return tuple(url for url in found if url is not None)
 
 
-def _named(host: str) -> str:
+def _normalize_host(host: str) -> str:
     """A host as URLs write it; a port that stands behind it says nothing here."""
     url = resolve(f"http://{host}/", None) if 0 < len(host) <= 300 else None
     return origin_of(url).host if url else ""
 
 
-def _object(body: bytes) -> dict[str, object]:
+def _parse_object(body: bytes) -> dict[str, object]:
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
@@ -100,5 +98,5 @@ def _object(body: bytes) -> dict[str, object]:
     return told if isinstance(told, dict) else {}
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -10,25 +10,14 @@ from math import ceil
 from typing import NamedTuple
 
 from vedette.discover.urls.normalize import normalize, resolve
-from vedette.discover.urls.scope import in_scope
+from vedette.discover.urls.scope import check_scope
 from vedette.model import Site, origin_of
 
-__all__ = [
-    "MOST_PROMISES",
-    "Promise",
-    "due_s",
-    "hosts_of",
-    "out_of_reach",
-    "possible_s",
-    "promised_words",
-    "promises_of",
-]
-
-MOST_PROMISES = 100
+MAX_PROMISES = 100
 # Of the requests that a host's pauses allow, promises may take half: its other pages want to be fetched, too.
-SHARE = 0.5
+MAX_HOST_SHARE = 0.5
 # How much sooner than its last moment a promised page is asked for, so that the answer is there in time.
-_AHEAD_PART, _AHEAD_DELAYS = 0.1, 3.0
+_LEAD_SHARE, _LEAD_DELAYS = 0.1, 3.0
 
 
 class Promise(NamedTuple):
@@ -38,69 +27,70 @@ class Promise(NamedTuple):
     interval_s: float
 
 
-def promises_of(site: Site) -> Iterator[Promise]:
+def list_promises(site: Site) -> Iterator[Promise]:
     """What a site was promised; what lies outside of it is passed over.
 
-    >>> list(promises_of(Site("https://example.org/", promise=("900 /news",))))
+    >>> list(list_promises(Site("https://example.org/", promise=("900 /news",))))
     [Promise(url='https://example.org/news', interval_s=900.0)]
     """
     for text in site.promise:
         interval, _, place = text.partition(" ")
         url = resolve(place, site.start)
-        if url is not None and in_scope(url, site) is None:
+        if url is not None and check_scope(url, site) is None:
             yield Promise(normalize(url, site), float(interval))
 
 
-def out_of_reach(site: Site) -> str:
+def find_out_of_scope(site: Site) -> str:
     """The first address that was promised something and is not the site's; empty where there is none.
 
-    >>> out_of_reach(Site("https://example.org/", promise=("900 https://example.com/",)))
+    >>> find_out_of_scope(Site("https://example.org/", promise=("900 https://example.com/",)))
     'https://example.com/'
     """
     for text in site.promise:
         url = resolve(place := text.partition(" ")[2], site.start)
-        if url is None or in_scope(url, site) is not None:
+        if url is None or check_scope(url, site) is not None:
             return place
     return ""
 
 
-def possible_s(promises: Sequence[Promise], delay_s: float, closed_s: float = 0.0) -> float | None:
+def find_feasible_s(promises: Sequence[Promise], delay_s: float, closed_s: float = 0.0) -> float | None:
     """The shortest interval that could be promised to all of these, where theirs cannot be kept; None where they can.
 
-    ``delay_s`` is the pause of their host, ``closed_s`` the longest time on end in which it may not be asked. A request
-    takes a moment too; it is not known before, and the half that is left to other pages has room for it.
+    ``delay_s`` is the pause of their host, ``get_longest_closed_s`` the longest time on end in which it may not be
+    asked. A request takes a moment too; it is not known before, and the half that is left to other pages has room for
+    it.
 
-    >>> possible_s([Promise("https://example.org/", 15.0)], delay_s=10.0)
+    >>> find_feasible_s([Promise("https://example.org/", 15.0)], delay_s=10.0)
     20.0
-    >>> possible_s([Promise("https://example.org/", 900.0)], delay_s=10.0) is None
+    >>> find_feasible_s([Promise("https://example.org/", 900.0)], delay_s=10.0) is None
     True
     """
     if not promises:
         return None
     wanted = sum(delay_s / each.interval_s for each in promises)
     shortest = min(each.interval_s for each in promises)
-    if wanted <= SHARE and shortest > closed_s:
+    if wanted <= MAX_HOST_SHARE and shortest > closed_s:
         return None
-    return float(max(ceil(len(promises) * delay_s / SHARE), ceil(closed_s) + 1 if closed_s else 1))
+    return float(max(ceil(len(promises) * delay_s / MAX_HOST_SHARE), ceil(closed_s) + 1 if closed_s else 1))
 
 
-def due_s(promise: Promise, fetched_s: float, delay_s: float) -> float:
+def compute_due_s(promise: Promise, fetched_s: float, delay_s: float) -> float:
     """When a promised source is asked for that was last fetched then."""
-    ahead_s = max(promise.interval_s * _AHEAD_PART, delay_s * _AHEAD_DELAYS)
+    ahead_s = max(promise.interval_s * _LEAD_SHARE, delay_s * _LEAD_DELAYS)
     return fetched_s + promise.interval_s - min(ahead_s, promise.interval_s / 2)
 
 
-def promised_words(site: Site, url: str) -> str:
+def describe_promise(site: Site, url: str) -> str:
     """What explains the fetches of a promised source; empty where nothing was promised.
 
-    >>> promised_words(Site("https://example.org/", promise=("900 /news",)), "https://example.org/news")
+    >>> describe_promise(Site("https://example.org/", promise=("900 /news",)), "https://example.org/news")
     'promised: fetched at least every 900 s, before anything is weighed'
     """
-    found = [each.interval_s for each in promises_of(site) if each.url == url]
+    found = [each.interval_s for each in list_promises(site) if each.url == url]
     return f"promised: fetched at least every {min(found):g} s, before anything is weighed" if found else ""
 
 
-def hosts_of(promises: Sequence[Promise]) -> dict[str, list[Promise]]:
+def group_by_host(promises: Sequence[Promise]) -> dict[str, list[Promise]]:
     """Promises by their host."""
     found: dict[str, list[Promise]] = {}
     for each in promises:

@@ -12,53 +12,51 @@ from vedette.discover.formats.feeds import Feed
 from vedette.discover.urls.normalize import resolve
 from vedette.model import origin_of
 
-__all__ = ["Offer", "linked", "offered"]
-
-LONGEST_HEADER = 8_192
-LONGEST_URL = 2_048
-MOST_LINKS = 64
+MAX_HEADER_LENGTH = 8_192
+MAX_URL_LENGTH = 2_048
+MAX_LINKS = 64
 _LINK = re.compile(r"<([^<>]{1,2048})>((?:[^<,\"]|\"[^\"]*\")*+)")
 _RELATION = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 
 
-class Offer(NamedTuple):
+class HubOffer(NamedTuple):
     """A feed that can be had by push: who pushes it, and under which name."""
 
     hub: str
     topic: str
 
 
-def offered(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> Offer | None:
+def find_offer(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> HubOffer | None:
     """What a feed that was fetched from ``url`` offers; None where it names no hub.
 
-    >>> offered("https://example.org/feed", Feed(hub="https://hub.example.net/"))
-    Offer(hub='https://hub.example.net/', topic='https://example.org/feed')
-    >>> offered("https://example.org/feed", Feed(), ['<https://hub.example.net/>; rel="hub"']).hub
+    >>> find_offer("https://example.org/feed", Feed(hub="https://hub.example.net/"))
+    HubOffer(hub='https://hub.example.net/', topic='https://example.org/feed')
+    >>> find_offer("https://example.org/feed", Feed(), ['<https://hub.example.net/>; rel="hub"']).hub
     'https://hub.example.net/'
     """
     headers = list(link_headers)
-    hub = linked(headers, "hub", url) or feed.hub
-    if hub is None or len(hub) > LONGEST_URL:
+    hub = find_link(headers, "hub", url) or feed.hub
+    if hub is None or len(hub) > MAX_URL_LENGTH:
         return None
-    own = linked(headers, "self", url) or feed.self_link or url
-    is_near = len(own) <= LONGEST_URL and origin_of(own).host == origin_of(url).host
-    return Offer(hub, own if is_near else url)
+    own = find_link(headers, "self", url) or feed.self_link or url
+    is_near = len(own) <= MAX_URL_LENGTH and origin_of(own).host == origin_of(url).host
+    return HubOffer(hub, own if is_near else url)
 
 
-def linked(headers: Iterable[str], relation: str, base: str) -> str | None:
+def find_link(headers: Iterable[str], relation: str, base: str) -> str | None:
     """The first address of a relation in Link headers (RFC 8288), absolute; None where there is none.
 
-    >>> linked(['</a>; rel="next", <b>; rel="self hub"'], "hub", "https://example.org/x/")
+    >>> find_link(['</a>; rel="next", <b>; rel="self hub"'], "hub", "https://example.org/x/")
     'https://example.org/x/b'
     """
-    found = (resolve(href, base) for header in headers for href, words in _links(header) if relation in words)
+    found = (resolve(href, base) for header in headers for href, words in _parse_links(header) if relation in words)
     return next((url for url in found if url is not None), None)
 
 
-def _links(header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _parse_links(header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Addresses with their relations; only the first ``rel`` of a link counts."""
-    for number, link in enumerate(_LINK.finditer(header[:LONGEST_HEADER])):
-        if number == MOST_LINKS:
+    for number, link in enumerate(_LINK.finditer(header[:MAX_HEADER_LENGTH])):
+        if number == MAX_LINKS:
             return
         named = _RELATION.search(link[2])
         words = (named[1] or named[2] or "") if named else ""

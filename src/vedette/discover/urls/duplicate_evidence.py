@@ -1,16 +1,16 @@
 """How copies are learned: pairs of URLs that were found to be the same page, or not, speak for or against rules.
 
-A pair speaks of a rule only when its URLs differ in exactly that respect (``pair_evidence``); where parameters differ,
+A pair speaks of a rule only when its URLs differ in exactly that respect (``observe_pair``); where parameters differ,
 a few of them together may be shown to make no difference, but only one alone to make one. Most pairs come from a
 group of near copies: a new URL and the leader of its group. They only ever agree; those that disagree come from
 ``copy_witnesses`` and from the checks of rules that are in force.
 
-*Believed* is a rule when at least ``FEWEST_PAIRS`` distinct pairs agree, on at least ``FEWEST_PATHS`` distinct paths,
-and the share of those that disagree is below ``MOST_CONTRARY``. A rule for a whole host also needs that no folder
+*Believed* is a rule when at least ``MIN_PAIRS`` distinct pairs agree, on at least ``MIN_PATHS`` distinct paths,
+and the share of those that disagree is below ``MAX_DISAGREEMENT``. A rule for a whole host also needs that no folder
 speaks against it, and one for whole queries that no parameter does. A rule *falls* when so many disagreeing pairs
-would come by chance in less than one of twenty cases if their share were really ``MOST_CONTRARY`` (one-sided binomial
-test); then it starts from nothing, but what disagreed is remembered. Counts are halved when they pass
-``LONGEST_MEMORY``, so that a site that changes its ways is noticed.
+would come by chance in less than one of twenty cases if their share were really ``MAX_DISAGREEMENT`` (one-sided
+binomial test); then it starts from nothing, but what disagreed is remembered. Counts are halved when they pass
+``MAX_PAIRS``, so that a site that changes its ways is noticed.
 
 Who may say that a host is another's mirror? Between hosts of one registrable domain, equal pages are enough, and https
 is preferred to http. Between strangers only the host that would no longer be fetched may say so, by redirect or
@@ -29,26 +29,24 @@ import xxhash
 from vedette.discover.urls.duplicate_rules import (
     EVERYWHERE,
     INDEX_FILES,
-    Learned,
-    Parts,
-    Rule,
-    Subject,
-    folder_of,
-    parted,
+    CopyRule,
+    CopyRules,
+    RuleSubject,
+    UrlParts,
+    extract_folder,
+    split_url,
 )
 from vedette.model import registrable_domain
 
-__all__ = ["Fetched", "Lessons", "Observation", "Tally", "Witnesses", "check_evidence", "domain_of", "pair_evidence"]
-
-FEWEST_PAIRS = 5
-FEWEST_PATHS = 3
-MOST_CONTRARY = 0.02
-CHANCE = 0.05
-LONGEST_MEMORY = 64
-MOST_TALLIES = 256
-LONGEST_NAME = 64
-MOST_DIFFERING = 4
-_RECENT = 16
+MIN_PAIRS = 5
+MIN_PATHS = 3
+MAX_DISAGREEMENT = 0.02
+SIGNIFICANCE = 0.05
+MAX_PAIRS = 64
+MAX_TALLIES = 256
+MAX_NAME_LENGTH = 64
+MAX_DIFFERING = 4
+_RECENT_PAIRS = 16
 
 
 class Observation(NamedTuple):
@@ -57,110 +55,110 @@ class Observation(NamedTuple):
     Where the rule is about the whole query, the names of the parameters stand in for the path.
     """
 
-    subject: Subject
+    subject: RuleSubject
     path: int
     pair: int
     agrees: bool
 
 
-def pair_evidence(url: str, leader: str, *, same: bool = True, said: bool = False) -> tuple[Observation, ...]:
+def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False) -> tuple[Observation, ...]:
     """What a pair speaks of; nothing where it differs in more than one respect.
 
     ``said`` is for a ``url`` that itself led to the leader, by redirect or as its canonical.
 
-    >>> [seen.subject[2:] for seen in pair_evidence("http://a.example/x/?b=1&c=2", "http://a.example/x/?c=2")]
+    >>> [seen.subject[2:] for seen in observe_pair("http://a.example/x/?b=1&c=2", "http://a.example/x/?c=2")]
     [('*', 'b'), ('/x/', 'b')]
     """
-    one, other = parted(url), parted(leader)
+    one, other = split_url(url), split_url(leader)
     if one is None or other is None or one == other:
         return ()
-    subjects = _difference(one, other, same=same, said=said)
-    return tuple(_observations(subjects, url, leader, same=same))
+    subjects = _find_difference(one, other, same=same, said=said)
+    return tuple(_build_observations(subjects, url, leader, same=same))
 
 
-def check_evidence(learned: Learned, url: str, *, same: bool) -> tuple[Observation, ...]:
+def observe_check(learned: CopyRules, url: str, *, same: bool) -> tuple[Observation, ...]:
     """What the fetch of a covered URL says of all rules that cover it: whether it is the page that they lead to."""
-    target, covering = learned.covering(url)
-    parts = parted(url)
+    target, covering = learned.find_covering(url)
+    parts = split_url(url)
     if parts is None:
         return ()
-    folder = folder_of(parts.path)
+    folder = extract_folder(parts.path)
     subjects = dict.fromkeys(
-        subject for rule in covering for subject in (rule.subject, _in_folder(rule.subject, folder))
+        subject for rule in covering for subject in (rule.subject, _narrow_to_folder(rule.subject, folder))
     )
-    return tuple(_observations(subjects, url, target, same=same))
+    return tuple(_build_observations(subjects, url, target, same=same))
 
 
-def _observations(subjects: Iterable[Subject], url: str, leader: str, *, same: bool) -> Iterator[Observation]:
-    path = _print(url.partition("?")[0].partition("://")[2].partition("/")[2])
+def _build_observations(subjects: Iterable[RuleSubject], url: str, leader: str, *, same: bool) -> Iterator[Observation]:
+    path = _hash(url.partition("?")[0].partition("://")[2].partition("/")[2])
     # A rule about all queries needs queries of several makes, not several pages with one make of query.
-    make = _print("&".join(sorted(piece.partition("=")[0] for piece in url.partition("?")[2].split("&"))))
-    pair = _print(url) ^ _print(leader)
+    make = _hash("&".join(sorted(piece.partition("=")[0] for piece in url.partition("?")[2].split("&"))))
+    pair = _hash(url) ^ _hash(leader)
     return (Observation(subject, make if subject.kind == "query" else path, pair, same) for subject in subjects)
 
 
-def _in_folder(subject: Subject, folder: str) -> Subject:
+def _narrow_to_folder(subject: RuleSubject, folder: str) -> RuleSubject:
     return subject._replace(where=folder) if subject.kind in {"parameter", "query"} else subject
 
 
-def _print(text: str) -> int:
+def _hash(text: str) -> int:
     return xxhash.xxh32_intdigest(text.encode("utf-8", "replace"))
 
 
-def _difference(one: Parts, other: Parts, *, same: bool, said: bool) -> tuple[Subject, ...]:
+def _find_difference(one: UrlParts, other: UrlParts, *, same: bool, said: bool) -> tuple[RuleSubject, ...]:
     """The one respect in which two URLs differ."""
     if one[:2] != other[:2]:
-        return _origin_difference(one, other, trusted=said or not same) if one[2:] == other[2:] else ()
+        return _diff_origins(one, other, trusted=said or not same) if one[2:] == other[2:] else ()
     if one.path != other.path:
-        return _path_difference(one, other) if one.query == other.query else ()
-    return _query_difference(one, other, same=same)
+        return _diff_paths(one, other) if one.query == other.query else ()
+    return _diff_queries(one, other, same=same)
 
 
-def _origin_difference(one: Parts, other: Parts, *, trusted: bool) -> tuple[Subject, ...]:
-    kin = domain_of(one.host) == domain_of(other.host)
+def _diff_origins(one: UrlParts, other: UrlParts, *, trusted: bool) -> tuple[RuleSubject, ...]:
+    kin = find_domain(one.host) == find_domain(other.host)
     downgrade = one.scheme == "https" and other.scheme == "http"
     if not kin and (downgrade or not trusted):
         return ()
     source, target = (other, one) if downgrade else (one, other)
-    return (Subject("origin", source.host, source.scheme, f"{target.scheme}://{target.host}"),)
+    return (RuleSubject("origin", source.host, source.scheme, f"{target.scheme}://{target.host}"),)
 
 
 @lru_cache(maxsize=4096)
-def domain_of(host: str) -> str:
+def find_domain(host: str) -> str:
     """The registrable domain of a host that may have a port."""
     name, colon, port = host.rpartition(":")
     return registrable_domain(name if colon and port.isdigit() else host)
 
 
-def _path_difference(one: Parts, other: Parts) -> tuple[Subject, ...]:
+def _diff_paths(one: UrlParts, other: UrlParts) -> tuple[RuleSubject, ...]:
     short, long = sorted((one.path, other.path), key=len)
     added = long.removeprefix(short)
     if short.endswith("/") and added in INDEX_FILES:
-        return (Subject("index", one.host, EVERYWHERE, added),)
+        return (RuleSubject("index", one.host, EVERYWHERE, added),)
     if added == "/":
-        return (Subject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
+        return (RuleSubject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
     return ()
 
 
-def _query_difference(one: Parts, other: Parts, *, same: bool) -> tuple[Subject, ...]:
-    ones, others = _parameters(one), _parameters(other)
+def _diff_queries(one: UrlParts, other: UrlParts, *, same: bool) -> tuple[RuleSubject, ...]:
+    ones, others = _group_parameters(one), _group_parameters(other)
     differing = [name for name in ones | others if ones.get(name) != others.get(name)]
-    folder = folder_of(one.path)
+    folder = extract_folder(one.path)
     if (
-        len(folder) > LONGEST_NAME
-        or not 0 < len(differing) <= MOST_DIFFERING
-        or max(map(len, differing)) > LONGEST_NAME
+        len(folder) > MAX_NAME_LENGTH
+        or not 0 < len(differing) <= MAX_DIFFERING
+        or max(map(len, differing)) > MAX_NAME_LENGTH
     ):
         return ()
     # That all of them together make no difference speaks for each; that they make one, for none in particular.
     names = differing if same or len(differing) == 1 else []
-    subjects = [Subject("parameter", one.host, where, name) for name in names for where in (EVERYWHERE, folder)]
+    subjects = [RuleSubject("parameter", one.host, where, name) for name in names for where in (EVERYWHERE, folder)]
     if not (ones and others):
-        subjects += [Subject("query", one.host, where, "") for where in (EVERYWHERE, folder)]
+        subjects += [RuleSubject("query", one.host, where, "") for where in (EVERYWHERE, folder)]
     return tuple(subjects)
 
 
-def _parameters(parts: Parts) -> dict[str, list[str]]:
+def _group_parameters(parts: UrlParts) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for piece in (parts.query or "").split("&"):
         if piece:
@@ -173,115 +171,115 @@ class Tally:
     """The pairs that spoke of a rule: how many agreed and disagreed, some paths, and the latest pairs."""
 
     agreed: int = 0
-    contrary: int = 0
+    disagreed: int = 0
     paths: tuple[int, ...] = ()
     recent: tuple[int, ...] = ()
-    believed: bool = False
+    accepted: bool = False
 
     @property
     def pairs(self) -> int:
         """All that spoke."""
-        return self.agreed + self.contrary
+        return self.agreed + self.disagreed
 
     @property
     def disputed(self) -> bool:
         """Whether too many disagree for a rule to be believed anew."""
-        return self.contrary > 0 and self.contrary >= MOST_CONTRARY * self.pairs
+        return self.disagreed > 0 and self.disagreed >= MAX_DISAGREEMENT * self.pairs
 
-    def after(self, seen: Observation) -> "Tally":
+    def add(self, seen: Observation) -> "Tally":
         """The tally after one more pair; a pair that spoke lately and says the same is not heard again."""
         mark = seen.pair << 1 | seen.agrees
         if mark in self.recent:
             return self
-        agreed, contrary = self.agreed, self.contrary
-        if self.pairs >= LONGEST_MEMORY:
+        agreed, contrary = self.agreed, self.disagreed
+        if self.pairs >= MAX_PAIRS:
             agreed, contrary = agreed // 2, contrary // 2
         heard = replace(
             self,
             agreed=agreed + seen.agrees,
-            contrary=contrary + (not seen.agrees),
-            paths=tuple(dict.fromkeys((*self.paths, seen.path)))[:FEWEST_PATHS] if seen.agrees else self.paths,
-            recent=(*self.recent, mark)[-_RECENT:],
+            disagreed=contrary + (not seen.agrees),
+            paths=tuple(dict.fromkeys((*self.paths, seen.path)))[:MIN_PATHS] if seen.agrees else self.paths,
+            recent=(*self.recent, mark)[-_RECENT_PAIRS:],
         )
-        return _fallen(heard) if self.believed else _risen(heard)
+        return _drop_if_refuted(heard) if self.accepted else _accept_if_proven(heard)
 
 
-def _risen(tally: Tally) -> Tally:
-    enough = tally.agreed >= FEWEST_PAIRS and len(tally.paths) >= FEWEST_PATHS
-    return replace(tally, believed=enough and not tally.disputed)
+def _accept_if_proven(tally: Tally) -> Tally:
+    enough = tally.agreed >= MIN_PAIRS and len(tally.paths) >= MIN_PATHS
+    return replace(tally, accepted=enough and not tally.disputed)
 
 
-def _fallen(tally: Tally) -> Tally:
-    return replace(tally, agreed=0, paths=(), believed=False) if _refuted(tally) else tally
+def _drop_if_refuted(tally: Tally) -> Tally:
+    return replace(tally, agreed=0, paths=(), accepted=False) if _is_refuted(tally) else tally
 
 
-def _refuted(tally: Tally) -> bool:
+def _is_refuted(tally: Tally) -> bool:
     """P(at least so many contrary among so many pairs) < CHANCE, were their share MOST_CONTRARY."""
-    pairs, share = tally.pairs, MOST_CONTRARY
-    fewer = sum(comb(pairs, k) * share**k * (1 - share) ** (pairs - k) for k in range(tally.contrary))
-    return tally.contrary > 0 and 1.0 - fewer < CHANCE
+    pairs, share = tally.pairs, MAX_DISAGREEMENT
+    fewer = sum(comb(pairs, k) * share**k * (1 - share) ** (pairs - k) for k in range(tally.disagreed))
+    return tally.disagreed > 0 and 1.0 - fewer < SIGNIFICANCE
 
 
-_Tallies = Mapping[Subject, Tally]
+_Tallies = Mapping[RuleSubject, Tally]
 
 
 @dataclass(frozen=True, slots=True)
-class Lessons:
-    """Everything that was learned of copies, by host: at most ``MOST_TALLIES`` tallies each."""
+class CopyEvidence:
+    """Everything that was learned of copies, by host: at most ``MAX_TALLIES`` tallies each."""
 
     hosts: Mapping[str, _Tallies] = field(default_factory=dict)
 
-    def observe(self, seen: Iterable[Observation]) -> "Lessons":
+    def observe(self, seen: Iterable[Observation]) -> "CopyEvidence":
         """The state after these pairs; this one stays as it was."""
-        hosts, touched = dict(self.hosts), dict[str, dict[Subject, Tally]]()
+        hosts, touched = dict(self.hosts), dict[str, dict[RuleSubject, Tally]]()
         for observation in seen:
-            subject = _oriented(observation.subject, hosts)
+            subject = _orient(observation.subject, hosts)
             if subject.host not in touched:
                 touched[subject.host] = hosts[subject.host] = dict(hosts.get(subject.host, {}))
             tallies = touched[subject.host]
-            tallies[subject] = tallies.get(subject, Tally()).after(observation)
-            if len(tallies) > MOST_TALLIES:
-                del tallies[_weakest(tallies)]
-        return Lessons(hosts)
+            tallies[subject] = tallies.get(subject, Tally()).add(observation)
+            if len(tallies) > MAX_TALLIES:
+                del tallies[_find_weakest(tallies)]
+        return CopyEvidence(hosts)
 
-    def learned(self) -> Learned:
+    def build_rules(self) -> CopyRules:
         """The rules that are believed now, in a fixed order; of two that contradict each other the stronger."""
         believed = [
-            Rule(subject, tally.agreed, tally.pairs)
+            CopyRule(subject, tally.agreed, tally.pairs)
             for tallies in self.hosts.values()
             for subject, tally in tallies.items()
-            if tally.believed and not _vetoed(subject, tallies)
+            if tally.accepted and not _is_vetoed(subject, tallies)
         ]
         believed.sort(key=lambda rule: (rule.subject.where != EVERYWHERE, -rule.agreed, rule.subject))
-        return Learned(tuple(sorted(_consistent(believed), key=lambda rule: rule.subject)))
+        return CopyRules(tuple(sorted(_drop_conflicts(believed), key=lambda rule: rule.subject)))
 
     def to_json(self) -> str:
         """As text, one list per tally."""
         rows = [
-            [*subject, tally.agreed, tally.contrary, tally.paths, tally.recent, tally.believed]
+            [*subject, tally.agreed, tally.disagreed, tally.paths, tally.recent, tally.accepted]
             for tallies in self.hosts.values()
             for subject, tally in tallies.items()
         ]
         return json.dumps(rows)
 
     @classmethod
-    def from_json(cls, text: str) -> "Lessons":
+    def from_json(cls, text: str) -> "CopyEvidence":
         """What ``to_json`` wrote."""
-        hosts: dict[str, dict[Subject, Tally]] = {}
+        hosts: dict[str, dict[RuleSubject, Tally]] = {}
         for kind, host, where, what, agreed, contrary, paths, recent, believed in json.loads(text):
             tally = Tally(agreed, contrary, tuple(paths), tuple(recent), believed)
-            hosts.setdefault(host, {})[Subject(kind, host, where, what)] = tally
+            hosts.setdefault(host, {})[RuleSubject(kind, host, where, what)] = tally
         return cls(hosts)
 
 
-def _weakest(tallies: _Tallies) -> Subject:
+def _find_weakest(tallies: _Tallies) -> RuleSubject:
     """Which to forget where there are too many: of those with the least evidence the oldest."""
-    return min(tallies, key=lambda subject: (tallies[subject].believed, tallies[subject].pairs))
+    return min(tallies, key=lambda subject: (tallies[subject].accepted, tallies[subject].pairs))
 
 
-def _oriented(subject: Subject, hosts: Mapping[str, _Tallies]) -> Subject:
+def _orient(subject: RuleSubject, hosts: Mapping[str, _Tallies]) -> RuleSubject:
     """The subject, or its opposite where that has more evidence: that two are copies speaks for both directions."""
-    opposite = _opposite(subject)
+    opposite = _reverse(subject)
     if opposite is None:
         return subject
     ours = hosts.get(subject.host, {}).get(subject, Tally())
@@ -289,16 +287,16 @@ def _oriented(subject: Subject, hosts: Mapping[str, _Tallies]) -> Subject:
     return opposite if theirs.agreed > ours.agreed else subject
 
 
-def _opposite(subject: Subject) -> Subject | None:
+def _reverse(subject: RuleSubject) -> RuleSubject | None:
     if subject.kind == "slash":
         return subject._replace(what="add" if subject.what == "drop" else "drop")
     scheme, _, host = subject.what.partition("://")
-    if subject.kind != "origin" or scheme != subject.where or domain_of(host) != domain_of(subject.host):
+    if subject.kind != "origin" or scheme != subject.where or find_domain(host) != find_domain(subject.host):
         return None
-    return Subject("origin", host, scheme, f"{scheme}://{subject.host}")
+    return RuleSubject("origin", host, scheme, f"{scheme}://{subject.host}")
 
 
-def _vetoed(subject: Subject, tallies: _Tallies) -> bool:
+def _is_vetoed(subject: RuleSubject, tallies: _Tallies) -> bool:
     """Whether a folder contradicts a rule for the whole host, or a parameter one for all queries."""
     if subject.kind not in {"parameter", "query"}:
         return False
@@ -308,16 +306,16 @@ def _vetoed(subject: Subject, tallies: _Tallies) -> bool:
     return subject.where == EVERYWHERE and any((it.kind, it.what) == (subject.kind, subject.what) for it in disputed)
 
 
-def _consistent(rules: Iterable[Rule]) -> list[Rule]:
+def _drop_conflicts(rules: Iterable[CopyRule]) -> list[CopyRule]:
     """The rules without those that repeat or contradict an earlier one or close a circle of hosts."""
-    kept: dict[tuple[str, ...], Rule] = {}
+    kept: dict[tuple[str, ...], CopyRule] = {}
     leads: dict[str, str] = {}
     for rule in rules:
         kind, host, where, what = rule.subject
         slot = (kind, host, where) if kind in {"origin", "slash"} else rule.subject
         if slot in kept or rule.subject._replace(where=EVERYWHERE) in kept:
             continue
-        if kind == "origin" and _end(what, leads) == f"{where}://{host}":
+        if kind == "origin" and _follow_origin(what, leads) == f"{where}://{host}":
             continue
         kept[slot] = rule
         if kind == "origin":
@@ -325,7 +323,7 @@ def _consistent(rules: Iterable[Rule]) -> list[Rule]:
     return list(kept.values())
 
 
-def _end(origin: str, leads: Mapping[str, str]) -> str:
+def _follow_origin(origin: str, leads: Mapping[str, str]) -> str:
     while origin in leads:
         origin = leads[origin]
     return origin
@@ -334,69 +332,71 @@ def _end(origin: str, leads: Mapping[str, str]) -> str:
 # Groups of copies only ever show what is the same. So for a domain on which copies were seen at all, a few fetched
 # URLs are remembered, and each new one is compared with those of its *slot*: the path without index file, last slash
 # and query. URLs of one slot are spellings of one address; where two differ in exactly one respect, they speak for or
-# against the rule about it. Slots are chosen by hash, the ``MOST_SLOTS`` smallest of a domain. Of an address that is
+# against the rule about it. Slots are chosen by hash, the ``MAX_SLOTS`` smallest of a domain. Of an address that is
 # chosen all spellings are, so partners meet, and which addresses are asked about is left to chance rather than to the
-# order of the crawl. Two fetches that lie more than ``NEAR_S`` apart may differ because the page changed, and say
+# order of the crawl. Two fetches that lie more than ``MAX_GAP_S`` apart may differ because the page changed, and say
 # nothing then.
 
 
-MOST_SLOTS = 32
-MOST_IN_SLOT = 4
-LONGEST_WITNESS = 512
-NEAR_S = 86_400.0
+MAX_SLOTS = 32
+MAX_PER_SLOT = 4
+MAX_URL_LENGTH = 512
+MAX_GAP_S = 86_400.0
 
 
-class Fetched(NamedTuple):
-    """A URL that brought a page; ``content`` names its group of copies."""
+class FetchedUrl(NamedTuple):
+    """A URL that brought a page; ``content_group`` names its group of copies."""
 
     url: str
-    content: int
+    content_group: int
     fetched_s: float
 
 
-_Slots = Mapping[int, tuple[Fetched, ...]]
+_Slots = Mapping[int, tuple[FetchedUrl, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Witnesses:
+class ReferenceUrls:
     """The remembered URLs, by registrable domain and slot."""
 
     domains: Mapping[str, _Slots] = field(default_factory=dict)
 
-    def meet(self, fetched: Iterable[Fetched], lessons: Lessons) -> tuple[tuple[Observation, ...], "Witnesses"]:
+    def compare(
+        self, fetched: Iterable[FetchedUrl], lessons: CopyEvidence
+    ) -> tuple[tuple[Observation, ...], "ReferenceUrls"]:
         """What these fetches say together with the remembered ones; domains without lessons are left out."""
-        suspected = frozenset(domain_of(host) for host in lessons.hosts)
-        domains, touched = dict(self.domains), dict[str, dict[int, tuple[Fetched, ...]]]()
+        suspected = frozenset(find_domain(host) for host in lessons.hosts)
+        domains, touched = dict(self.domains), dict[str, dict[int, tuple[FetchedUrl, ...]]]()
         seen: list[Observation] = []
         for one in fetched:
-            parts = parted(one.url)
-            domain = domain_of(parts.host) if parts else ""
-            if parts is None or domain not in suspected or len(one.url) > LONGEST_WITNESS:
+            parts = split_url(one.url)
+            domain = find_domain(parts.host) if parts else ""
+            if parts is None or domain not in suspected or len(one.url) > MAX_URL_LENGTH:
                 continue
             if domain not in touched:
                 touched[domain] = domains[domain] = dict(domains.get(domain, {}))
-            seen += _met(touched[domain], _slot(parts), one)
-        return tuple(seen), Witnesses(domains)
+            seen += _compare_slot(touched[domain], _hash_slot(parts), one)
+        return tuple(seen), ReferenceUrls(domains)
 
 
-def _slot(parts: Parts) -> int:
+def _hash_slot(parts: UrlParts) -> int:
     folder, _, name = parts.path.rpartition("/")
     path = folder if name in INDEX_FILES else parts.path
     return xxhash.xxh64_intdigest(path.rstrip("/").encode("utf-8", "replace"))
 
 
-def _met(slots: dict[int, tuple[Fetched, ...]], slot: int, one: Fetched) -> list[Observation]:
+def _compare_slot(slots: dict[int, tuple[FetchedUrl, ...]], slot: int, one: FetchedUrl) -> list[Observation]:
     known = slots.get(slot, ())
-    seen = [said for other in known for said in _said(one, other)]
+    seen = [said for other in known for said in _observe_fetches(one, other)]
     others = tuple(other for other in known if other.url != one.url)
-    slots[slot] = (*others[: MOST_IN_SLOT - 1], one)
-    if len(slots) > MOST_SLOTS:
+    slots[slot] = (*others[: MAX_PER_SLOT - 1], one)
+    if len(slots) > MAX_SLOTS:
         del slots[max(slots)]
     return seen
 
 
-def _said(one: Fetched, other: Fetched) -> tuple[Observation, ...]:
-    same = one.content == other.content
-    if not same and abs(one.fetched_s - other.fetched_s) > NEAR_S:
+def _observe_fetches(one: FetchedUrl, other: FetchedUrl) -> tuple[Observation, ...]:
+    same = one.content_group == other.content_group
+    if not same and abs(one.fetched_s - other.fetched_s) > MAX_GAP_S:
         return ()
-    return pair_evidence(one.url, other.url, same=same)
+    return observe_pair(one.url, other.url, same=same)

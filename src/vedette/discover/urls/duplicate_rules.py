@@ -9,9 +9,9 @@ A rule covers URLs of one host and rewrites one respect of them:
 - ``slash``: the last slash of a path is dropped or added.
 
 The origin comes first, then the rules of the host that it leads to, until none covers the URL any more; so applying
-twice changes nothing. One in ``CHECKED`` of the covered URLs, chosen by its hash, is left as it is: it is fetched after
-all, and what comes back says whether the rules still hold (``copy_lessons``). Rules are plain data, made in the keeper
-and applied wherever links are read. A URL without a rule costs one look-up of its host.
+twice changes nothing. One in ``CHECK_EVERY`` of the covered URLs, chosen by its hash, is left as it is: it is fetched
+after all, and what comes back says whether the rules still hold (``copy_lessons``). Rules are plain data, made in the
+keeper and applied wherever links are read. A URL without a rule costs one look-up of its host.
 """
 
 import json
@@ -22,21 +22,19 @@ from typing import Literal, NamedTuple
 
 import xxhash
 
-__all__ = ["CHECKED", "EVERYWHERE", "INDEX_FILES", "Kind", "Learned", "Parts", "Rule", "Subject", "folder_of", "parted"]
-
 Kind = Literal["origin", "parameter", "query", "index", "slash"]
 
-CHECKED = 50
+CHECK_EVERY = 50
 EVERYWHERE = "*"
-LONGEST_URL = 8192
-LONGEST_HOST = 260  # of a name, with a port
-MOST_ROUNDS = 4
+MAX_URL_LENGTH = 8192
+MAX_HOST_LENGTH = 260  # of a name, with a port
+MAX_ROUNDS = 4
 INDEX_FILES = frozenset(
     f"{name}.{ending}" for name in ("index", "default") for ending in ("html", "htm", "php", "asp", "aspx", "jsp")
 )
 
 
-class Subject(NamedTuple):
+class RuleSubject(NamedTuple):
     """What a rule is about.
 
     ``host`` has its port where one is written. ``where`` is the scheme for an origin, and else a folder or ``*``;
@@ -50,18 +48,18 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CopyRule:
     """A subject that is believed, and how many of the pairs that speak of it agreed."""
 
-    subject: Subject
+    subject: RuleSubject
     agreed: int
-    pairs: int
+    pair_count: int
 
     def __str__(self) -> str:
-        return f"{_SAYINGS[self.subject.kind](self.subject)}: {self.agreed} of {self.pairs} pairs were copies"
+        return f"{_DESCRIPTIONS[self.subject.kind](self.subject)}: {self.agreed} of {self.pair_count} pairs were copies"
 
 
-class Parts(NamedTuple):
+class UrlParts(NamedTuple):
     """A URL in the pieces that rules speak of; ``query`` is without its mark, None where there is no mark."""
 
     scheme: str
@@ -74,28 +72,28 @@ class Parts(NamedTuple):
         return f"{self.scheme}://{self.host}{self.path}{mark}"
 
 
-def parted(url: str) -> Parts | None:
+def split_url(url: str) -> UrlParts | None:
     """The pieces of an absolute http(s) URL as ``resolve`` writes it; None for anything else, or a very long one.
 
-    >>> parted("http://a.example:81/x/?y=1")
-    Parts(scheme='http', host='a.example:81', path='/x/', query='y=1')
+    >>> split_url("http://a.example:81/x/?y=1")
+    UrlParts(scheme='http', host='a.example:81', path='/x/', query='y=1')
     """
-    if len(url) > LONGEST_URL:
+    if len(url) > MAX_URL_LENGTH:
         return None
     scheme, mark, rest = url.partition("://")
     host, slash, tail = rest.partition("/")
     if scheme not in {"http", "https"} or not (mark and host and slash):
         return None
-    if len(host) > LONGEST_HOST or not host.isascii() or any(sign in host for sign in "?#@"):
+    if len(host) > MAX_HOST_LENGTH or not host.isascii() or any(sign in host for sign in "?#@"):
         return None
     path, question, query = tail.partition("?")
-    return Parts(scheme, host, f"/{path}", query if question else None)
+    return UrlParts(scheme, host, f"/{path}", query if question else None)
 
 
-def folder_of(path: str) -> str:
+def extract_folder(path: str) -> str:
     """The first folder of a path: the pattern by which pages of one make are told from others.
 
-    >>> folder_of("/shop/hats/7"), folder_of("/about")
+    >>> extract_folder("/shop/hats/7"), extract_folder("/about")
     ('/shop/', '/')
     """
     folder, slash, _ = path[1:].partition("/")
@@ -103,50 +101,50 @@ def folder_of(path: str) -> str:
 
 
 @dataclass(frozen=True)  # without slots: the table by host is made once and remembered
-class Learned:
+class CopyRules:
     """All rules that are believed. Rules that lead in a circle between hosts must not be given together."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[CopyRule, ...] = ()
 
     @cached_property
-    def _hosts(self) -> Mapping[str, "_HostRules"]:
-        by_host: dict[str, dict[tuple[Kind, str, str], Rule]] = {}
+    def _by_host(self) -> Mapping[str, "_HostRules"]:
+        by_host: dict[str, dict[tuple[Kind, str, str], CopyRule]] = {}
         for rule in self.rules:
             kind, host, where, what = rule.subject
             named = what if kind in {"parameter", "index"} else ""
             by_host.setdefault(host, {})[kind, where, named] = rule
         return by_host
 
-    def apply(self, url: str) -> tuple[str, Rule | None]:
+    def apply(self, url: str) -> tuple[str, CopyRule | None]:
         """The URL to fetch in place of this one, and the first rule that covers it.
 
         A covered URL that comes back as it was is to be fetched as a check of the rules that cover it.
         """
         start = url.find("://") + 3
-        if url[start : url.find("/", start)] not in self._hosts:
+        if url[start : url.find("/", start)] not in self._by_host:
             return url, None
-        target, covering = self.covering(url)
+        target, covering = self.find_covering(url)
         if not covering:
             return url, None
-        checked = xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) % CHECKED == 0
+        checked = xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) % CHECK_EVERY == 0
         return (url if checked else target), covering[0]
 
-    def covering(self, url: str) -> tuple[str, tuple[Rule, ...]]:
+    def find_covering(self, url: str) -> tuple[str, tuple[CopyRule, ...]]:
         """Where all rules together lead, checks aside, and those that cover the URL, in order."""
-        before = parted(url)
+        before = split_url(url)
         if before is None:
             return url, ()
-        covering: list[Rule] = []
-        for _ in range(MOST_ROUNDS):
-            after = self._round(before, covering)
+        covering: list[CopyRule] = []
+        for _ in range(MAX_ROUNDS):
+            after = self._apply_round(before, covering)
             if after == before:
                 return str(after), tuple(covering)
             before = after
         return url, ()  # no page's address is so odd that it takes longer
 
-    def _round(self, parts: Parts, covering: list[Rule]) -> Parts:
+    def _apply_round(self, parts: UrlParts, covering: list[CopyRule]) -> UrlParts:
         for step in _STEPS:
-            rules = self._hosts.get(parts.host)
+            rules = self._by_host.get(parts.host)
             if rules is None:
                 break
             parts = step(parts, rules, covering)
@@ -154,19 +152,19 @@ class Learned:
 
     def to_json(self) -> str:
         """As text, one list per rule."""
-        return json.dumps([[*rule.subject, rule.agreed, rule.pairs] for rule in self.rules])
+        return json.dumps([[*rule.subject, rule.agreed, rule.pair_count] for rule in self.rules])
 
     @classmethod
-    def from_json(cls, text: str) -> "Learned":
+    def from_json(cls, text: str) -> "CopyRules":
         """What ``to_json`` wrote."""
-        return cls(tuple(Rule(Subject(*row[:4]), *row[4:]) for row in json.loads(text)))
+        return cls(tuple(CopyRule(RuleSubject(*row[:4]), *row[4:]) for row in json.loads(text)))
 
 
-_HostRules = Mapping[tuple[Kind, str, str], Rule]
-_Step = Callable[[Parts, _HostRules, list[Rule]], Parts]
+_HostRules = Mapping[tuple[Kind, str, str], CopyRule]
+_Step = Callable[[UrlParts, _HostRules, list[CopyRule]], UrlParts]
 
 
-def _origin(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
+def _apply_origin(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     rule = rules.get(("origin", parts.scheme, ""))
     if rule is None:
         return parts
@@ -175,23 +173,23 @@ def _origin(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
     return parts._replace(scheme=scheme, host=host)
 
 
-def _query(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
+def _apply_query(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     if parts.query is None:
         return parts
-    rule = _found(rules, "query", folder_of(parts.path), "")
+    rule = _find_rule(rules, "query", extract_folder(parts.path), "")
     if rule is None:
         return parts
     covering.append(rule)
     return parts._replace(query=None)
 
 
-def _parameters(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
+def _apply_parameters(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     if not parts.query:
         return parts
-    folder, kept = folder_of(parts.path), []
+    folder, kept = extract_folder(parts.path), []
     pieces = parts.query.split("&")
     for piece in pieces:
-        rule = _found(rules, "parameter", folder, piece.partition("=")[0])
+        rule = _find_rule(rules, "parameter", folder, piece.partition("=")[0])
         if rule is None:
             kept.append(piece)
         elif rule not in covering:
@@ -199,7 +197,7 @@ def _parameters(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
     return parts if len(kept) == len(pieces) else parts._replace(query="&".join(kept) or None)
 
 
-def _index(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
+def _apply_index(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     folder, _, name = parts.path.rpartition("/")
     rule = rules.get(("index", EVERYWHERE, name))
     if rule is None:
@@ -208,7 +206,7 @@ def _index(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
     return parts._replace(path=f"{folder}/")
 
 
-def _slash(parts: Parts, rules: _HostRules, covering: list[Rule]) -> Parts:
+def _apply_slash(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     rule = rules.get(("slash", EVERYWHERE, ""))
     if rule is None or parts.path == "/":
         return parts
@@ -227,21 +225,21 @@ def _is_file(path: str) -> bool:
     return not last or "." in last
 
 
-def _found(rules: _HostRules, kind: Kind, folder: str, name: str) -> Rule | None:
+def _find_rule(rules: _HostRules, kind: Kind, folder: str, name: str) -> CopyRule | None:
     return rules.get((kind, EVERYWHERE, name)) or rules.get((kind, folder, name))
 
 
-_STEPS: tuple[_Step, ...] = (_origin, _query, _parameters, _index, _slash)
+_STEPS: tuple[_Step, ...] = (_apply_origin, _apply_query, _apply_parameters, _apply_index, _apply_slash)
 
 
-def _below(where: str) -> str:
+def _describe_scope(where: str) -> str:
     return "everywhere" if where == EVERYWHERE else f"below {where}"
 
 
-_SAYINGS: Mapping[Kind, Callable[[Subject], str]] = {
+_DESCRIPTIONS: Mapping[Kind, Callable[[RuleSubject], str]] = {
     "origin": lambda it: f"{it.where}://{it.host} is fetched as {it.what}",
-    "parameter": lambda it: f"{it.what}= is dropped {_below(it.where)} on {it.host}",
-    "query": lambda it: f"the whole query is dropped {_below(it.where)} on {it.host}",
+    "parameter": lambda it: f"{it.what}= is dropped {_describe_scope(it.where)} on {it.host}",
+    "query": lambda it: f"the whole query is dropped {_describe_scope(it.where)} on {it.host}",
     "index": lambda it: f"{it.what} is dropped on {it.host}",
     "slash": lambda it: f"the last slash is {'dropped' if it.what == 'drop' else 'added'} on {it.host}",
 }

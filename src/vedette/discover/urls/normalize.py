@@ -24,8 +24,6 @@ from ada_url import join_url, normalize_url
 
 from vedette.model import Site
 
-__all__ = ["Step", "explain", "matches", "normalize", "resolve"]
-
 # Links of everyday forms that the standard leaves as they are, so that gluing strings gives the parser's result: no
 # character that it would encode, strip or read as a delimiter, no host that it would rewrite (upper case, punycode,
 # numbers) and no first segment that could be a scheme or a dot segment. Other dot segments are looked for afterwards.
@@ -41,7 +39,7 @@ _PLAIN = re.compile(
     re.ASCII | re.DOTALL | re.VERBOSE,
 )
 _Prefixes = dict[str | None, str]
-_LONGEST_KEPT_BASE = 4096  # a hostile <base> of megabytes must not stay in the cache
+_MAX_CACHED_BASE = 4096  # a hostile <base> of megabytes must not stay in the cache
 _PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 
 
@@ -57,26 +55,26 @@ def resolve(link: str, base: str | None) -> str | None:
     True
     """
     plain = _PLAIN.fullmatch(link)
-    if plain is not None and (base is None or len(base) <= _LONGEST_KEPT_BASE):
+    if plain is not None and (base is None or len(base) <= _MAX_CACHED_BASE):
         form = plain.lastgroup
-        prefix = _prefixes(base).get(form)
+        prefix = _build_prefixes(base).get(form)
         kept = plain[form or 0]
         if prefix is not None and "/." not in kept and "/%2" not in kept:
             return prefix + kept
-    return _web(_parse(link, base))
+    return _keep_http(_parse(link, base))
 
 
 @lru_cache(maxsize=256)
-def _prefixes(base: str | None) -> _Prefixes:
+def _build_prefixes(base: str | None) -> _Prefixes:
     """What to put before a plain link of each form; no entry where the parser must decide."""
     if base is None:
         return {"absolute": ""}
     href = _parse(base, None)
-    url = _web(href)
+    url = _keep_http(href)
     if url is None:
         return {} if href is None else {"absolute": ""}
     page = url.partition("?")[0]
-    root, folder = url[: _path_start(url)], page[: page.rindex("/") + 1]
+    root, folder = url[: _find_path(url)], page[: page.rindex("/") + 1]
     return {"absolute": "", "rooted": root, "relative": folder, "query": page, "same": url}
 
 
@@ -86,27 +84,27 @@ def _parse(link: str, base: str | None) -> str | None:
         return normalize_url(link) if base is None else join_url(base, link)
     except ValueError:
         # Either the standard says failure, or a lone surrogate could not be encoded.
-        scalars = _scalars(link), None if base is None else _scalars(base)
+        scalars = _replace_surrogates(link), None if base is None else _replace_surrogates(base)
         return None if scalars == (link, base) else _parse(*scalars)
 
 
-def _scalars(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """The text as the standard reads it: surrogate pairs joined, each lone surrogate U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _web(href: str | None) -> str | None:
+def _keep_http(href: str | None) -> str | None:
     if href is None or not href.startswith(("http://", "https://")):
         return None
     return href.partition("#")[0]
 
 
-def _path_start(url: str) -> int:
+def _find_path(url: str) -> int:
     return url.index("/", url.index("//") + 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewriteStep:
     """A rule that changed a URL."""
 
     rule: str
@@ -126,23 +124,23 @@ def normalize(url: str, site: Site) -> str:
     return url
 
 
-def explain(url: str, site: Site) -> tuple[Step, ...]:
+def explain_normalize(url: str, site: Site) -> tuple[RewriteStep, ...]:
     """The rules that change this URL, in order; the last ``after`` is what ``normalize`` returns."""
     steps = []
     for rule, apply in _RULES:
         after = apply(url, site)
         if after != url:
-            steps.append(Step(rule, url, after))
+            steps.append(RewriteStep(rule, url, after))
             url = after
     return tuple(steps)
 
 
-def matches(pattern: str, text: str) -> bool:
+def matches_wildcard(pattern: str, text: str) -> bool:
     """Whether the whole text fits a pattern in which ``*`` stands for anything, nothing too.
 
     Taking the leftmost place for each part is enough, so nothing is tried twice.
 
-    >>> matches("utm_*", "utm_source"), matches("*id", "idle")
+    >>> matches_wildcard("utm_*", "utm_source"), matches_wildcard("*id", "idle")
     (True, False)
     """
     head, *others = pattern.split("*")
@@ -161,37 +159,37 @@ def matches(pattern: str, text: str) -> bool:
     return True
 
 
-def _without_credentials(url: str, _site: Site) -> str:
+def _drop_credentials(url: str, _site: Site) -> str:
     if "@" not in url:
         return url
-    start, stop = url.index("//") + 2, _path_start(url)
+    start, stop = url.index("//") + 2, _find_path(url)
     return url[:start] + url[start:stop].rpartition("@")[2] + url[stop:]
 
 
-def _without_path_session(url: str, site: Site) -> str:
-    if ";" not in url or not _patterns(site.drop_parameters).name("jsessionid"):
+def _drop_path_session(url: str, site: Site) -> str:
+    if ";" not in url or not _compile_patterns(site.drop_parameters).has_match("jsessionid"):
         return url
     address, mark, query = url.partition("?")
-    start = _path_start(url)  # a host, too, may hold such text
+    start = _find_path(url)  # a host, too, may hold such text
     shorter = address[:start] + _PATH_SESSION.sub("", address[start:])
     # "/..;jsessionid=1/" would turn into a dot segment, which leads to another page: such a URL stays as it is.
     return shorter + mark + query if shorter == address or _parse(shorter, None) == shorter else url
 
 
-def _without_empty(url: str, _site: Site) -> str:
-    return _with_parameters(url, lambda pieces: [piece for piece in pieces if piece])
+def _drop_empty(url: str, _site: Site) -> str:
+    return _rewrite_query(url, lambda pieces: [piece for piece in pieces if piece])
 
 
-def _without_dropped(url: str, site: Site) -> str:
-    drop = _patterns(site.drop_parameters)
-    return _with_parameters(url, lambda pieces: [piece for piece in pieces if not drop.name(_name(piece))])
+def _drop_parameters(url: str, site: Site) -> str:
+    drop = _compile_patterns(site.drop_parameters)
+    return _rewrite_query(url, lambda pieces: [piece for piece in pieces if not drop.has_match(_get_name(piece))])
 
 
-def _sorted(url: str, site: Site) -> str:
-    return _with_parameters(url, lambda pieces: sorted(pieces, key=_name)) if site.sort_parameters else url
+def _sort_parameters(url: str, site: Site) -> str:
+    return _rewrite_query(url, lambda pieces: sorted(pieces, key=_get_name)) if site.sort_parameters else url
 
 
-def _with_parameters(url: str, change: Callable[[list[str]], list[str]]) -> str:
+def _rewrite_query(url: str, change: Callable[[list[str]], list[str]]) -> str:
     address, mark, query = url.partition("?")
     if not mark:
         return url
@@ -199,7 +197,7 @@ def _with_parameters(url: str, change: Callable[[list[str]], list[str]]) -> str:
     return f"{address}?{changed}" if changed else address
 
 
-def _name(piece: str) -> str:
+def _get_name(piece: str) -> str:
     return piece.partition("=")[0]
 
 
@@ -208,19 +206,19 @@ class _Patterns:
     """Patterns of parameter names, sorted by what a look-up costs: whole names, beginnings, and all others."""
 
     exact: frozenset[str]
-    beginnings: tuple[str, ...]
+    prefixes: tuple[str, ...]
     others: tuple[str, ...]
 
-    def name(self, parameter: str) -> bool:
+    def has_match(self, parameter: str) -> bool:
         """Whether one names this parameter, read as a server reads it: decoded, upper and lower case alike."""
         plain = (unquote_plus(parameter) if "%" in parameter or "+" in parameter else parameter).lower()
-        if plain in self.exact or plain.startswith(self.beginnings):
+        if plain in self.exact or plain.startswith(self.prefixes):
             return True
-        return any(matches(pattern, plain) for pattern in self.others) if self.others else False
+        return any(matches_wildcard(pattern, plain) for pattern in self.others) if self.others else False
 
 
 @lru_cache(maxsize=256)
-def _patterns(written: tuple[str, ...]) -> _Patterns:
+def _compile_patterns(written: tuple[str, ...]) -> _Patterns:
     lower = [pattern.lower() for pattern in written]
     beginnings = [pattern[:-1] for pattern in lower if pattern.find("*") == len(pattern) - 1]
     others = [pattern for pattern in lower if -1 < pattern.find("*") < len(pattern) - 1]
@@ -228,9 +226,9 @@ def _patterns(written: tuple[str, ...]) -> _Patterns:
 
 
 _RULES: tuple[tuple[str, Callable[[str, Site], str]], ...] = (
-    ("credentials", _without_credentials),
-    ("session in the path", _without_path_session),
-    ("empty parameters", _without_empty),
-    ("dropped parameters", _without_dropped),
-    ("order of parameters", _sorted),
+    ("credentials", _drop_credentials),
+    ("session in the path", _drop_path_session),
+    ("empty parameters", _drop_empty),
+    ("dropped parameters", _drop_parameters),
+    ("order of parameters", _sort_parameters),
 )

@@ -12,17 +12,15 @@ from functools import lru_cache
 from typing import TypedDict, Unpack, get_args
 from urllib.parse import quote
 
-from vedette.discover.urls.normalize import matches, normalize, resolve
+from vedette.discover.urls.normalize import matches_wildcard, normalize, resolve
 from vedette.errors import SiteError
-from vedette.model import JudgedBy, Overrule, Refusal, ScopeKind, Site, registrable_domain
-
-__all__ = ["MAX_URL_BYTES", "SiteIndex", "SiteSettings", "in_scope", "read_site", "refusal", "site_of"]
+from vedette.model import ChangeRule, Overrule, Refusal, ScopeKind, Site, registrable_domain
 
 MAX_URL_BYTES = 2048
 
-_MOST_TELLING_FIRST = (Refusal.TOO_LONG, Refusal.EXCLUDED, Refusal.NOT_HTTP, Refusal.OUT_OF_SCOPE)
+_REFUSAL_ORDER = (Refusal.TOO_LONG, Refusal.EXCLUDED, Refusal.NOT_HTTP, Refusal.OUT_OF_SCOPE)
 _ASCII = bytes(range(128)).decode()
-_CHANGES: tuple[str, ...] = get_args(JudgedBy)
+_CHANGE_RULES: tuple[str, ...] = get_args(ChangeRule)
 _OVERRULES: tuple[str, ...] = get_args(Overrule)
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -40,36 +38,36 @@ class SiteSettings(TypedDict, total=False):
     sort_parameters: bool
     drop_parameters: tuple[str, ...]
     delay_s: float | None
-    change: JudgedBy
+    change: ChangeRule
     overrule: tuple[Overrule, ...]
 
 
-def in_scope(url: str, site: Site) -> Refusal | None:
+def check_scope(url: str, site: Site) -> Refusal | None:
     """None where the URL belongs to the site, else why not.
 
     >>> docs = Site("https://example.org/docs/", scope="prefix", exclude=("/docs/*.zip$",))
-    >>> in_scope("https://example.org/docs/a", docs) is None
+    >>> check_scope("https://example.org/docs/a", docs) is None
     True
-    >>> in_scope("https://example.org/docs/a.zip", docs).name, in_scope("https://example.org/blog", docs).name
+    >>> check_scope("https://example.org/docs/a.zip", docs).name, check_scope("https://example.org/blog", docs).name
     ('EXCLUDED', 'OUT_OF_SCOPE')
     """
     if not url.startswith(("http://", "https://")):
         return Refusal.NOT_HTTP
     if len(url) > MAX_URL_BYTES:
         return Refusal.TOO_LONG
-    scheme, authority, target = _split(url)
-    if not _PLACES[site.scope](scheme, authority, target, site.start):
+    scheme, authority, target = _split_url(url)
+    if not _SCOPE_CHECKS[site.scope](scheme, authority, target, site.start):
         return Refusal.OUT_OF_SCOPE
-    if _any_fits(site.exclude, target):
+    if _matches_any(site.exclude, target):
         return Refusal.EXCLUDED
-    if site.include and url != site.start and not _any_fits(site.include, target):
+    if site.include and url != site.start and not _matches_any(site.include, target):
         return Refusal.EXCLUDED
     return None
 
 
-def site_of(url: str, sites: Sequence[Site]) -> Site | None:
+def find_site(url: str, sites: Sequence[Site]) -> Site | None:
     """The first site that takes the URL."""
-    return next((site for site in sites if in_scope(url, site) is None), None)
+    return next((site for site in sites if check_scope(url, site) is None), None)
 
 
 class SiteIndex:
@@ -78,32 +76,32 @@ class SiteIndex:
     No scope reaches beyond its registrable domain, so nothing is missed, and the first of several still wins.
 
     >>> index = SiteIndex([Site("https://example.org/docs/", scope="prefix"), Site("https://example.com/")])
-    >>> index.site_of("https://example.org/docs/a").start, index.site_of("https://example.org/blog")
+    >>> index.find_site("https://example.org/docs/a").start, index.find_site("https://example.org/blog")
     ('https://example.org/docs/', None)
     """
 
     def __init__(self, sites: Sequence[Site] = ()) -> None:
         self._by_domain: dict[str, list[Site]] = {}
         for site in sites:
-            self._by_domain.setdefault(_domain(_host(_split(site.start)[1])), []).append(site)
+            self._by_domain.setdefault(_get_domain(_get_host(_split_url(site.start)[1])), []).append(site)
 
-    def site_of(self, url: str) -> Site | None:
+    def find_site(self, url: str) -> Site | None:
         """The first site that takes the URL."""
-        return site_of(url, self._by_domain.get(_domain(_host(_split(url)[1])), ()))
+        return find_site(url, self._by_domain.get(_get_domain(_get_host(_split_url(url)[1])), ()))
 
-    def of_host(self, host: str) -> tuple[Site, ...]:
+    def find_by_host(self, host: str) -> tuple[Site, ...]:
         """The sites that may take URLs of a host, as ``facts.Origin`` names it."""
         return tuple(
             site
-            for site in self._by_domain.get(_domain(host), ())
-            if site.scope == "domain" or _host(_split(site.start)[1]) == host
+            for site in self._by_domain.get(_get_domain(host), ())
+            if site.scope == "domain" or _get_host(_split_url(site.start)[1]) == host
         )
 
 
-def refusal(url: str, sites: Sequence[Site]) -> Refusal | None:
+def find_refusal(url: str, sites: Sequence[Site]) -> Refusal | None:
     """None where a site takes the URL, else the refusal that says most: of a site that the URL came nearest to."""
-    found = [in_scope(url, site) for site in sites] or [Refusal.OUT_OF_SCOPE]
-    return None if None in found else next(reason for reason in _MOST_TELLING_FIRST if reason in found)
+    found = [check_scope(url, site) for site in sites] or [Refusal.OUT_OF_SCOPE]
+    return None if None in found else next(reason for reason in _REFUSAL_ORDER if reason in found)
 
 
 def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
@@ -115,30 +113,32 @@ def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
     >>> read_site("example.org/docs/").start, read_site("localhost:8080").start
     ('https://example.org/docs/', 'http://localhost:8080/')
     """
-    start = resolve(_with_scheme(text), None) if text.isprintable() and " " not in text else None
-    if start is None or not _fetchable(start):
-        raise _no_site(text)
-    if "@" in _split(start)[1]:
-        raise SiteError(f"{_shown(text)} holds a user name or password, which are never sent: leave them out")
+    start = resolve(_add_scheme(text), None) if text.isprintable() and " " not in text else None
+    if start is None or not _is_fetchable(start):
+        raise _build_site_error(text)
+    if "@" in _split_url(start)[1]:
+        raise SiteError(f"{_quote_text(text)} holds a user name or password, which are never sent: leave them out")
     site = Site(start, **settings)
     _check_settings(site)
     return replace(site, start=normalize(start, site))
 
 
 def _check_settings(site: Site) -> None:
-    if site.scope not in _PLACES:
-        raise SiteError(f"scope {_shown(site.scope)} is unknown: give one of {', '.join(_PLACES)}")
+    if site.scope not in _SCOPE_CHECKS:
+        raise SiteError(f"scope {_quote_text(site.scope)} is unknown: give one of {', '.join(_SCOPE_CHECKS)}")
     for pattern in site.include + site.exclude:
         if not pattern.startswith(("/", "*")):
-            raise SiteError(f"pattern {_shown(pattern)} fits no path: begin it with / or *")
-    if site.change not in _CHANGES:
-        raise SiteError(f"change {_shown(site.change)} is unknown: give one of {', '.join(_CHANGES)}")
+            raise SiteError(f"pattern {_quote_text(pattern)} fits no path: begin it with / or *")
+    if site.change not in _CHANGE_RULES:
+        raise SiteError(f"change {_quote_text(site.change)} is unknown: give one of {', '.join(_CHANGE_RULES)}")
     for name in site.overrule:
         if name not in _OVERRULES:
-            raise SiteError(f"{_shown(name)} is nothing to overrule: give some of {', '.join(_OVERRULES)}, or none")
+            raise SiteError(
+                f"{_quote_text(name)} is nothing to overrule: give some of {', '.join(_OVERRULES)}, or none"
+            )
 
 
-def _with_scheme(text: str) -> str:
+def _add_scheme(text: str) -> str:
     if _SCHEME.match(text):
         return text
     typed = _TYPED_HOST.match(text)
@@ -156,76 +156,76 @@ def _is_localhost(host: str) -> bool:
     return f".{host.lower().removesuffix('.')}".endswith(".localhost")
 
 
-def _fetchable(start: str) -> bool:
+def _is_fetchable(start: str) -> bool:
     """Whether the host can be a name of the DNS or is an address, and the URL is short enough to be in scope."""
-    host = _host(_split(start)[1])
+    host = _get_host(_split_url(start)[1])
     named = _ADDRESS.fullmatch(host) or (len(host) <= 254 and _NAME.fullmatch(host))
     return bool(named) and len(start) <= MAX_URL_BYTES
 
 
-def _no_site(text: str) -> SiteError:
+def _build_site_error(text: str) -> SiteError:
     advice = "give an http(s) URL or a host name, such as https://example.org/docs/"
-    return SiteError(f"{_shown(text)} is not a site: {advice}")
+    return SiteError(f"{_quote_text(text)} is not a site: {advice}")
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     """The text in quotes, on one line and not too long for it."""
     line = f"{text[:100]!r}"[1:-1]
     return f'"{line}…"' if len(text) > 100 else f'"{line}"'
 
 
-def _split(url: str) -> tuple[str, str, str]:
+def _split_url(url: str) -> tuple[str, str, str]:
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
     return scheme, authority, f"/{target}"
 
 
-def _host(authority: str) -> str:
+def _get_host(authority: str) -> str:
     """The authority without credentials and port; an IPv6 address keeps its brackets."""
     name = authority.rpartition("@")[2]
     host, colon, _ = name.rpartition(":")
     return host if colon and not name.endswith("]") else name
 
 
-def _below_folder(scheme: str, authority: str, target: str, start: str) -> bool:
-    start_scheme, start_authority, start_target = _split(start)
+def _is_below_folder(scheme: str, authority: str, target: str, start: str) -> bool:
+    start_scheme, start_authority, start_target = _split_url(start)
     folder = start_target.partition("?")[0].rpartition("/")[0] + "/"
     origin = (scheme, authority.rpartition("@")[2])
     return origin == (start_scheme, start_authority.rpartition("@")[2]) and target.startswith(folder)
 
 
-def _same_host(_scheme: str, authority: str, _target: str, start: str) -> bool:
-    return _host(authority) == _host(_split(start)[1])
+def _is_same_host(_scheme: str, authority: str, _target: str, start: str) -> bool:
+    return _get_host(authority) == _get_host(_split_url(start)[1])
 
 
-def _same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool:
+def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool:
     """Both under one registrable domain; where the start has none, only its own host.
 
     A host that ends like the domain need not belong to it, since parts of it may be public suffixes themselves.
     """
-    host, start_host = _host(authority), _host(_split(start)[1])
-    domain = _domain(start_host)
+    host, start_host = _get_host(authority), _get_host(_split_url(start)[1])
+    domain = _get_domain(start_host)
     return host == start_host or (f".{host}".endswith(f".{domain}") and registrable_domain(host) == domain)
 
 
 @lru_cache(maxsize=65_536)
-def _domain(host: str) -> str:
+def _get_domain(host: str) -> str:
     return registrable_domain(host)
 
 
-_PLACES: dict[ScopeKind, Callable[[str, str, str, str], bool]] = {
-    "prefix": _below_folder,
-    "host": _same_host,
-    "domain": _same_domain,
+_SCOPE_CHECKS: dict[ScopeKind, Callable[[str, str, str, str], bool]] = {
+    "prefix": _is_below_folder,
+    "host": _is_same_host,
+    "domain": _is_same_domain,
 }
 
 
-def _any_fits(patterns: tuple[str, ...], target: str) -> bool:
-    return any(matches(_whole(pattern), target) for pattern in patterns)
+def _matches_any(patterns: tuple[str, ...], target: str) -> bool:
+    return any(matches_wildcard(_expand_pattern(pattern), target) for pattern in patterns)
 
 
 @lru_cache(maxsize=4096)
-def _whole(pattern: str) -> str:
+def _expand_pattern(pattern: str) -> str:
     """The pattern for the whole target, spelt as the parser spells paths: what is not ASCII is percent-encoded."""
     spelt = quote(pattern, safe=_ASCII, errors="replace")
     return spelt.removesuffix("$") if spelt.endswith("$") else f"{spelt}*"

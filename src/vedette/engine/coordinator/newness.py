@@ -16,74 +16,74 @@ from collections.abc import Mapping, Sequence
 import xxhash
 
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.state import KeptHost, Named, Rules
-from vedette.engine.ports import Book, Find, FirstCrawl, Urls, Way
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import CrawlRules, FoundUrl, HostState
+from vedette.engine.ports import CrawlStore, Discovery, FirstCrawl, LinkOrigin, UrlFrontier
 from vedette.model import origin_of
 
-__all__ = ["Newness"]
-
 # A crawl that never comes to an end is not silent for ever.
-LONGEST_FIRST_S = 7 * 86_400.0
-MOST_STEPS = 3
+MAX_FIRST_CRAWL_S = 7 * 86_400.0
+MAX_STEPS = 3
 REDIRECT = "redirect"
 
 
-class Newness:
+class NoveltyDetector:
     """The first crawls of hosts, and what was found after them."""
 
-    def __init__(self, hosts: Hosts, urls: Urls, book: Book) -> None:
+    def __init__(self, hosts: HostTable, urls: UrlFrontier, book: CrawlStore) -> None:
         self._hosts = hosts
         self._urls = urls
-        self._book = book
-        self._crawls = {row.host: row for row in book.first_crawls()}
-        self._ruled: Rules | None = None
+        self._store = book
+        self._crawls = {row.host: row for row in book.get_first_crawls()}
+        self._ruled: CrawlRules | None = None
         self._prints: dict[str, int] = {}
 
-    def is_likely(self, hosts: Sequence[int], now_s: float) -> bool:
+    def can_be_new(self, hosts: Sequence[int], now_s: float) -> bool:
         """Whether what is found on these hosts may be news; in a first crawl it never is, and nothing need be done."""
         return any(self._is_over(self._crawls.get(host), now_s) for host in dict.fromkeys(hosts))
 
-    def found(self, found: Mapping[int, Named], hosts: Mapping[str, int], now_s: float) -> list[int]:
+    def detect(self, found: Mapping[int, FoundUrl], hosts: Mapping[str, int], now_s: float) -> list[int]:
         """Which of these, that were unknown until now, are news; ``hosts`` are the ids of their hosts, by URL."""
         ways = [
-            (id_, one.found)
+            (id_, one.via)
             for id_, one in found.items()
-            if one.found is not None and self._counts(one.found, one.url, self._crawls.get(hosts[one.url]), now_s)
+            if one.via is not None and self._is_new(one.via, one.url, self._crawls.get(hosts[one.url]), now_s)
         ]
         if not ways:
             return []
-        earlier = self._book.finds(list(dict.fromkeys(way.source for _, way in ways if way.before_s is None)))
+        earlier = self._store.get_discoveries(
+            list(dict.fromkeys(way.source for _, way in ways if way.before_s is None))
+        )
         finds = []
         for id_, way in ways:
             before = earlier.get(way.source)
             if way.before_s is not None:
-                finds.append(Find(id_, way.source, way.how, 0))
+                finds.append(Discovery(id_, way.source, way.how, 0))
             elif before is not None and way.how == REDIRECT:
                 finds.append(before._replace(id=id_))
-            elif before is not None and before.steps + 1 < MOST_STEPS:
-                finds.append(Find(id_, way.source, way.how, before.steps + 1))
+            elif before is not None and before.steps + 1 < MAX_STEPS:
+                finds.append(Discovery(id_, way.source, way.how, before.steps + 1))
         if finds:
-            self._book.keep_finds(finds)
+            self._store.save_discoveries(finds)
         return [find.id for find in finds]
 
-    def heard(self, host: KeptHost, began_s: float, ended_s: float) -> None:
+    def on_host_answered(self, host: HostState, began_s: float, ended_s: float) -> None:
         """A host answered, between these times. When nothing waits for it any more, its first crawl is over.
 
         What was on its way when rules changed went by the old ones.
         """
-        before, rules = self._crawls.get(host.id), self._rules_of(host.name)
+        before, rules = self._crawls.get(host.id), self._get_scope_hash(host.name)
         row = before
         if row is None or row.rules != rules:
             row = FirstCrawl(host.id, rules, began_s if row is None else ended_s)
-        if not row.over and not self._waits(host):
+        if not row.over and not self._has_work(host):
             row = row._replace(over=True)
         if row != before:
             self._crawls[host.id] = row
-            self._book.keep_first_crawls([row])
+            self._store.save_first_crawls([row])
 
-    def _counts(self, way: Way, url: str, crawl: FirstCrawl | None, now_s: float) -> bool:
-        if crawl is None or not self._is_over(crawl, now_s) or crawl.rules != self._rules_of(origin_of(url).host):
+    def _is_new(self, way: LinkOrigin, url: str, crawl: FirstCrawl | None, now_s: float) -> bool:
+        if crawl is None or not self._is_over(crawl, now_s) or crawl.rules != self._get_scope_hash(origin_of(url).host):
             return False
         if way.before_s is None:
             return True
@@ -91,21 +91,21 @@ class Newness:
 
     @staticmethod
     def _is_over(crawl: FirstCrawl | None, now_s: float) -> bool:
-        return crawl is not None and (crawl.over or now_s - crawl.since_s >= LONGEST_FIRST_S)
+        return crawl is not None and (crawl.over or now_s - crawl.since_s >= MAX_FIRST_CRAWL_S)
 
-    def _waits(self, host: KeptHost) -> bool:
-        return bool(host.busy or host.errands or host.robots_wait or self._urls.waiting(host.id))
+    def _has_work(self, host: HostState) -> bool:
+        return bool(host.busy or host.robots_tasks or host.robots_pending or self._urls.count_waiting(host.id))
 
-    def _rules_of(self, name: str) -> int:
+    def _get_scope_hash(self, name: str) -> int:
         """A number for what belongs to the sites on a host; another one when that changes."""
         if self._ruled is not self._hosts.rules:
             self._ruled, self._prints = self._hosts.rules, {}
         if name not in self._prints:
-            self._prints[name] = _print(self._hosts.sites, self._hosts.paused, name)
+            self._prints[name] = _hash_scope(self._hosts.sites, self._hosts.paused, name)
         return self._prints[name]
 
 
-def _print(running: SiteIndex, paused: SiteIndex, name: str) -> int:
-    sites = sorted({site.start: site for index in (running, paused) for site in index.of_host(name)}.items())
+def _hash_scope(running: SiteIndex, paused: SiteIndex, name: str) -> int:
+    sites = sorted({site.start: site for index in (running, paused) for site in index.find_by_host(name)}.items())
     said = [(start, site.scope, site.include, site.exclude, site.drop_parameters) for start, site in sites]
     return xxhash.xxh64_intdigest(repr(said).encode()) >> 1

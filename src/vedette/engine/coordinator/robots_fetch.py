@@ -6,61 +6,59 @@ only pages wait for robots.txt, a robots.txt waits for nothing but politeness. S
 
 from collections.abc import Callable, Sequence
 
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.robots_cache import event_of
-from vedette.engine.coordinator.state import KeptHost
-from vedette.engine.messages import Errand, Result
-from vedette.engine.ports import Book, HostRow
-from vedette.fetch.robots.state import RobotsAnswered, RobotsSilent, Standing
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.robots_cache import to_event
+from vedette.engine.coordinator.state import HostState
+from vedette.engine.messages import FetchResult, FetchTask
+from vedette.engine.ports import CrawlStore, HostRow
+from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsStatus
 from vedette.model import origin_of
 
-__all__ = ["RobotsErrands"]
 
-
-class RobotsErrands:
+class RobotsFetches:
     """What follows from answers on the way to robots.txt files; ``sitemaps`` is told those that a file names."""
 
-    def __init__(self, hosts: Hosts, book: Book, sitemaps: Callable[[Sequence[str], float], None]) -> None:
+    def __init__(self, hosts: HostTable, book: CrawlStore, sitemaps: Callable[[Sequence[str], float], None]) -> None:
         self._hosts = hosts
-        self._book = book
+        self._store = book
         self._sitemaps = sitemaps
         self._changed: dict[str, None] = {}
 
-    def changed(self) -> list[KeptHost]:
+    def pop_changed(self) -> list[HostState]:
         """The hosts whose pauses may have changed since this was last asked."""
         names, self._changed = self._changed, {}
         return [self._hosts.by_name[name] for name in names]
 
-    def came(self, result: Result) -> None:
+    def on_result(self, result: FetchResult) -> None:
         """An answer on the way."""
-        event = event_of(result)
+        event = to_event(result)
         if isinstance(event, str):
-            self._hop(result.errand, event)
+            self._follow_redirect(result.task, event)
         else:
-            self.heard(result.errand, event)
+            self.apply_event(result.task, event)
 
-    def heard(self, errand: Errand, event: RobotsAnswered | RobotsSilent) -> None:
+    def apply_event(self, errand: FetchTask, event: RobotsResponse | RobotsFailure) -> None:
         """The end of the way: the file is known, or that it cannot be had."""
         origin = errand.robots_of
         assert origin is not None
         owner = self._hosts.by_name[origin.host]
-        most_s, delay_s = self._hosts.rules.robots_most_s, self._hosts.delay_s(owner)
-        state = self._hosts.files.observe(origin, event, most_s, delay_s)
-        self._book.keep_robots(origin, state)
-        owner.robots_wait.pop(origin, None)
-        owner.paused_s = 0.0
-        owner.robots_trouble = f"robots.txt: {state.why}" if state.standing is Standing.WAITING else ""
+        most_s, delay_s = self._hosts.rules.robots_max_age_s, self._hosts.delay_s(owner)
+        state = self._hosts.robots.observe(origin, event, most_s, delay_s)
+        self._store.save_robots(origin, state)
+        owner.robots_pending.pop(origin, None)
+        owner.paused_until_s = 0.0
+        owner.robots_trouble = f"robots.txt: {state.why}" if state.status is RobotsStatus.WAITING else ""
         # A crawl-delay counts from the answer that told it.
         owner.ready_s = max(owner.ready_s, event.now_s + (state.crawl_delay_s or 0.0))
-        self._book.keep_hosts([HostRow(owner.name, owner.ready_s, owner.strain, owner.rest_trouble)])
+        self._store.save_hosts([HostRow(owner.name, owner.ready_s, owner.failure_streak, owner.rest_trouble)])
         self._changed[owner.name] = None
         self._sitemaps(state.sitemaps, event.now_s)
         self._hosts.enqueue(owner)
 
-    def _hop(self, errand: Errand, target: str) -> None:
+    def _follow_redirect(self, errand: FetchTask, target: str) -> None:
         """One redirect further, in the line of whichever host it leads to."""
         assert errand.robots_of is not None
         there, owner = self._hosts.get(origin_of(target).host), self._hosts.by_name[errand.robots_of.host]
-        there.errands.append(errand._replace(host=there.name, url=target, hops=errand.hops + 1, headers=()))
+        there.robots_tasks.append(errand._replace(host=there.name, url=target, hops=errand.hops + 1, headers=()))
         owner.robots_trouble = "" if there is owner else f"its robots.txt is asked of {there.name}"
         self._hosts.enqueue(there)

@@ -4,25 +4,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vedette.engine.messages import Errand, Orders
-from vedette.engine.ports import Way
-from vedette.engine.scheduling.refresh_policies import PREFERRED
+from vedette.engine.messages import FetchTask, WorkBatch
+from vedette.engine.ports import LinkOrigin
+from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.fetch.address_guard import is_public
-from vedette.fetch.connect_to import Detour
+from vedette.fetch.connect_to import ConnectOverride
 from vedette.frontier.queues import OrderName
 from vedette.model import Failure, Origin, Site
 
-__all__ = ["KeptHost", "Named", "Order", "Rules", "Sifted", "Tally"]
-
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CrawlRules:
     """What the operator decided.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its errands are given out. ``only_wished`` fetches nothing but what somebody wishes for. Of ``blocked``
-    domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at most in a
-    world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
+    host's time its errands are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
+    ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
+    most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
     """
 
     sites: tuple[Site, ...] = ()
@@ -33,26 +31,26 @@ class Rules:
     budget_per_s: float = 0.0
     allow_public: bool = True
     allow_private: bool = False
-    detours: tuple[Detour, ...] = ()
-    most_pages: int | None = None
-    most_redirects: int = 5
-    most_attempts: int = 3
-    robots_most_s: float = 86_400.0
+    detours: tuple[ConnectOverride, ...] = ()
+    max_pages: int | None = None
+    max_redirects: int = 5
+    max_attempts: int = 3
+    robots_max_age_s: float = 86_400.0
     lease_span_s: float = 10.0
-    lease_most: int = 64
+    max_leases: int = 64
     ahead_s: float = 2.0
     recrawl: bool = False
-    only_wished: bool = False
+    only_requested: bool = False
     order: OrderName = "impact"
-    refresh: str = PREFERRED
+    refresh: str = DEFAULT_POLICY
     seed: int = 1
 
-    def may_ask(self, address: str, *, private: bool = False) -> bool:
+    def can_fetch_address(self, address: str, *, private: bool = False) -> bool:
         """Whether this address may be asked: public ones need a contact, private ones leave (or their site's)."""
         return self.allow_public if is_public(address) else self.allow_private or private
 
 
-class Sifted(NamedTuple):
+class SortState(NamedTuple):
     """When unseen URLs were put in line by worth, at which price, and how many first fetches had been measured."""
 
     at_s: float
@@ -61,20 +59,20 @@ class Sifted(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class KeptHost:
+class HostState:
     """A host in play: where it is, who asks it, what is out, when it may be asked, and why it waits.
 
-    ``ready_s`` is politeness; ``paused_s`` is when it is worth while to look at what waits for it again, since all of
-    that belongs to paused sites or to files that cannot be had. ``out`` are pages by id, ``asked`` robots.txt files on
-    their way, of its own or of hosts that redirect here; ``errands`` are those that have not left. ``robots_wait`` are
-    its own origins whose file is being asked for, wherever. ``streak`` counts pages answered in a row: a host gets more
-    errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
-    they come first, until they have ended. ``news`` are URLs that are new on the web and wait to be fetched: they come
-    next. ``held`` counts URLs that are held back, by what they wait for.
-    ``lined_up`` is the making of ``foresight`` by which its URLs stand in line, ``sifted`` says what was known when
-    they last were put in line by worth.
-    ``detoured`` says that its address is the operator's word. ``short_of`` says for which part of the fetch budget it
-    stands in line; empty where it does not.
+    ``ready_s`` is politeness; ``paused_until_s`` is when it is worth while to look at what waits for it again, since
+    all of that belongs to paused sites or to files that cannot be had. ``in_flight`` are pages by id,
+    ``robots_in_flight`` robots.txt files on their way, of its own or of hosts that redirect here; ``robots_tasks`` are
+    those that have not left. ``robots_pending`` are its own origins whose file is being asked for, wherever.
+    ``success_streak`` counts pages answered in a row: a host gets more errands ahead as it proves good, so that hosts
+    which hang hold few. ``requested`` are URLs that somebody waits for: they come first, until they have ended.
+    ``new_urls`` are URLs that are new on the web and wait to be fetched: they come next. ``held_back`` counts URLs that
+    are held back, by what they wait for. ``impact_version`` is the making of ``foresight`` by which its URLs stand in
+    line, ``sort_state`` says what was known when they last were put in line by worth.
+    ``detoured`` says that its address is the operator's word. ``budget_wait`` says for which part of the fetch budget
+    it stands in line; empty where it does not.
     """
 
     name: str
@@ -82,47 +80,47 @@ class KeptHost:
     address: str | None = None
     address_until_s: float = 0.0
     detoured: bool = False
-    closed: Failure | None = None
+    unreachable: Failure | None = None
     ready_s: float = 0.0
-    paused_s: float = 0.0
-    paused_lookup_s: float = 0.0
-    strain: int = 0
-    streak: int = 0
+    paused_until_s: float = 0.0
+    lookup_retry_s: float = 0.0
+    failure_streak: int = 0
+    success_streak: int = 0
     rest_trouble: str = ""
     robots_trouble: str = ""
     lookup_trouble: str = ""
-    short_of: str = ""
+    budget_wait: str = ""
     worker: int | None = None
-    out: dict[int, Errand] = field(default_factory=dict)
-    asked: dict[Origin, Errand] = field(default_factory=dict)
-    errands: list[Errand] = field(default_factory=list)
+    in_flight: dict[int, FetchTask] = field(default_factory=dict)
+    robots_in_flight: dict[Origin, FetchTask] = field(default_factory=dict)
+    robots_tasks: list[FetchTask] = field(default_factory=list)
     origins: dict[Origin, None] = field(default_factory=dict)
-    robots_wait: dict[Origin, None] = field(default_factory=dict)
-    wishes: dict[int, None] = field(default_factory=dict)
-    news: dict[int, None] = field(default_factory=dict)
-    held: dict[str, int] = field(default_factory=dict)
-    lookups: int = 0
+    robots_pending: dict[Origin, None] = field(default_factory=dict)
+    requested: dict[int, None] = field(default_factory=dict)
+    new_urls: dict[int, None] = field(default_factory=dict)
+    held_back: dict[str, int] = field(default_factory=dict)
+    lookup_failures: int = 0
     resolving: bool = False
     queued_s: float | None = None
-    lined_up: int = 0
-    sifted: Sifted | None = None
+    impact_version: int = 0
+    sort_state: SortState | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a worker has an errand to it."""
-        return bool(self.out or self.asked)
+        return bool(self.in_flight or self.robots_in_flight)
 
     @property
     def trouble(self) -> str:
         """Why it is not simply asked for one thing after another; empty where it is."""
-        return str(self.closed or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
+        return str(self.unreachable or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
 
 
-class Named(NamedTuple):
+class FoundUrl(NamedTuple):
     """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told.
 
-    ``source`` is the page on which it stood, none where the operator named it; ``vouched`` where that is a list.
-    ``found`` says what may make it news, ``again`` that its source was fetched before.
+    ``source`` is the page on which it stood, none where the operator named it; ``from_list`` where that is a list.
+    ``via`` says what may make it news, ``is_refetch`` that its source was fetched before.
     """
 
     url: str
@@ -130,13 +128,13 @@ class Named(NamedTuple):
     hops: int = 0
     front: int | None = None
     source: str | None = None
-    vouched: bool = False
-    found: Way | None = None
-    again: bool = False
+    from_list: bool = False
+    via: LinkOrigin | None = None
+    is_refetch: bool = False
 
 
 @dataclass(slots=True)
-class Tally:
+class CrawlCounts:
     """Running numbers for people."""
 
     pages: int = 0
@@ -152,8 +150,8 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Assignment:
     """Orders for one worker."""
 
     worker: int
-    orders: Orders
+    batch: WorkBatch

@@ -5,13 +5,11 @@ from heapq import nsmallest
 from math import inf
 from typing import NamedTuple
 
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.state import KeptHost
-
-__all__ = ["HostStanding", "ending", "listed", "waits", "why"]
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import HostState
 
 
-class HostStanding(NamedTuple):
+class HostStatus(NamedTuple):
     """A host with something to do: how many URLs wait, why it is not asked for more, and what is on its way.
 
     ``ready_s`` is when it may be asked, None where that depends on others; ``trouble`` is empty where there is none.
@@ -25,9 +23,9 @@ class HostStanding(NamedTuple):
     trouble: str
 
 
-def ending(hosts: Hosts, now_s: float, patience_s: float) -> str | None:
+def find_ending(hosts: HostTable, now_s: float, patience_s: float) -> str | None:
     """With no page out: ``done`` when nothing is left, ``stuck`` when only hosts in trouble are; else None."""
-    left = hosts.left()
+    left = hosts.list_unfinished()
     if not left:
         return "done"
     far_s = now_s + patience_s
@@ -35,45 +33,45 @@ def ending(hosts: Hosts, now_s: float, patience_s: float) -> str | None:
     return "stuck" if stuck else None
 
 
-def waits(hosts: Hosts, now_s: float) -> dict[str, int]:
+def count_waits(hosts: HostTable, now_s: float) -> dict[str, int]:
     """Why hosts are not being asked, and how many for each reason."""
-    waiting = (host for host in hosts.by_name.values() if host.busy or host.errands or hosts.waiting_for(host))
-    return dict(sorted(Counter(why(host, now_s) for host in waiting).items()))
+    waiting = (host for host in hosts.by_name.values() if host.busy or host.robots_tasks or hosts.has_waiting(host))
+    return dict(sorted(Counter(explain_wait(host, now_s) for host in waiting).items()))
 
 
-def listed(hosts: Hosts, now_s: float, most: int) -> tuple[list[HostStanding], int]:
+def list_hosts(hosts: HostTable, now_s: float, most: int) -> tuple[list[HostStatus], int]:
     """The hosts with something to do, those in trouble first and then the longest queues; and how many there are."""
     busy = [
         (not host.trouble, -waiting, host.name)
         for host in hosts.by_name.values()
-        if (waiting := hosts.waiting(host)) or host.busy or host.errands
+        if (waiting := hosts.count_waiting(host)) or host.busy or host.robots_tasks
     ]
     first = nsmallest(max(most, 0), busy)
-    return [_standing(hosts, hosts.by_name[name], now_s) for _, _, name in first], len(busy)
+    return [_build_status(hosts, hosts.by_name[name], now_s) for _, _, name in first], len(busy)
 
 
-def _standing(hosts: Hosts, host: KeptHost, now_s: float) -> HostStanding:
+def _build_status(hosts: HostTable, host: HostState, now_s: float) -> HostStatus:
     ready_s = hosts.soonest_s(host)
-    return HostStanding(
+    return HostStatus(
         host.name,
-        hosts.waiting(host),
-        why(host, now_s),
+        hosts.count_waiting(host),
+        explain_wait(host, now_s),
         ready_s if ready_s < inf else None,
-        len(host.out) + len(host.asked),
+        len(host.in_flight) + len(host.robots_in_flight),
         host.trouble,
     )
 
 
-def why(host: KeptHost, now_s: float) -> str:
+def explain_wait(host: HostState, now_s: float) -> str:
     """Why a host is not being asked for more."""
     if host.trouble:
         return host.trouble
-    if host.paused_s == inf:
+    if host.paused_until_s == inf:
         return "its site is paused"
-    if host.robots_wait:
+    if host.robots_pending:
         return "waiting for its robots.txt"
     if host.resolving:
         return "being looked up"
-    if host.short_of:
-        return host.short_of
+    if host.budget_wait:
+        return host.budget_wait
     return "being asked" if host.busy else "resting" if host.ready_s > now_s else "waiting for a worker"

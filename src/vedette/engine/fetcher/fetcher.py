@@ -7,31 +7,29 @@ worker that could wait in the keeper.
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Errand, HostNews, HostOrders, Orders, Recall, Result
-from vedette.fetch.politeness import Rest, Strain, rest_after
-from vedette.fetch.request import page_headers
-from vedette.frontier.queues import Frontier, Taken
-from vedette.model import Answer, Ask, Outcome
-
-__all__ = ["Asked", "Asker"]
+from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import FetchResult, FetchTask, HostSettings, HostUpdate, Recall, WorkBatch
+from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
+from vedette.fetch.request import build_headers
+from vedette.frontier.queues import Frontier, TakenItem
+from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 
 
 @dataclass(slots=True)
-class Asked:
+class AssignedHost:
     """A host that this worker has orders for; ``rests_until_s`` is until when it gave everything back."""
 
-    orders: HostOrders
-    strain: Strain
-    out: Errand | None = None
+    settings: HostSettings
+    failure_streak: FailureStreak
+    in_flight: FetchTask | None = None
     rests_until_s: float = -inf
 
 
 @dataclass(slots=True)
-class Asker:
+class Fetcher:
     """All that a worker knows.
 
     ``hold_s`` is how long (world time) a host may rest with errands in hand. With a ``latency_factor`` a host rests at
@@ -43,33 +41,33 @@ class Asker:
     hold_s: float
     latency_factor: float = 0.0
     speed: float = 1.0
-    links: Links = field(default_factory=lambda: Links(SiteIndex()))
-    learned: Learned = field(default_factory=Learned)
-    hosts: dict[str, Asked] = field(default_factory=dict)
-    frontier: Frontier[Errand] = field(default_factory=Frontier)
-    returned: list[Errand] = field(default_factory=list)
-    news: dict[str, HostNews] = field(default_factory=dict)
+    links: LinkResolver = field(default_factory=lambda: LinkResolver(SiteIndex()))
+    copy_rules: CopyRules = field(default_factory=CopyRules)
+    hosts: dict[str, AssignedHost] = field(default_factory=dict)
+    frontier: Frontier[FetchTask] = field(default_factory=Frontier)
+    returned: list[FetchTask] = field(default_factory=list)
+    host_updates: dict[str, HostUpdate] = field(default_factory=dict)
 
-    def take_orders(self, orders: Orders) -> None:
+    def accept_batch(self, orders: WorkBatch) -> None:
         """Hosts come first, then the errands to them."""
-        if orders.sites is not None or orders.learned is not None:
-            self.learned = self.learned if orders.learned is None else orders.learned
-            self.links = Links(
+        if orders.sites is not None or orders.copy_rules is not None:
+            self.copy_rules = self.copy_rules if orders.copy_rules is None else orders.copy_rules
+            self.links = LinkResolver(
                 self.links.sites if orders.sites is None else SiteIndex(orders.sites),
-                self.learned,
+                self.copy_rules,
             )
         for host in orders.hosts:
             known = self.hosts.get(host.name)
-            if known is not None and known.orders.address == host.address:
-                known.orders = host
-                self.frontier.rest(host.name, host.ready_s)
+            if known is not None and known.settings.address == host.address:
+                known.settings = host
+                self.frontier.delay(host.name, host.ready_s)
                 continue
-            enter = self.frontier.open if known is None else self.frontier.move
+            enter = self.frontier.open_host if known is None else self.frontier.move
             enter(host.name, host.address, host.ready_s)
-            self.hosts[host.name] = Asked(host, Strain(host.strain))
-        for errand in orders.errands:
+            self.hosts[host.name] = AssignedHost(host, FailureStreak(host.failure_streak))
+        for errand in orders.tasks:
             asked = self.hosts[errand.host]
-            if asked.rests_until_s > asked.orders.ready_s:  # given out before the keeper heard that it rests
+            if asked.rests_until_s > asked.settings.ready_s:  # given out before the keeper heard that it rests
                 self.returned.append(errand)
             else:
                 self.frontier.add(errand.host, errand, errand.worth)
@@ -81,47 +79,47 @@ class Asker:
                 self.returned += self.frontier.clear(name)
 
     def next_s(self) -> float | None:
-        """When ``take`` may bring something that it does not bring now."""
-        return self.frontier.next_s()
+        """When ``take_request`` may bring something that it does not bring now."""
+        return self.frontier.peek_next_s()
 
-    def take(self, now_s: float) -> Ask | None:
+    def take_request(self, now_s: float) -> FetchRequest | None:
         """A request that may leave now."""
         while (taken := self.frontier.take(now_s)) is not None:
             if taken.item.valid_until_s > now_s:
-                return self._ask(taken)
+                return self._build_request(taken)
             self.frontier.drop(taken)
             self.returned.append(taken.item)
         return None
 
-    def came(self, host: str, outcome: Outcome) -> Result:
+    def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
         """A request ended: its host rests, and what came is read."""
         asked = self.hosts[host]
-        errand, asked.out = asked.out, None
+        errand, asked.in_flight = asked.in_flight, None
         assert errand is not None, f"{host} had nothing out"
-        rest = rest_after(
+        rest = compute_delay(
             outcome,
-            asked.strain,
-            delay_s=asked.orders.delay_s,
-            crawl_delay_s=asked.orders.crawl_delay_s,
+            asked.failure_streak,
+            delay_s=asked.settings.delay_s,
+            crawl_delay_s=asked.settings.crawl_delay_s,
             address_delay_s=self.address_delay_s,
             latency_factor=self.latency_factor,
             speed=self.speed,
         )
-        rest = _spread(rest, outcome, asked.orders.bytes_per_s)
-        asked.strain = rest.strain
-        self.frontier.done(host, rest.host_ready_s, rest.address_ready_s)
-        self._rested(host, rest, outcome.ended_s)
+        rest = _limit_bandwidth(rest, outcome, asked.settings.bytes_per_s)
+        asked.failure_streak = rest.failure_streak
+        self.frontier.complete(host, rest.host_ready_s, rest.address_ready_s)
+        self._apply_rest(host, rest, outcome.ended_s)
         if errand.robots_of is not None and errand.robots_of.host == host:
-            self._give_back_pages(host)
+            self._return_pages(host)
         held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
-        return read_outcome(errand, outcome, self.links)._replace(held_s=held_s)
+        return parse_outcome(errand, outcome, self.links)._replace(connection_s=held_s)
 
-    def _ask(self, taken: Taken[Errand]) -> Ask:
+    def _build_request(self, taken: TakenItem[FetchTask]) -> FetchRequest:
         errand = taken.item
-        self.hosts[taken.host].out = errand
-        return Ask(errand.url, errand.purpose, page_headers(errand.purpose, self.agent) + errand.headers)
+        self.hosts[taken.host].in_flight = errand
+        return FetchRequest(errand.url, errand.purpose, build_headers(errand.purpose, self.agent) + errand.headers)
 
-    def _give_back_pages(self, host: str) -> None:
+    def _return_pages(self, host: str) -> None:
         """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""
         for errand in self.frontier.clear(host):
             if errand.purpose == "robots":
@@ -129,17 +127,17 @@ class Asker:
             else:
                 self.returned.append(errand)
 
-    def _rested(self, host: str, rest: Rest, now_s: float) -> None:
-        trouble = rest.why if rest.strain.in_a_row else ""
-        self.news[host] = HostNews(host, rest.host_ready_s, rest.strain.in_a_row, trouble)
+    def _apply_rest(self, host: str, rest: HostDelay, now_s: float) -> None:
+        trouble = rest.why if rest.failure_streak.count else ""
+        self.host_updates[host] = HostUpdate(host, rest.host_ready_s, rest.failure_streak.count, trouble)
         if rest.host_ready_s > now_s + self.hold_s:
             self.hosts[host].rests_until_s = rest.host_ready_s
             self.returned += self.frontier.clear(host)
 
 
-def _spread(rest: Rest, outcome: Outcome, bytes_per_s: float | None) -> Rest:
+def _limit_bandwidth(rest: HostDelay, outcome: FetchOutcome, bytes_per_s: float | None) -> HostDelay:
     """A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough."""
-    if bytes_per_s is None or not isinstance(outcome, Answer):
+    if bytes_per_s is None or not isinstance(outcome, FetchResponse):
         return rest
     size_bytes = len(outcome.payload or outcome.body)
     return replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + size_bytes / bytes_per_s))

@@ -3,53 +3,51 @@
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-__all__ = ["Turns"]
-
 # What cannot be paid now is asked about again after so long at the earliest.
-PUT_OFF_S = 30.0
+MIN_DEFER_S = 30.0
 # A whole number that was summed up of parts may lie a hair below itself.
-SUMMED = 1e-6
+ROUNDING = 1e-6
 
 
-class Turns:
+class DeferredPages:
     """A line: who came first is paid first, and whoever cannot be paid keeps the place until there is a fetch for it.
 
     One fetch is saved up, so the second of two has a turn; a third that is due meanwhile stands behind it:
 
-    >>> turns = Turns()
-    >>> turns.lined_up([7, 8], saved=1.0, wait_s=60.0, now_s=0.0)
+    >>> turns = DeferredPages()
+    >>> turns.defer([7, 8], saved=1.0, wait_s=60.0, now_s=0.0)
     {8: 60.0}
-    >>> turns.lined_up([9], saved=0.5, wait_s=60.0, now_s=30.0), turns.lined_up([8], saved=1.0, wait_s=60.0, now_s=60.0)
+    >>> turns.defer([9], saved=0.5, wait_s=60.0, now_s=30.0), turns.defer([8], saved=1.0, wait_s=60.0, now_s=60.0)
     ({9: 120.0}, {})
 
     Somebody who is due at the same moment does not get before one who has waited:
 
-    >>> turns.lined_up([7, 9], saved=1.0, wait_s=60.0, now_s=120.0)
+    >>> turns.defer([7, 9], saved=1.0, wait_s=60.0, now_s=120.0)
     {7: 180.0}
 
     A turn is foreseen by the pace of the moment; where a fetch is saved sooner, it is sooner:
 
-    >>> turns.early(saved=0.9, now_s=140.0), turns.early(saved=1.0, now_s=150.0)
+    >>> turns.list_early(saved=0.9, now_s=140.0), turns.list_early(saved=1.0, now_s=150.0)
     ([], [7])
     """
 
     def __init__(self) -> None:
         self._at_s: dict[int, float] = {}
 
-    def holds(self, id_: int, due_s: float) -> bool:
+    def is_deferred(self, id_: int, due_s: float) -> bool:
         """Whether this time of a page is its turn."""
         return self._at_s.get(id_) == due_s
 
-    def early(self, saved: float, now_s: float) -> list[int]:
+    def list_early(self, saved: float, now_s: float) -> list[int]:
         """Who is first in line and could be paid before the turn that was foreseen."""
-        return [id_ for id_, at_s in islice(self._at_s.items(), int(saved + SUMMED)) if at_s > now_s]
+        return [id_ for id_, at_s in islice(self._at_s.items(), int(saved + ROUNDING)) if at_s > now_s]
 
-    def leave(self, ids: Iterable[int]) -> None:
+    def remove(self, ids: Iterable[int]) -> None:
         """These wait for something else now."""
         for id_ in ids:
             self._at_s.pop(id_, None)
 
-    def lined_up(self, ids: Sequence[int], saved: float, wait_s: float, now_s: float) -> dict[int, float]:
+    def defer(self, ids: Sequence[int], saved: float, wait_s: float, now_s: float) -> dict[int, float]:
         """When those of these have a turn that cannot be paid with what is saved; a fetch is saved every ``wait_s``.
 
         Who had a turn and does not come for it has left the line.
@@ -57,9 +55,9 @@ class Turns:
         come = dict.fromkeys(ids)
         kept = [id_ for id_, at_s in self._at_s.items() if id_ in come or at_s > now_s]
         line = dict.fromkeys([*kept, *ids])
-        paid = int(saved + SUMMED)
+        paid = int(saved + ROUNDING)
         turns = {
-            id_: now_s + max((place - saved) * wait_s, PUT_OFF_S)
+            id_: now_s + max((place - saved) * wait_s, MIN_DEFER_S)
             for place, id_ in enumerate(line, 1)
             if place > paid and id_ in come
         }

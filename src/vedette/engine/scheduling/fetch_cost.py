@@ -14,36 +14,34 @@ import numpy as np
 from vedette.model import origin_of
 from vedette.policy import Floats
 
-__all__ = ["FetchCost", "HostSeconds"]
-
-MOST_HOSTS = 5_000
+MAX_HOSTS = 5_000
 # Fetches over which the mean of a host is about taken: it follows a host that became slow within a few pages.
-REMEMBERED = 10
+WINDOW_FETCHES = 10
 
 
-class HostSeconds:
+class HostLatency:
     """The mean of each host, bounded in number: who was not asked for longest is forgotten first.
 
-    >>> seconds = HostSeconds().after(["https://a.test/1", "https://a.test/2"], [1.0, 3.0])
-    >>> seconds.of(["https://a.test/3", "https://b.test/"])
+    >>> seconds = HostLatency().observe(["https://a.test/1", "https://a.test/2"], [1.0, 3.0])
+    >>> seconds.estimate(["https://a.test/3", "https://b.test/"])
     [2.0, None]
     """
 
     def __init__(self, means: Mapping[str, tuple[float, int]] | None = None) -> None:
         self._means = dict(means or {})
 
-    def after(self, urls: Sequence[str], seconds: Sequence[float]) -> "HostSeconds":
+    def observe(self, urls: Sequence[str], seconds: Sequence[float]) -> "HostLatency":
         """After requests for these that took so long; the same object."""
         for url, took_s in zip(urls, seconds, strict=True):
             host = origin_of(url).host
             mean_s, seen = self._means.pop(host, (0.0, 0))
-            seen = min(seen + 1, REMEMBERED)
+            seen = min(seen + 1, WINDOW_FETCHES)
             self._means[host] = mean_s + (took_s - mean_s) / seen, seen
-        while len(self._means) > MOST_HOSTS:
+        while len(self._means) > MAX_HOSTS:
             del self._means[next(iter(self._means))]
         return self
 
-    def of(self, urls: Sequence[str]) -> list[float | None]:
+    def estimate(self, urls: Sequence[str]) -> list[float | None]:
         """How long a request for each may take; None where nobody knows."""
         return [self._means.get(origin_of(url).host, (None, 0))[0] for url in urls]
 
@@ -52,12 +50,12 @@ class HostSeconds:
         return json.dumps({host: (round(mean_s, 4), seen) for host, (mean_s, seen) in self._means.items()})
 
     @classmethod
-    def from_json(cls, text: str | None) -> "HostSeconds":
+    def from_json(cls, text: str | None) -> "HostLatency":
         """What an earlier run wrote; nothing where that makes no sense.
 
-        >>> HostSeconds.from_json(HostSeconds({"a.test": (0.25, 3)}).to_json()).of(["http://a.test/"])
+        >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["http://a.test/"])
         [0.25]
-        >>> HostSeconds.from_json('{"a.test": [-1, 3]}').of(["http://a.test/"]), HostSeconds.from_json("[").of([])
+        >>> HostLatency.from_json('{"a.test": [-1, 3]}').estimate(["http://a.test/"]), HostLatency.from_json("[").estimate([])
         ([None], [])
         """
         try:
@@ -71,8 +69,8 @@ class HostSeconds:
 REQUEST_BYTES = 100_000.0
 # A second for which a connection is held is as dear as so many bytes; whatever hangs counts for no more than so long.
 SECOND_BYTES = 100_000.0
-LONGEST_S = 30.0
-MOST = 3.0
+MAX_HELD_S = 30.0
+MAX_COST = 3.0
 COST_HOSTS = 1_000  # fetches, over which the mean is about taken
 
 
@@ -80,8 +78,8 @@ COST_HOSTS = 1_000  # fetches, over which the mean is about taken
 class FetchCost:
     """The mean size of what is fetched, and how long that takes; a page that is so large and so slow costs 1.
 
-    >>> cost = FetchCost().after([50_000, 250_000], [0.0, 1.0])
-    >>> cost.of([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist(), cost.of([150_000] * 3, [0.0, 5.0, 99.0]).tolist()
+    >>> cost = FetchCost().observe([50_000, 250_000], [0.0, 1.0])
+    >>> cost.estimate([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist(), cost.estimate([150_000] * 3, [0.0, 5.0, 99.0]).tolist()
     ([1.0, 0.5, 3.0], [0.8333333333333334, 2.5, 3.0])
     """
 
@@ -89,24 +87,24 @@ class FetchCost:
     seen: int = 0
     mean_s: float = 0.0
 
-    def after(self, sizes: Sequence[int], seconds: Sequence[float]) -> "FetchCost":
+    def observe(self, sizes: Sequence[int], seconds: Sequence[float]) -> "FetchCost":
         """The means with some more fetches, of which old ones fade."""
         if not sizes:
             return self
         seen = self.seen + len(sizes)
         weight = len(sizes) / min(seen, max(COST_HOSTS, len(sizes)))
         mean_bytes = self.mean_bytes + weight * (float(np.mean(sizes)) - self.mean_bytes)
-        mean_s = self.mean_s + weight * (float(np.mean(_held(seconds))) - self.mean_s)
+        mean_s = self.mean_s + weight * (float(np.mean(_clip_seconds(seconds))) - self.mean_s)
         return FetchCost(mean_bytes, min(seen, COST_HOSTS), mean_s)
 
-    def of(self, sizes: Sequence[int], seconds: Sequence[float | None]) -> Floats:
+    def estimate(self, sizes: Sequence[int], seconds: Sequence[float | None]) -> Floats:
         """What pages cost that are so large and take so long, the mean where None; 1 each where nothing was seen."""
         if not self.seen:
             return np.ones(len(sizes))
-        held_s = _held([self.mean_s if each is None else each for each in seconds])
+        held_s = _clip_seconds([self.mean_s if each is None else each for each in seconds])
         spent = np.array(sizes, float) + REQUEST_BYTES + SECOND_BYTES * held_s
         usual = self.mean_bytes + REQUEST_BYTES + SECOND_BYTES * self.mean_s
-        cost: Floats = np.minimum(spent / usual, MOST)
+        cost: Floats = np.minimum(spent / usual, MAX_COST)
         return cost
 
     def to_json(self) -> str:
@@ -130,7 +128,7 @@ class FetchCost:
         return kept if sound else cls()
 
 
-def _held(seconds: Sequence[float]) -> Floats:
+def _clip_seconds(seconds: Sequence[float]) -> Floats:
     """What counts of them: a clock that was put back takes nothing away."""
-    held: Floats = np.clip(np.nan_to_num(np.array(seconds, float), nan=0.0, posinf=LONGEST_S), 0.0, LONGEST_S)
+    held: Floats = np.clip(np.nan_to_num(np.array(seconds, float), nan=0.0, posinf=MAX_HELD_S), 0.0, MAX_HELD_S)
     return held

@@ -20,35 +20,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.messages import Fetched, Result
-from vedette.engine.ports import Book, Gained, Look
-from vedette.engine.scheduling.budget import Bucket
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.messages import FetchResult, FetchSuccess
+from vedette.engine.ports import CrawlStore, FetchGain, KnownPage
+from vedette.engine.scheduling.budget import TokenBucket
 from vedette.engine.scheduling.fetch_cost import FetchCost
 from vedette.policy import Floats
-from vedette.pricing import LASTING_D, Firsts, Returns, in_links_group
+from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, Returns, in_links_group
 from vedette.refresh.sections import section_of, site_of
 
-__all__ = ["FIRSTS", "BelowPrice", "FirstFetches", "HeldUrl", "Waiting", "groups_of_unseen", "waiting_kept"]
-
-DEEPEST = 9
+MAX_DEPTH = 9
 
 
-def groups_of_unseen(url: str, in_links: int) -> tuple[str, str, str]:
+def list_groups(url: str, in_links: int) -> tuple[str, str, str]:
     """Its section, how many folders deep it lies, and about how many pages link to it.
 
-    >>> groups_of_unseen("https://example.org/docs/api/v3/sets.html", 5)
+    >>> list_groups("https://example.org/docs/api/v3/sets.html", 5)
     ('https://example.org/docs/api/', 'depth 3', 'in 4')
     """
     folders = max(url.partition("?")[0].count("/") - 3, 0)
-    return section_of(url), f"depth {min(folders, DEEPEST)}", in_links_group(in_links)
+    return section_of(url), f"depth {min(folders, MAX_DEPTH)}", in_links_group(in_links)
 
 
-HELD = "held back"
-MOST = 5_000
-SHOWN = 20
+HELD_KEY = "held back"
+MAX_HELD = 5_000
+TOP_SHOWN = 20
 # Each is looked at again after a minute or more; who was not for so long has been fetched, or lies far behind.
-LASTS_S = 3_600.0
+MAX_AGE_S = 3_600.0
 KEEP_EVERY_S = 60.0
 
 
@@ -61,7 +59,7 @@ class HeldUrl(NamedTuple):
     at_s: float
 
 
-class Waiting(NamedTuple):
+class HeldSummary(NamedTuple):
     """How many were held back in the last hour, and those of them that are worth most."""
 
     urls: int = 0
@@ -72,8 +70,8 @@ class BelowPrice:
     """The latest of them, bounded in number.
 
     >>> held = BelowPrice()
-    >>> held.put("https://a.test/1", 2.0, 5.0, 0.0); held.put("https://a.test/2", 3.0, 5.0, 10.0)
-    >>> held.waiting(20.0).urls, held.waiting(20.0).best[0].url, held.waiting(4_000.0).urls
+    >>> held.add("https://a.test/1", 2.0, 5.0, 0.0); held.add("https://a.test/2", 3.0, 5.0, 10.0)
+    >>> held.summarize(20.0).urls, held.summarize(20.0).best[0].url, held.summarize(4_000.0).urls
     (2, 'https://a.test/2', 0)
     """
 
@@ -84,170 +82,172 @@ class BelowPrice:
     def __len__(self) -> int:
         return len(self._held)
 
-    def put(self, url: str, worth: float, price: float, now_s: float) -> None:
+    def add(self, url: str, worth: float, price: float, now_s: float) -> None:
         """It waits."""
         self._held.pop(url, None)
         self._held[url] = HeldUrl(url, worth, price, now_s)
-        while len(self._held) > MOST:
+        while len(self._held) > MAX_HELD:
             del self._held[next(iter(self._held))]
 
-    def let_go(self, url: str) -> None:
+    def remove(self, url: str) -> None:
         """It waits no more."""
         self._held.pop(url, None)
 
-    def waiting(self, now_s: float) -> Waiting:
+    def summarize(self, now_s: float) -> HeldSummary:
         """Those of the last hour."""
-        lately = [one for one in self._held.values() if abs(now_s - one.at_s) <= LASTS_S]
-        return Waiting(len(lately), tuple(sorted(lately, key=lambda one: (-one.worth, one.url))[:SHOWN]))
+        lately = [one for one in self._held.values() if abs(now_s - one.at_s) <= MAX_AGE_S]
+        return HeldSummary(len(lately), tuple(sorted(lately, key=lambda one: (-one.worth, one.url))[:TOP_SHOWN]))
 
-    def keep_now_and_then(self, book: Book, now_s: float) -> None:
+    def save_periodically(self, book: CrawlStore, now_s: float) -> None:
         """Write it down for whoever looks."""
         if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
-            waiting = self.waiting(now_s)
-            book.set_life(HELD, json.dumps({"at_s": now_s, "urls": waiting.urls, "best": waiting.best}))
+            waiting = self.summarize(now_s)
+            book.set_value(HELD_KEY, json.dumps({"at_s": now_s, "urls": waiting.urls, "best": waiting.best}))
             self._kept_s = now_s
 
 
-def waiting_kept(book: Book, now_s: float) -> Waiting:
+def load_held_summary(book: CrawlStore, now_s: float) -> HeldSummary:
     """What was written down last; nothing where that is long ago, or makes no sense."""
     try:
-        kept = json.loads(book.life(HELD) or "{}")
+        kept = json.loads(book.get_value(HELD_KEY) or "{}")
         best = tuple(
             HeldUrl(str(url), float(worth), float(price), float(at_s)) for url, worth, price, at_s in kept["best"]
         )
         urls, at_s = int(kept["urls"]), float(kept["at_s"])
     except (TypeError, ValueError, KeyError):
-        return Waiting()
+        return HeldSummary()
     sound = all(isfinite(each) for one in best for each in one[1:])
-    return Waiting(urls, best) if sound and abs(now_s - at_s) <= LASTS_S else Waiting()
+    return HeldSummary(urls, best) if sound and abs(now_s - at_s) <= MAX_AGE_S else HeldSummary()
 
 
-FIRSTS = "first fetches"
+FIRSTS_KEY = "first fetches"
 # The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
-FLOOR, SAVED_S = 0.1, 600.0
-ASK_AGAIN_S = 60.0
+BUDGET_FLOOR, MAX_SAVED_S = 0.1, 600.0
+RETRY_AFTER_S = 60.0
 SAVE_EVERY_S = 600.0
-MOST_FOLDERS = 20_000
-COSTS = Returns(usual=1.0, hope=0.0)
+MAX_FOLDERS = 20_000
+INITIAL_COSTS = Returns(usual=1.0, hope=0.0)
 
 
 class FirstFetches:
     """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price.
 
-    ``below`` counts how often a URL was looked at that was not worth the price.
+    ``below_count`` counts how often a URL was looked at that was not worth the price.
     """
 
-    def __init__(self, rules: Rules, book: Book, price: Callable[[], float | None]) -> None:
-        self._book, self._price = book, price
-        self._firsts = _firsts_in(book.life(FIRSTS))
-        self._cost, self._costs = FetchCost(), COSTS
-        self._floor = Bucket(1.0, 1.0)
+    def __init__(self, rules: CrawlRules, book: CrawlStore, price: Callable[[], float | None]) -> None:
+        self._store, self._price = book, price
+        self._model = _parse_firsts(book.get_value(FIRSTS_KEY))
+        self._cost, self._costs = FetchCost(), INITIAL_COSTS
+        self._floor = TokenBucket(1.0, 1.0)
         # What unseen URLs of a folder are worth, with their site, as long as nothing more is learned.
-        self._folders: tuple[Firsts, dict[tuple[str, int], tuple[float, str]]] = self._firsts, {}
+        self._folders: tuple[FirstFetchModel, dict[tuple[str, int], tuple[float, str]]] = self._model, {}
         self._kept_s: float | None = None
-        self.held = BelowPrice()
-        self.below = 0
-        self.rule(rules)
+        self.below_price = BelowPrice()
+        self.below_count = 0
+        self.apply_rules(rules)
 
-    def rule(self, rules: Rules) -> None:
+    def apply_rules(self, rules: CrawlRules) -> None:
         """Other rules from now on."""
-        per_s = FLOOR * rules.budget_per_s
+        per_s = BUDGET_FLOOR * rules.budget_per_s
         self._is_priced = per_s > 0
         if self._is_priced:
-            self._floor.set_pace(per_s, max(1.0, SAVED_S * per_s))
+            self._floor.set_rate(per_s, max(1.0, MAX_SAVED_S * per_s))
 
-    def worth(self, url: str, in_links: int, gain: float = nan) -> float:
+    def estimate_worth(self, url: str, in_links: int, gain: float = nan) -> float:
         """What a first fetch of a URL is worth, per unit of cost; ``gain`` is what is foreseen of it."""
-        worth = float(self._firsts.foreseen(np.array([gain]), [groups_of_unseen(url, in_links)])[0])
-        return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
+        worth = float(self._model.worth_from_gains(np.array([gain]), [list_groups(url, in_links)])[0])
+        return worth * GAIN_LASTS_D / float(self._costs.estimate([(site_of(url),)])[0])
 
-    def worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
+    def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
         """The same of many of which nothing is foreseen: those of one folder with about as many in-links are alike."""
         firsts, known = self._folders
-        if firsts is not self._firsts or len(known) > MOST_FOLDERS:
+        if firsts is not self._model or len(known) > MAX_FOLDERS:
             known = {}
-            self._folders = self._firsts, known
+            self._folders = self._model, known
         keys = [
             (url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length())
             for url, links in zip(urls, in_links, strict=True)
         ]
         new = {key: one for key, one in zip(keys, zip(urls, in_links, strict=True), strict=True) if key not in known}
-        worth = self._firsts.worth([groups_of_unseen(*one) for one in new.values()]).tolist()
+        worth = self._model.worth([list_groups(*one) for one in new.values()]).tolist()
         known |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
         found = [known[key] for key in keys]
         sites = list(dict.fromkeys(site for _, site in found))
-        costs = dict(zip(sites, self._costs.expected([(site,) for site in sites]).tolist(), strict=True))
-        return np.array([each * LASTING_D / costs[site] for each, site in found], np.float64)
+        costs = dict(zip(sites, self._costs.estimate([(site,) for site in sites]).tolist(), strict=True))
+        return np.array([each * GAIN_LASTS_D / costs[site] for each, site in found], np.float64)
 
     @property
     def measured(self) -> float:
         """Of how many first fetches it is known what they brought, where anything at all brings something."""
-        return self._firsts.returns.total[0] if self._firsts.unit > 0 else 0.0
+        return self._model.returns.total[0] if self._model.unit > 0 else 0.0
 
     @property
     def price(self) -> float | None:
         """What a first fetch must be worth; None where nothing has a price."""
         return self._price() if self._is_priced else None
 
-    def later_s(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
+    def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
         price = self.price
-        worth = self.worth(url, in_links, gain) if price is not None else 0.0
-        if price is None or worth >= price or self._floor.room(now_s):
+        worth = self.estimate_worth(url, in_links, gain) if price is not None else 0.0
+        if price is None or worth >= price or self._floor.count_available(now_s):
             if price is not None and worth < price:
                 self._floor.take(now_s)
-                self.below += 1
-            self.held.let_go(url)
+                self.below_count += 1
+            self.below_price.remove(url)
             return None
-        self.below += 1
-        self.held.put(url, worth, price, now_s)
-        return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
+        self.below_count += 1
+        self.below_price.add(url, worth, price, now_s)
+        return max(self._floor.ready_s, now_s + RETRY_AFTER_S)
 
-    def ended(self, results: Sequence[Result]) -> None:
+    def on_results(self, results: Sequence[FetchResult]) -> None:
         """What pages cost that were fetched."""
-        some = [result for result in results if isinstance(result, Fetched) and result.errand.robots_of is None]
+        some = [result for result in results if isinstance(result, FetchSuccess) and result.task.robots_of is None]
         if some:
-            sizes, held_s = [result.body_bytes for result in some], [result.held_s for result in some]
-            self._cost = self._cost.after(sizes, held_s)
-            sites = [(site_of(result.errand.url),) for result in some]
-            self._costs = self._costs.after(sites, self._cost.of(sizes, held_s))
+            sizes, held_s = [result.body_bytes for result in some], [result.connection_s for result in some]
+            self._cost = self._cost.observe(sizes, held_s)
+            sites = [(site_of(result.task.url),) for result in some]
+            self._costs = self._costs.observe(sites, self._cost.estimate(sizes, held_s))
 
-    def gained(self, gains: Sequence[Gained], now_s: float) -> None:
+    def on_first_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
         """What first fetches of pages brought to search: ``gain`` is of the first fetch of each."""
         brought = {one.page: one.gain for one in gains if one.gain is not None}
-        looks = self._book.looks(list(brought)) if brought else []
+        looks = self._store.get_known_pages(list(brought)) if brought else []
         if not looks:
             return
-        self._firsts = self._firsts.came([_groups(look) for look in looks], _column(brought, looks))
-        self._keep_now_and_then(now_s)
+        self._model = self._model.add_first_fetches(
+            [_list_groups(look) for look in looks], _gain_column(brought, looks)
+        )
+        self._save_periodically(now_s)
 
-    def changed(self, gains: Sequence[Gained], now_s: float) -> None:
+    def on_change_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
         """What changes of known pages brought: by that first fetches are held against refreshes."""
         some = [one.gain for one in gains if one.gain is not None]
         if some:
-            self._firsts = self._firsts.changed(np.array(some, np.float64))
-            self._keep_now_and_then(now_s)
+            self._model = self._model.add_changes(np.array(some, np.float64))
+            self._save_periodically(now_s)
 
-    def _keep_now_and_then(self, now_s: float) -> None:
+    def _save_periodically(self, now_s: float) -> None:
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
-            self._book.set_life(FIRSTS, json.dumps(asdict(self._firsts)))
+            self._store.set_value(FIRSTS_KEY, json.dumps(asdict(self._model)))
             self._kept_s = now_s
 
 
-def _groups(look: Look) -> tuple[str, str, str]:
-    return groups_of_unseen(look.url, look.kept.links or 1)
+def _list_groups(look: KnownPage) -> tuple[str, str, str]:
+    return list_groups(look.url, look.state.links or 1)
 
 
-def _column(brought: dict[int, float], looks: Sequence[Look]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _gain_column(brought: dict[int, float], looks: Sequence[KnownPage]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([brought[look.page.id] for look in looks], np.float64)
 
 
-def _firsts_in(text: str | None) -> Firsts:
+def _parse_firsts(text: str | None) -> FirstFetchModel:
     """What an earlier run wrote; nothing where that makes no sense.
 
-    >>> _firsts_in('{"returns": 7}') == _firsts_in("[") == _firsts_in(None) == Firsts()
+    >>> _parse_firsts('{"returns": 7}') == _parse_firsts("[") == _parse_firsts(None) == FirstFetchModel()
     True
-    >>> _firsts_in(json.dumps(asdict(Firsts(changes=2.0, gained=1.5)))).unit
+    >>> _parse_firsts(json.dumps(asdict(FirstFetchModel(changes=2.0, gained=1.5)))).unit
     0.25
     """
     try:
@@ -255,7 +255,7 @@ def _firsts_in(text: str | None) -> Firsts:
         groups = {str(name): (float(number), float(sum_)) for name, (number, sum_) in kept["returns"]["groups"].items()}
         number, brought, squares = map(float, kept["returns"]["total"])
         returns = replace(Returns(), total=(number, brought, squares), groups=groups)
-        firsts = Firsts(returns, float(kept["changes"]), float(kept["gained"]))
+        firsts = FirstFetchModel(returns, float(kept["changes"]), float(kept["gained"]))
     except (TypeError, ValueError, KeyError, AttributeError):
-        return Firsts()
-    return firsts if firsts.is_sound else Firsts()
+        return FirstFetchModel()
+    return firsts if firsts.is_sound else FirstFetchModel()

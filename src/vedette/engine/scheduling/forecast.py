@@ -14,12 +14,10 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools
 
-__all__ = ["Forecast"]
-
 BINS = 10
 # What was a day ago counts half.
 HALF_LIFE_S = 86_400.0
-_NONE = (0.0,) * BINS
+_EMPTY_BINS = (0.0,) * BINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +26,16 @@ class Forecast:
 
     All of them fade. ``refreshes`` counts also those of which no chance was said.
 
-    >>> said = Forecast().after(np.array([0.25, 0.95]), np.array([False, True]), 0.0)
+    >>> said = Forecast().observe(np.array([0.25, 0.95]), np.array([False, True]), 0.0)
     >>> said.refreshes, said.wasted, said.expected_share, said.found_share
     (2.0, 1.0, 0.6, 0.5)
     """
 
     refreshes: float = 0.0
     wasted: float = 0.0
-    count: tuple[float, ...] = _NONE
-    expected: tuple[float, ...] = _NONE
-    found: tuple[float, ...] = _NONE
+    count: tuple[float, ...] = _EMPTY_BINS
+    expected: tuple[float, ...] = _EMPTY_BINS
+    found: tuple[float, ...] = _EMPTY_BINS
     at_s: float = 0.0
 
     @property
@@ -55,9 +53,9 @@ class Forecast:
         """The part of those that had changed."""
         return sum(self.found) / sum(self.count) if sum(self.count) > 0 else None
 
-    def after(self, chance: Floats | None, changed: Bools, now_s: float) -> "Forecast":
+    def observe(self, chance: Floats | None, changed: Bools, now_s: float) -> "Forecast":
         """With these refreshes; without chances they are only counted."""
-        faded = self._faded(now_s)
+        faded = self._decay(now_s)
         more = replace(
             faded,
             refreshes=faded.refreshes + len(changed),
@@ -68,12 +66,12 @@ class Forecast:
         bins = np.clip((chance * BINS).astype(np.int64), 0, BINS - 1)
         return replace(
             more,
-            count=_added(faded.count, bins, np.ones(len(bins))),
-            expected=_added(faded.expected, bins, chance),
-            found=_added(faded.found, bins, changed.astype(np.float64)),
+            count=_add_to_bins(faded.count, bins, np.ones(len(bins))),
+            expected=_add_to_bins(faded.expected, bins, chance),
+            found=_add_to_bins(faded.found, bins, changed.astype(np.float64)),
         )
 
-    def _faded(self, now_s: float) -> "Forecast":
+    def _decay(self, now_s: float) -> "Forecast":
         part = 0.5 ** (max(now_s - self.at_s, 0.0) / HALF_LIFE_S)
         sums = {name: tuple(part * each for each in getattr(self, name)) for name in ("count", "expected", "found")}
         return Forecast(part * self.refreshes, part * self.wasted, **sums, at_s=now_s)
@@ -101,5 +99,5 @@ class Forecast:
         return made if sound else cls()
 
 
-def _added(sums: tuple[float, ...], bins: Ints, more: Floats) -> tuple[float, ...]:
+def _add_to_bins(sums: tuple[float, ...], bins: Ints, more: Floats) -> tuple[float, ...]:
     return tuple((np.array(sums) + np.bincount(bins, more, minlength=BINS)).tolist())

@@ -8,57 +8,64 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vedette.engine.messages import Fetched
-from vedette.engine.ports import Book, PageRow
-from vedette.engine.scheduling.schedule import gone_s, has_changed, is_good, is_source, kind_after, status_after
-from vedette.refresh.gone_pages import Returning
+from vedette.engine.messages import FetchSuccess
+from vedette.engine.ports import CrawlStore, PageRow
+from vedette.engine.scheduling.schedule import (
+    gone_duration_s,
+    has_changed,
+    is_good,
+    is_source,
+    kind_after,
+    status_after,
+)
+from vedette.refresh.gone_pages import ReturnModel
 
-__all__ = ["GonePages"]
-
-RETURNING = "refresh returning"
-Answered = tuple[Fetched, PageRow | None]
+RETURNS_KEY = "refresh returning"
+ResultPair = tuple[FetchSuccess, PageRow | None]
 
 
 class GonePages:
     """What was learned of returns, and when to ask."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self.returning = Returning.from_json(book.life(RETURNING))
+    def __init__(self, book: CrawlStore) -> None:
+        self._store = book
+        self.model = ReturnModel.from_json(book.get_value(RETURNS_KEY))
 
-    def judged(self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow], price: float) -> dict[int, float]:
+    def schedule(
+        self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow], price: float
+    ) -> dict[int, float]:
         """When each of these that is gone is asked for again; infinite for never."""
-        pairs = [(result, earlier.get(result.errand.id)) for result in answers]
-        pairs = [pair for pair in pairs if not is_source(pair[0].errand.url, kind_after(*pair))]
+        pairs = [(result, earlier.get(result.task.id)) for result in answers]
+        pairs = [pair for pair in pairs if not is_source(pair[0].task.url, kind_after(*pair))]
         self._learn(pairs)
         return {
-            result.errand.id: result.ended_s + self.returning.wait_s(_gone_by(result, before), price)
+            result.task.id: result.ended_s + self.model.wait_s(_gone_duration_s(result, before), price)
             for result, before in pairs
             if not is_good(status_after(result, before))
         }
 
-    def named_anew(self, ids: Sequence[int], now_s: float) -> None:
+    def on_new_links(self, ids: Sequence[int], now_s: float) -> None:
         """Something names these URLs that did not before: those that are gone are asked for soon."""
-        looks = self._book.gone(ids)
+        looks = self._store.get_gone_pages(ids)
         times = [
-            (look.page, max(look.page.fetched_s + self.returning.wait_anew_s(gone_s(look.page)), now_s))
+            (look.page, max(look.page.fetched_s + self.model.wait_after_link_s(gone_duration_s(look.page)), now_s))
             for look in looks
         ]
-        self._book.keep_due([(page.id, at_s) for page, at_s in times if at_s < page.due_s])
+        self._store.save_due_times([(page.id, at_s) for page, at_s in times if at_s < page.due_s])
 
-    def _learn(self, pairs: Sequence[Answered]) -> None:
+    def _learn(self, pairs: Sequence[ResultPair]) -> None:
         """What became of those that were gone before."""
         asks = [
-            (gone_s(before), result.ended_s - before.changed_s, is_good(status_after(result, before)))
+            (gone_duration_s(before), result.ended_s - before.changed_s, is_good(status_after(result, before)))
             for result, before in pairs
             if before is not None and not is_good(before.status)
         ]
         if asks:
             before_s, asked_s, back = np.array(asks, float).T
-            self.returning = self.returning.after(before_s, asked_s, back)
-            self._book.set_life(RETURNING, self.returning.to_json())
+            self.model = self.model.observe(before_s, asked_s, back)
+            self._store.set_value(RETURNS_KEY, self.model.to_json())
 
 
-def _gone_by(result: Fetched, before: PageRow | None) -> float:
+def _gone_duration_s(result: FetchSuccess, before: PageRow | None) -> float:
     """How long it has been gone; what was just found gone has not been at all."""
     return 0.0 if before is None or has_changed(result, before) else result.ended_s - before.changed_s

@@ -5,61 +5,59 @@ from math import inf, nan
 
 import numpy as np
 
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.state import KeptHost
-from vedette.engine.ports import Leased, Urls
-from vedette.engine.scheduling.impact_ports import Foresight
-from vedette.frontier.impact.estimates import Weighed, fronts_by_rank
-from vedette.frontier.unseen import Unseen
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import HostState
+from vedette.engine.ports import LeasedUrl, UrlFrontier
+from vedette.engine.scheduling.impact_ports import ImpactEstimates
+from vedette.frontier.impact.estimates import UnseenWithGain, assign_by_rank
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
 
-__all__ = ["Foreseeing"]
 
-
-class Foreseeing:
+class ImpactLookup:
     """Asks ``foresight`` where the order is by impact and something was worked out; else nothing happens."""
 
-    def __init__(self, hosts: Hosts, urls: Urls, foresight: Foresight) -> None:
-        self._hosts, self._urls, self._foresight = hosts, urls, foresight
+    def __init__(self, hosts: HostTable, urls: UrlFrontier, foresight: ImpactEstimates) -> None:
+        self._hosts, self._urls, self._estimates = hosts, urls, foresight
 
     @property
-    def is_at_work(self) -> bool:
+    def is_active(self) -> bool:
         """Whether something is foreseen, and the operator wants it heeded."""
-        return self._hosts.rules.order == "impact" and self._foresight.turn > 0
+        return self._hosts.rules.order == "impact" and self._estimates.version > 0
 
-    def fronts(self, urls: Sequence[str]) -> dict[int, int]:
+    def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
         """The front queues of URLs that are found now, by their places, as far as what they bring is foreseen."""
-        if not self.is_at_work:
+        if not self.is_active:
             return {}
-        gains = self._foresight.gains(np.zeros(len(urls), np.uint32), urls)
+        gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
         known = np.flatnonzero(np.isfinite(gains))
-        return dict(zip(known.tolist(), self._foresight.fronts(gains[known]).tolist(), strict=True))
+        return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
 
-    def line_up(self, host: KeptHost) -> None:
+    def reorder_host(self, host: HostState) -> None:
         """After each making of what is foreseen, those that wait for a host stand in line by it, the best first.
 
         Of whom nothing is foreseen (known pages that wait again, what was found since) stays in its queue, in front.
         """
-        if not self.is_at_work or host.lined_up == self._foresight.turn:
+        if not self.is_active or host.impact_version == self._estimates.version:
             return
-        host.lined_up = self._foresight.turn
-        ids, before = self._urls.lined_up(host.id)
-        gains = self._foresight.known(ids)
+        host.impact_version = self._estimates.version
+        ids, before = self._urls.get_queue(host.id)
+        gains = self._estimates.get_known(ids)
         known = np.isfinite(gains)
         fronts = before.astype(np.int64)
-        fronts[known] = fronts_by_rank(gains[known])
+        fronts[known] = assign_by_rank(gains[known])
         order = np.argsort(np.where(known, -gains, -inf), kind="stable")
-        self._urls.line_up(host.id, ids[order], fronts[order])
+        self._urls.set_queue(host.id, ids[order], fronts[order])
 
-    def weighed(self, leased: Sequence[Leased], batch: Unseen) -> Unseen:
+    def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
         """The batch with what is foreseen of each."""
-        if not self.is_at_work:
+        if not self.is_active:
             return batch
-        return Weighed(batch.depth, batch.found, batch.inlinks, self._gains(leased))
+        return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self._get_gains(leased))
 
-    def gain(self, leased: Leased) -> float:
+    def get_gain(self, leased: LeasedUrl) -> float:
         """What is foreseen of one; NaN where nothing is."""
-        return float(self._gains([leased])[0]) if self.is_at_work else nan
+        return float(self._get_gains([leased])[0]) if self.is_active else nan
 
-    def _gains(self, leased: Sequence[Leased]) -> Floats:
-        return self._foresight.gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])
+    def _get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
+        return self._estimates.get_gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])

@@ -11,43 +11,27 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from vedette.engine.decision_record import Decision, Witness
-from vedette.engine.messages import Fetched, Result
-from vedette.engine.ports import Book, Gained, Look, PageRow, Remembered
-from vedette.engine.scheduling.fetch_cost import FetchCost, HostSeconds
-from vedette.engine.scheduling.policy_runner import Mind
+from vedette.engine.decision_record import Decision, DecisionRecorder
+from vedette.engine.messages import FetchResult, FetchSuccess
+from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, RefreshState
+from vedette.engine.scheduling.fetch_cost import FetchCost, HostLatency
+from vedette.engine.scheduling.policy_runner import PolicyRunner
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.sections import section_of, site_of
 from vedette.timeutil import parse_http_date
 
-__all__ = [
-    "Asked",
-    "Came",
-    "GroupRows",
-    "Made",
-    "Picked",
-    "Recollection",
-    "Stage",
-    "is_latest",
-    "known_by_answers",
-    "known_by_looks",
-    "told_of",
-    "until_before",
-    "with_gain",
-]
-
-# A batch is handed the rows of its own groups, numbered anew from 0, the group of everything. There may be so many groups
-# and no more: what comes later counts for its site, or for everything.
+# A batch is handed the rows of its own groups, numbered anew from 0, the group of everything. There may be so many
+# groups and no more: what comes later counts for its site, or for everything.
 
 
-MOST_GROUPS = 50_000
-LONGEST_NAME = 300
-EVERYTHING = ""
+MAX_GROUPS = 50_000
+MAX_NAME = 300
+ALL_PAGES = ""
 
 
-class Picked(NamedTuple):
+class GroupSelection(NamedTuple):
     """The groups of a batch: which they are, the rows of each page's section and site among them, and their numbers."""
 
     numbers: Ints
@@ -60,59 +44,59 @@ class GroupRows:
     """Rows by the names of groups; those that have changed since they were last written are known.
 
     >>> groups = GroupRows(width=1)
-    >>> picked = groups.pick(["https://a.example/x/1", "https://a.example/2"])
+    >>> picked = groups.select(["https://a.example/x/1", "https://a.example/2"])
     >>> picked.numbers.tolist(), picked.section.tolist(), picked.site.tolist()
     ([0, 1, 2], [2, 1], [1, 1])
-    >>> groups.put(picked, np.array([[3.0], [2.0], [1.0]]))
-    >>> groups.changed()
+    >>> groups.update(picked, np.array([[3.0], [2.0], [1.0]]))
+    >>> groups.pop_changed()
     [('', array([3.])), ('https://a.example/', array([2.])), ('https://a.example/x/', array([1.]))]
     """
 
-    def __init__(self, width: int, kept: Iterable[tuple[str, Floats]] = (), most: int = MOST_GROUPS) -> None:
+    def __init__(self, width: int, kept: Iterable[tuple[str, Floats]] = (), most: int = MAX_GROUPS) -> None:
         self._most = most
-        self._places: dict[str, int] = {EVERYTHING: 0}
-        self._names = [EVERYTHING]
+        self._places: dict[str, int] = {ALL_PAGES: 0}
+        self._names = [ALL_PAGES]
         self._rows = np.zeros((1, width))
         self._changed: dict[int, None] = {}
         for name, row in kept:
-            place = self._place(name, 0)
-            self._rows_reach(place)
+            place = self._find_row(name, 0)
+            self._grow(place)
             self._rows[place] = row
 
     def __len__(self) -> int:
         return len(self._names)
 
-    def pick(self, urls: Sequence[str]) -> Picked:
+    def select(self, urls: Sequence[str]) -> GroupSelection:
         """The groups of these pages, each once."""
-        sites = [self._place(site_of(url), 0) for url in urls]
-        sections = [self._place(section_of(url), site) for url, site in zip(urls, sites, strict=True)]
-        self._rows_reach(len(self._names) - 1)
+        sites = [self._find_row(site_of(url), 0) for url in urls]
+        sections = [self._find_row(section_of(url), site) for url, site in zip(urls, sites, strict=True)]
+        self._grow(len(self._names) - 1)
         numbers, places = np.unique(np.array([0, *sections, *sites], np.int64), return_inverse=True)
         section, site = np.split(places[1:].astype(np.int64), 2)
-        return Picked(numbers, section, site, self._rows[numbers])
+        return GroupSelection(numbers, section, site, self._rows[numbers])
 
-    def put(self, picked: Picked, rows: Floats) -> None:
+    def update(self, picked: GroupSelection, rows: Floats) -> None:
         """The rows of these groups are others from now on."""
         self._rows[picked.numbers] = rows
         self._changed.update(dict.fromkeys(picked.numbers.tolist()))
 
-    def changed(self) -> list[tuple[str, Floats]]:
+    def pop_changed(self) -> list[tuple[str, Floats]]:
         """Names and rows of those that are not written yet; they are taken to be from now on."""
         found = [(self._names[number], self._rows[number]) for number in sorted(self._changed)]
         self._changed.clear()
         return found
 
-    def _place(self, name: str, instead: int) -> int:
+    def _find_row(self, name: str, instead: int) -> int:
         place = self._places.get(name)
         if place is not None:
             return place
-        if len(self._names) >= self._most or len(name) > LONGEST_NAME:
+        if len(self._names) >= self._most or len(name) > MAX_NAME:
             return instead
         self._places[name] = len(self._names)
         self._names.append(name)
         return self._places[name]
 
-    def _rows_reach(self, last: int) -> None:
+    def _grow(self, last: int) -> None:
         """Room for so many, and for as many again: rows are copied rarely."""
         if last >= len(self._rows):
             more = np.zeros((last + 1, self._rows.shape[1]))
@@ -123,15 +107,15 @@ NOT_MODIFIED = 304
 SAME_FETCH_S = 1.0
 
 
-class Came(NamedTuple):
+class RefreshResult(NamedTuple):
     """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page.
 
     ``links`` is how often pages have named it by now.
     """
 
-    result: Fetched
+    result: FetchSuccess
     earlier: PageRow | None
-    kept: Remembered
+    state: RefreshState
     is_known: bool
     links: int | None = None
 
@@ -146,15 +130,15 @@ class Came(NamedTuple):
         return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
 
     @property
-    def is_unweighed(self) -> bool:
+    def is_unmeasured(self) -> bool:
         """Whether a change was found that counts only if searches notice it."""
         content = self.result.content
-        return content is not None and content.unweighed and not self.is_first and not self.is_gone
+        return content is not None and content.is_unmeasured and not self.is_first and not self.is_gone
 
     @property
-    def remembered(self) -> Remembered:
+    def new_state(self) -> RefreshState:
         """What is known after the answer; what it brought is measured later."""
-        content, kept = self.result.content, self.kept
+        content, kept = self.result.content, self.state
         return kept._replace(
             words=content.words if content else kept.words,
             share=content.change.share if content and content.change else None,
@@ -174,12 +158,12 @@ class Came(NamedTuple):
         """When the page says that it was changed, or its server does; NaN where neither does."""
         content = self.result.content
         said_s = content.modified_s if content and content.modified_s is not None else None
-        return said_s if said_s is not None else _seconds(self.result.header("last-modified"))
+        return said_s if said_s is not None else _parse_seconds(self.result.header("last-modified"))
 
 
-def known_by_answers(came: Sequence[Came], picked: Picked, cost: Floats) -> Known:
+def batch_from_results(came: Sequence[RefreshResult], picked: GroupSelection, cost: Floats) -> KnownPages:
     """The batch of pages that were just fetched."""
-    batch = Known(
+    batch = KnownPages(
         place=np.arange(len(came)),
         last_fetch_s=np.array([one.result.ended_s for one in came]),
         changed=np.array([has_changed(one.result, one.earlier) for one in came], np.bool_),
@@ -190,194 +174,198 @@ def known_by_answers(came: Sequence[Came], picked: Picked, cost: Floats) -> Know
         gone=np.array([one.is_gone for one in came], np.bool_),
         cost=cost,
     )
-    return _told(batch, [one.remembered for one in came])
+    return _add_state(batch, [one.new_state for one in came])
 
 
-def known_by_looks(looks: Sequence[Look], picked: Picked, cost: Floats) -> Known:
+def batch_from_pages(looks: Sequence[KnownPage], picked: GroupSelection, cost: Floats) -> KnownPages:
     """The batch of pages at hand, as their latest fetch left them."""
-    first = np.array([look.kept.before_s is None for look in looks], np.bool_)
-    batch = Known(
+    first = np.array([look.state.before_s is None for look in looks], np.bool_)
+    batch = KnownPages(
         place=np.arange(len(looks)),
         last_fetch_s=np.array([look.page.fetched_s for look in looks]),
         changed=np.array([look.page.changed_s == look.page.fetched_s for look in looks], np.bool_) & ~first,
         first_fetch=first,
-        modified_s=np.array([_seconds(look.page.last_modified) for look in looks]),
+        modified_s=np.array([_parse_seconds(look.page.last_modified) for look in looks]),
         section=picked.section,
         site=picked.site,
         cost=cost,
     )
-    return _told(batch, [look.kept for look in looks])
+    return _add_state(batch, [look.state for look in looks])
 
 
-def until_before(batch: Known) -> Known:
+def rewind_batch(batch: KnownPages) -> KnownPages:
     """The batch as it was before these fetches: the ones before them were the latest."""
     return replace(batch, last_fetch_s=batch.before_s, before_s=np.full(len(batch), np.nan))
 
 
-def _told(batch: Known, kept: Sequence[Remembered]) -> Known:
+def _add_state(batch: KnownPages, kept: Sequence[RefreshState]) -> KnownPages:
     return replace(
         batch,
-        before_s=_column([one.before_s for one in kept]),
-        gain=_column([one.gain for one in kept]),
-        views=_column([one.views for one in kept]),
-        share=_column([one.share for one in kept]),
-        born_s=_column([one.found_s for one in kept]),
-        words=_column([one.words for one in kept]),
-        links=_column([one.links for one in kept]),
-        signal_s=_column([one.signal_s for one in kept]),
+        before_s=_to_column([one.before_s for one in kept]),
+        gain=_to_column([one.gain for one in kept]),
+        views=_to_column([one.views for one in kept]),
+        share=_to_column([one.share for one in kept]),
+        born_s=_to_column([one.found_s for one in kept]),
+        words=_to_column([one.words for one in kept]),
+        links=_to_column([one.links for one in kept]),
+        signal_s=_to_column([one.signal_s for one in kept]),
     )
 
 
-def _column(values: Sequence[float | None]) -> Floats:
+def _to_column(values: Sequence[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     found = parse_http_date(text) if text else None
     return np.nan if found is None else found
 
 
-def is_latest(look: Look, gained: Gained) -> bool:
+def is_latest(look: KnownPage, gained: FetchGain) -> bool:
     """Whether the page was not fetched again since."""
     return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
 
 
-def with_gain(look: Look, gained: Gained) -> Look:
+def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
     """A page with what its latest fetch brought."""
-    kept = look.kept
+    kept = look.state
     gain = kept.gain if gained.gain is None else gained.gain
     views = kept.views if gained.views is None else gained.views
-    return look._replace(kept=kept._replace(gain=gain, views=views))
+    return look._replace(state=kept._replace(gain=gain, views=views))
 
 
 # Fetches were learned from and dated; pages were asked about; gains were learned from.
 Stage = Literal["fetched", "asked", "gained"]
-MARK_BYTES, NUMBER_BYTES = 4, 8
-COST, SECONDS = "refresh cost", "connection seconds"
+SIGNATURE_BYTES, NUMBER_BYTES = 4, 8
+COST_KEY, SECONDS_KEY = "refresh cost", "connection seconds"
 # Means of hosts are many, so they are written now and then: a crash loses some minutes of them.
-KEEP_EVERY_S = 600.0
+SAVE_EVERY_S = 600.0
 
 
-class Made(NamedTuple):
+class PageBatch(NamedTuple):
     """A batch of pages with what is remembered of them and of their groups."""
 
-    batch: Known
+    batch: KnownPages
     memory: Memory
-    picked: Picked
+    groups: GroupSelection
 
 
-class Recollection:
+class PolicyMemory:
     """The memory of one policy. A ``witness`` is told each batch with what was decided."""
 
-    def __init__(self, mind: Mind, book: Book, seed: int, witness: Witness | None) -> None:
-        self._mind, self._book, self._seed, self._witness = mind, book, seed, witness
+    def __init__(self, mind: PolicyRunner, book: CrawlStore, seed: int, witness: DecisionRecorder | None) -> None:
+        self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
         page_width, group_width = mind.widths
-        self._page_bytes = MARK_BYTES + NUMBER_BYTES * page_width
-        self._unweighed = bytes(255 - byte for byte in mind.mark)
-        kept = [(name, _numbers(blob)) for name, blob in book.groups() if blob.startswith(mind.mark)]
+        self._page_bytes = SIGNATURE_BYTES + NUMBER_BYTES * page_width
+        self._unweighed = bytes(255 - byte for byte in mind.signature)
+        kept = [(name, _decode_row(blob)) for name, blob in book.get_groups() if blob.startswith(mind.signature)]
         self._groups = GroupRows(group_width, kept)
-        self._cost = FetchCost.from_json(book.life(COST))
-        self._seconds = HostSeconds.from_json(book.life(SECONDS))
+        self._cost = FetchCost.from_json(book.get_value(COST_KEY))
+        self._seconds = HostLatency.from_json(book.get_value(SECONDS_KEY))
         self._kept_s: float | None = None
 
-    def knows(self, kept: Remembered) -> bool:
+    def has_memory(self, kept: RefreshState) -> bool:
         """Whether the policy remembers a page."""
-        return len(kept.memory) == self._page_bytes and kept.memory.startswith((self._mind.mark, self._unweighed))
+        return len(kept.memory) == self._page_bytes and kept.memory.startswith(
+            (self._runner.signature, self._unweighed)
+        )
 
-    def awaits(self, kept: Remembered) -> bool:
+    def is_unmeasured(self, kept: RefreshState) -> bool:
         """Whether the latest fetch of a page found a change from which nothing was learned yet."""
-        return self.knows(kept) and kept.memory.startswith(self._unweighed)
+        return self.has_memory(kept) and kept.memory.startswith(self._unweighed)
 
-    def judges(self, look: Look) -> bool:
+    def is_eligible(self, look: KnownPage) -> bool:
         """Whether it is for the policy to say when a page is due."""
-        return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.knows(look.kept)
+        return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.has_memory(look.state)
 
-    def of_answers(self, came: Sequence[Came]) -> Made:
+    def batch_results(self, came: Sequence[RefreshResult]) -> PageBatch:
         """Pages that were just fetched; what is usual to send is learned from them."""
         self._learn_cost([one for one in came if not one.is_gone])
-        picked = self._groups.pick([one.result.errand.url for one in came])
-        seconds = self._seconds.of([one.result.errand.url for one in came])
-        batch = known_by_answers(came, picked, self._cost.of([one.body_bytes for one in came], seconds))
-        return Made(batch, self._memory([one.kept for one in came], picked), picked)
+        picked = self._groups.select([one.result.task.url for one in came])
+        seconds = self._seconds.estimate([one.result.task.url for one in came])
+        batch = batch_from_results(came, picked, self._cost.estimate([one.body_bytes for one in came], seconds))
+        return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
-    def of_looks(self, looks: Sequence[Look]) -> Made:
+    def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
         """Pages at hand."""
-        picked = self._groups.pick([look.url for look in looks])
-        seconds = self._seconds.of([look.url for look in looks])
-        batch = known_by_looks(looks, picked, self._cost.of([look.page.body_bytes for look in looks], seconds))
-        return Made(batch, self._memory([look.kept for look in looks], picked), picked)
+        picked = self._groups.select([look.url for look in looks])
+        seconds = self._seconds.estimate([look.url for look in looks])
+        batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
+        return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
 
-    def costs(self, results: Sequence[Result]) -> Floats:
+    def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
         """What these fetches cost, in ordinary ones."""
-        sizes = [result.body_bytes if isinstance(result, Fetched) else 0 for result in results]
-        return self._cost.of(sizes, [result.held_s for result in results])
+        sizes = [result.body_bytes if isinstance(result, FetchSuccess) else 0 for result in results]
+        return self._cost.estimate(sizes, [result.connection_s for result in results])
 
-    def _learn_cost(self, came: Sequence[Came]) -> None:
+    def _learn_cost(self, came: Sequence[RefreshResult]) -> None:
         if not came:
             return
-        held_s = [one.result.held_s for one in came]
-        self._cost = self._cost.after([one.body_bytes for one in came], held_s)
-        self._book.set_life(COST, self._cost.to_json())
-        self._seconds.after([one.result.errand.url for one in came], held_s)
+        held_s = [one.result.connection_s for one in came]
+        self._cost = self._cost.observe([one.body_bytes for one in came], held_s)
+        self._store.set_value(COST_KEY, self._cost.to_json())
+        self._seconds.observe([one.result.task.url for one in came], held_s)
         now_s = came[-1].result.ended_s
-        if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
-            self._book.set_life(SECONDS, self._seconds.to_json())
+        if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
+            self._store.set_value(SECONDS_KEY, self._seconds.to_json())
             self._kept_s = now_s
 
-    def dated(self, stage: Stage, made: Made, after: Memory, now_s: float, price: float) -> Floats:
+    def compute_due_times(self, stage: Stage, made: PageBatch, after: Memory, now_s: float, price: float) -> Floats:
         """When these pages are due at a price, by what is remembered after the batch."""
-        due_s = self._mind.due(after, made.batch, now_s, price, rng_for(self._seed, _stream(stage, now_s)))
-        self.tell(stage, made, after, now_s, {"price": price, "due_s": due_s})
+        due_s = self._runner.due(after, made.batch, now_s, price, rng_for(self._seed, _stream_name(stage, now_s)))
+        self.record_decision(stage, made, after, now_s, {"price": price, "due_s": due_s})
         return due_s
 
-    def tell(self, stage: Stage, made: Made, after: Memory, now_s: float, dates: Mapping[str, Any]) -> None:
+    def record_decision(
+        self, stage: Stage, made: PageBatch, after: Memory, now_s: float, dates: Mapping[str, Any]
+    ) -> None:
         """Tell the witness all that the policy was handed, and what it answered; rows are those of the batch."""
-        if self._witness is None:
+        if self._recorder is None:
             return
-        columns = {name: getattr(made.batch, name).tolist() for name in Known.__slots__}
-        facts = {**columns, **_rows(made.memory), "price": [dates.get("price", 0.0)]}
+        columns = {name: getattr(made.batch, name).tolist() for name in KnownPages.__slots__}
+        facts = {**columns, **_list_rows(made.memory), "price": [dates.get("price", 0.0)]}
         outcome = {"due_s": dates["due_s"].tolist()} if dates else {}
-        outcome |= _rows(after) if stage != "asked" else {}
-        policies = {self._mind.policy.name: _settings(self._mind.policy)}
-        stream = _stream(stage, now_s)
-        self._witness(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
+        outcome |= _list_rows(after) if stage != "asked" else {}
+        policies = {self._runner.policy.name: _list_settings(self._runner.policy)}
+        stream = _stream_name(stage, now_s)
+        self._recorder(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
-    def keep(self, made: Made, after: Memory, kept: Sequence[Remembered], *, unweighed: bool = False) -> None:
+    def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
         """This is remembered from now on; ``unweighed`` where the latest fetches wait to be learned from."""
-        mark = self._mind.mark
+        mark = self._runner.signature
         row_mark = self._unweighed if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
-        self._book.keep_remembered([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
-        self._groups.put(made.picked, after.groups)
-        self._book.keep_groups([(name, mark + row.tobytes()) for name, row in self._groups.changed()])
+        self._store.save_refresh_states([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
+        self._groups.update(made.groups, after.groups)
+        self._store.save_groups([(name, mark + row.tobytes()) for name, row in self._groups.pop_changed()])
 
-    def _memory(self, kept: Sequence[Remembered], picked: Picked) -> Memory:
-        pages = np.zeros((len(kept), self._mind.widths[0]))
+    def _load_memory(self, kept: Sequence[RefreshState], picked: GroupSelection) -> Memory:
+        pages = np.zeros((len(kept), self._runner.widths[0]))
         for row, one in enumerate(kept):
-            if self.knows(one):
-                pages[row] = _numbers(one.memory)
+            if self.has_memory(one):
+                pages[row] = _decode_row(one.memory)
         return Memory(pages, picked.rows)
 
 
-def _stream(stage: Stage, now_s: float) -> str:
+def _stream_name(stage: Stage, now_s: float) -> str:
     return f"refresh/{stage}/{now_s}"
 
 
-def _numbers(blob: bytes) -> Floats:
-    return np.frombuffer(blob, np.float64, offset=MARK_BYTES)
+def _decode_row(blob: bytes) -> Floats:
+    return np.frombuffer(blob, np.float64, offset=SIGNATURE_BYTES)
 
 
-def _rows(memory: Memory) -> dict[str, Any]:
+def _list_rows(memory: Memory) -> dict[str, Any]:
     return {"pages": memory.pages.tolist(), "groups": memory.groups.tolist()}
 
 
-def _settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each policy is a dataclass of its own
+def _list_settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each policy is a dataclass of its own
     """The settings of a policy, with sets in order."""
     values = asdict(policy).items()
     return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values}
 
 
-class Asked(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """What the policy says of one page, for people; None where it does not say. ``worth`` is per unit of ``cost``."""
 
     policy: str
@@ -391,13 +379,13 @@ class Asked(NamedTuple):
     cost: float = 1.0
 
 
-def told_of(mind: Mind, made: Made, now_s: float, price: float | None) -> Asked:
+def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float | None) -> PolicyVerdict:
     """What it says of the page of a batch of one, at a price."""
     memory, batch = made.memory, made.batch
     rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
     chance = mind.chance(memory, batch, np.array([now_s]))
     low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)
-    return Asked(
+    return PolicyVerdict(
         policy=mind.policy.name,
         reason=mind.reason(memory, batch, 0, now_s),
         rate_d=float(rates.mean[0]) if rates else None,

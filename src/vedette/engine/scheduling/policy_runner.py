@@ -12,44 +12,42 @@ import xxhash
 
 from vedette.engine.scheduling.refresh_policies import RefreshPolicy
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-
-__all__ = ["Mind"]
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 # No page is asked for more often, however cheap fetches are.
-SHORTEST_S = HOUR_S
+MIN_INTERVAL_S = HOUR_S
 
 
-class _Telling(Protocol):
+class _OptionalMethods(Protocol):
     """What policies may have besides: lessons from gains, and numbers for people."""
 
-    def gained(self, state: Memory, batch: Known, now: float) -> Memory: ...
+    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
 
-    def value(self, state: Memory, batch: Known, now: float) -> Floats: ...
+    def value(self, state: Memory, batch: KnownPages, now: float) -> Floats: ...
 
-    def rates(self, state: Memory, batch: Known) -> Rates: ...
+    def rates(self, state: Memory, batch: KnownPages) -> Rates: ...
 
-    def chance(self, state: Memory, batch: Known, at_s: Floats) -> Floats: ...
+    def chance(self, state: Memory, batch: KnownPages, at_s: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class PolicyRunner:
     """A policy that takes and gives ``Memory``.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.refresh.policies.nutch import Nutch
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan))
-    >>> mind = Mind(Nutch())
-    >>> memory = mind.observe(mind.blank(2, 1), batch, 0.0)
+    >>> batch = KnownPages(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan))
+    >>> mind = PolicyRunner(Nutch())
+    >>> memory = mind.observe(mind.empty_memory(2, 1), batch, 0.0)
     >>> memory.pages.tolist(), mind.due(memory, batch, 0.0, 0.0, rng_for(1, "refresh")).tolist()
     ([[86400.0], [86400.0]], [86400.0, 86400.0])
     """
 
     policy: RefreshPolicy
-    mark: bytes = field(init=False, repr=False)
+    signature: bytes = field(init=False, repr=False)
     """By which its memory is told from that of another policy, or of one with other rows."""
     _start: Any = field(init=False, repr=False)
 
@@ -70,43 +68,45 @@ class Mind:
             return self._start.pages.shape[1], self._start.groups.shape[1]
         return (1, 0) if isinstance(self._start, np.ndarray) else (0, 0)
 
-    def blank(self, pages: int, groups: int) -> Memory:
+    def empty_memory(self, pages: int, groups: int) -> Memory:
         """A memory of so many rows that remembers nothing."""
         page_width, group_width = self.widths
         return Memory(np.zeros((pages, page_width)), np.zeros((groups, group_width)))
 
-    def observe(self, memory: Memory, batch: Known, now_s: float) -> Memory:
+    def observe(self, memory: Memory, batch: KnownPages, now_s: float) -> Memory:
         """What is remembered after these fetches."""
-        return self._kept(memory, self.policy.observe(self._given(memory), batch, now_s))
+        return self._to_memory(memory, self.policy.observe(self._to_state(memory), batch, now_s))
 
-    def gained(self, memory: Memory, batch: Known, now_s: float) -> Memory:
+    def learn_gains(self, memory: Memory, batch: KnownPages, now_s: float) -> Memory:
         """What is remembered once it is known what these fetches brought; not every policy wants to know."""
         if not hasattr(self.policy, "gained"):
             return memory
-        return self._kept(memory, cast("_Telling", self.policy).gained(memory, batch, now_s))
+        return self._to_memory(memory, cast("_OptionalMethods", self.policy).gained(memory, batch, now_s))
 
-    def due(self, memory: Memory, batch: Known, now_s: float, price: float, rng: np.random.Generator) -> Floats:
+    def due(self, memory: Memory, batch: KnownPages, now_s: float, price: float, rng: np.random.Generator) -> Floats:
         """When each page is due again at a price."""
-        due_s = self.policy.due(self._given(memory), batch, now_s, price, rng)
-        bounded: Floats = np.maximum(due_s, batch.last_fetch_s + SHORTEST_S)
+        due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
+        bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
         return bounded
 
-    def value(self, memory: Memory, batch: Known, now_s: float) -> Floats | None:
+    def value(self, memory: Memory, batch: KnownPages, now_s: float) -> Floats | None:
         """What a fetch of each page is worth now; None where the policy does not say."""
-        return cast("_Telling", self.policy).value(memory, batch, now_s) if hasattr(self.policy, "value") else None
+        return (
+            cast("_OptionalMethods", self.policy).value(memory, batch, now_s) if hasattr(self.policy, "value") else None
+        )
 
-    def rates(self, memory: Memory, batch: Known) -> Rates | None:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates | None:
         """How often each page changes; None where the policy does not say."""
-        return cast("_Telling", self.policy).rates(memory, batch) if hasattr(self.policy, "rates") else None
+        return cast("_OptionalMethods", self.policy).rates(memory, batch) if hasattr(self.policy, "rates") else None
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats | None:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats | None:
         """How probably each page differs from its copy at a time; None where the policy does not say.
 
         A policy that has a model is asked through it unless it says more; one with mere rates is taken to forget when a
         page changed.
         """
         if hasattr(self.policy, "chance"):
-            return cast("_Telling", self.policy).chance(memory, batch, at_s)
+            return cast("_OptionalMethods", self.policy).chance(memory, batch, at_s)
         model = getattr(self.policy, "model", None)
         if model is not None:
             rows = Memory(memory.pages[:, : model.page_width], memory.groups[:, : model.group_width])
@@ -114,17 +114,17 @@ class Mind:
         rates = self.rates(memory, batch)
         return None if rates is None else -np.expm1(-rates.mean * np.maximum(at_s - batch.last_fetch_s, 0.0) / DAY_S)
 
-    def reason(self, memory: Memory, batch: Known, row: int, now_s: float) -> str:
+    def reason(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> str:
         """Why a page gets the time that it gets."""
-        return self.policy.reason(self._given(memory), batch, row, now_s)
+        return self.policy.reason(self._to_state(memory), batch, row, now_s)
 
-    def _given(self, memory: Memory) -> Any:  # noqa: ANN401 - see refresh_names
+    def _to_state(self, memory: Memory) -> Any:  # noqa: ANN401 - see refresh_names
         """A memory as the policy takes it."""
         if isinstance(self._start, Memory):
             return memory
         return memory.pages[:, 0] if isinstance(self._start, np.ndarray) else self._start
 
-    def _kept(self, before: Memory, state: Any) -> Memory:  # noqa: ANN401 - see refresh_names
+    def _to_memory(self, before: Memory, state: Any) -> Memory:  # noqa: ANN401 - see refresh_names
         """What a policy gave back, as rows."""
         if isinstance(state, Memory):
             return state

@@ -17,16 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.discover.policies.accrual import Accrual
-from vedette.discover.polling.belief_codec import Kept, pack, unpack
-from vedette.discover.polling.poll_value import SOONEST_S, due, index, pace, rates, worth
+from vedette.discover.polling.belief_codec import StoredAccrual, pack, unpack
+from vedette.discover.polling.poll_value import (
+    MIN_WAIT_S,
+    compute_due,
+    compute_index,
+    estimate_rates,
+    estimate_yield,
+    get_weekly_pace,
+)
 from vedette.discover.polling.sources import Bools, Sources
-from vedette.engine.ports import Book
-from vedette.engine.scheduling.alert_interest import Watched
+from vedette.engine.ports import CrawlStore
+from vedette.engine.scheduling.alert_interest import AlertInterest
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
 from vedette.policy import Floats, Ints, rng_for
-from vedette.pricing import USUAL
-
-__all__ = ["LookCounts", "Looked", "Looking", "SourceCount", "SourceTold", "SourceYield"]
+from vedette.pricing import DEFAULT_WORTH
 
 # A look is a fetch of a source that had been fetched before: at a first fetch everything is unknown, which says nothing
 # of what is new. One that names nothing unknown, or is not answered, was in vain.
@@ -35,30 +40,30 @@ __all__ = ["LookCounts", "Looked", "Looking", "SourceCount", "SourceTold", "Sour
 class SourceCount(NamedTuple):
     """Looks at a source, URLs that they found, and looks in vain; since it is known."""
 
-    looks: int = 0
+    polls: int = 0
     found: int = 0
     wasted: int = 0
 
-    def after(self, new: int) -> "SourceCount":
+    def add_poll(self, new: int) -> "SourceCount":
         """With a look that found so many."""
-        return SourceCount(self.looks + 1, self.found + new, self.wasted + (new == 0))
+        return SourceCount(self.polls + 1, self.found + new, self.wasted + (new == 0))
 
 
-NONE = SourceCount()
+NO_POLLS = SourceCount()
 
 
 @dataclass(slots=True)
-class LookCounts:
+class PollCounts:
     """By source for ever; and in all as sums that fade, so that they speak of about the last day.
 
-    >>> counts = LookCounts()
+    >>> counts = PollCounts()
     >>> counts.add(7, new=2, now_s=0.0), counts.add(7, new=0, now_s=0.0)
     (None, None)
-    >>> counts.of(7), counts.looks, counts.wasted_share
-    (SourceCount(looks=2, found=2, wasted=1), 2.0, 0.5)
+    >>> counts.get(7), counts.polls, counts.wasted_share
+    (SourceCount(polls=2, found=2, wasted=1), 2.0, 0.5)
     """
 
-    looks: float = 0.0
+    polls: float = 0.0
     found: float = 0.0
     wasted: float = 0.0
     at_s: float = 0.0
@@ -67,33 +72,33 @@ class LookCounts:
     @property
     def wasted_share(self) -> float | None:
         """The part of looks that found nothing."""
-        return self.wasted / self.looks if self.looks > 0 else None
+        return self.wasted / self.polls if self.polls > 0 else None
 
-    def of(self, id_: int) -> SourceCount:
+    def get(self, id_: int) -> SourceCount:
         """Of one source."""
-        return self._by_source.get(id_, NONE)
+        return self._by_source.get(id_, NO_POLLS)
 
     def add(self, id_: int, *, new: int, now_s: float) -> None:
         """A look at a source found so many URLs that nobody knew."""
         part = 0.5 ** (max(now_s - self.at_s, 0.0) / HALF_LIFE_S)
-        self.looks = part * self.looks + 1.0
+        self.polls = part * self.polls + 1.0
         self.found = part * self.found + new
         self.wasted = part * self.wasted + (new == 0)
         self.at_s = max(now_s, self.at_s)
-        self._by_source[id_] = self.of(id_).after(new)
+        self._by_source[id_] = self.get(id_).add_poll(new)
 
     def to_json(self) -> str:
         """For the next run."""
-        sums = [self.looks, self.found, self.wasted, self.at_s]
+        sums = [self.polls, self.found, self.wasted, self.at_s]
         return json.dumps({"sums": sums, "sources": {str(id_): row for id_, row in self._by_source.items()}})
 
     @classmethod
-    def from_json(cls, text: str | None) -> "LookCounts":
+    def from_json(cls, text: str | None) -> "PollCounts":
         """What an earlier run wrote; nothing where that makes no sense.
 
-        >>> counts = LookCounts()
+        >>> counts = PollCounts()
         >>> counts.add(7, new=2, now_s=0.0)
-        >>> LookCounts.from_json(counts.to_json()).of(7).found, LookCounts.from_json("[]").looks
+        >>> PollCounts.from_json(counts.to_json()).get(7).found, PollCounts.from_json("[]").polls
         (2, 0.0)
         """
         try:
@@ -106,42 +111,42 @@ class LookCounts:
         return cls(looks, found, wasted, at_s, rows) if sound else cls()
 
 
-SOURCES, COUNTS = "sources", "look counts"
+SOURCES_KEY, COUNTS_KEY = "sources", "look counts"
 # A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
-PAGE_WORTH = USUAL
-MOST_SOURCES = 5_000
+PAGE_WORTH = DEFAULT_WORTH
+MAX_SOURCES = 5_000
 # Lists are there to name what is new; other pages must not take their room.
-MOST_PAGES = 4_000
+MAX_PAGES = 4_000
 # Of so many links of a page it is remembered who else shows them.
-MOST_LINKS = 300
-KEEP_EVERY_S = 600.0
+MAX_LINKS = 300
+SAVE_EVERY_S = 600.0
 # However little a list brings, it is looked at once a day.
-LONGEST_S = 86_400.0
-DATED_S, SAME_PRICE = 900.0, 0.05
+MAX_INTERVAL_S = 86_400.0
+DUE_VALID_S, PRICE_TOLERANCE = 900.0, 0.05
 # One that is due and has not been looked at is asked about again after so long.
-DUE_AGAIN_S = 30.0
+OVERDUE_RECHECK_S = 30.0
 # For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
-ALIKE, MOST_ALIKE, BUSY = 0.2, 3, 1.5
+MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
 
 
-class Looked(NamedTuple):
+class PollResult(NamedTuple):
     """A look that has ended: at which page of which host, whether it was answered, and what was shown.
 
     ``links`` are the ids of the URLs that it links to, ``new`` how many of them nobody knew. ``is_list`` says that the
-    page is there for its links, ``again`` that it had been fetched before; ``cost`` is in ordinary fetches.
+    page is there for its links, ``is_refetch`` that it had been fetched before; ``cost`` is in ordinary fetches.
     """
 
     id: int
     host: int
     ok: bool
     is_list: bool
-    again: bool
+    is_refetch: bool
     links: Sequence[int] = ()
     new: int = 0
     cost: float = 1.0
 
 
-class SourceTold(NamedTuple):
+class SourceSummary(NamedTuple):
     """What is believed of a source, for people: new links an hour with an interval, and what a look would bring."""
 
     an_hour: float
@@ -169,10 +174,10 @@ class SourceYield(NamedTuple):
     low: float
     high: float
     expected: float
-    counted: SourceCount
+    counts: SourceCount
 
 
-class _Dated(NamedTuple):
+class _DueTime(NamedTuple):
     """When a source is due, at which price that is, and when it was worked out."""
 
     due_s: float
@@ -180,22 +185,22 @@ class _Dated(NamedTuple):
     asked_s: float
 
 
-class Looking:
+class SourcePoller:
     """Sources, the belief about them, and when each is worth a look."""
 
-    def __init__(self, book: Book, seed: int = 1) -> None:
-        self._book, self._seed = book, seed
+    def __init__(self, book: CrawlStore, seed: int = 1) -> None:
+        self._store, self._seed = book, seed
         self._policy = Accrual()
-        kept = unpack(book.life(SOURCES))
-        self._belief = kept.belief
+        kept = unpack(book.get_value(SOURCES_KEY))
+        self._belief = kept.state
         self._ids: list[int] = list(kept.ids)
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
         self._hosts: list[int] = list(kept.hosts)
-        self._tried_s, self._counts = list(kept.tried_s), [list(row) for row in kept.counts]
-        self.counts = LookCounts.from_json(book.life(COUNTS))
-        self._watched = Watched(book)
+        self._tried_s, self._counts = list(kept.last_try_s), [list(row) for row in kept.counts]
+        self.counts = PollCounts.from_json(book.get_value(COUNTS_KEY))
+        self._watched = AlertInterest(book)
         self._kept_s: float | None = None
-        self._dated: dict[int, _Dated] = {}
+        self._dated: dict[int, _DueTime] = {}
         # What looks cost in this run, by place; one that was not looked at yet costs what is usual.
         self._costs: dict[int, float] = {}
 
@@ -206,13 +211,13 @@ class Looking:
         """Whether a page is looked at for what it links to."""
         return id_ in self._place
 
-    def came(self, looks: Sequence[Looked], now_s: float) -> list[int]:
+    def on_polls(self, looks: Sequence[PollResult], now_s: float) -> list[int]:
         """Learn from looks; the ids of those that are sources."""
-        some = {look.id: look for look in looks if self._is_to_know(look)}
+        some = {look.id: look for look in looks if self._is_candidate(look)}
         if not some:
             return []
         rows = list(some.values())
-        places = np.array([self._met(look) for look in rows], np.int64)
+        places = np.array([self._get_or_add(look) for look in rows], np.int64)
         for place, look in zip(places.tolist(), rows, strict=True):
             self._tried_s[place] = now_s
             self._costs[place] = (self._costs.get(place, look.cost) + look.cost) / 2
@@ -220,110 +225,112 @@ class Looking:
             counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
             counts[2] = 0 if look.ok else counts[2] + 1
             self._dated.pop(look.id, None)
-            self._watched.looked(look.id)
-            if look.again:
+            self._watched.invalidate(look.id)
+            if look.is_refetch:
                 self.counts.add(look.id, new=look.new, now_s=now_s)
-        self._belief = self._policy.observe(self._belief, self._sources(places, rows), now_s)
-        self._keep_now_and_then(now_s)
+        self._belief = self._policy.observe(self._belief, self._build_batch(places, rows), now_s)
+        self._save_periodically(now_s)
         return list(some)
 
-    def due_s(self, ids: Sequence[int], price: float | None, now_s: float) -> dict[int, float]:
+    def get_due_times(self, ids: Sequence[int], price: float | None, now_s: float) -> dict[int, float]:
         """When those of these pages that are sources are worth a look, at the price of refreshes."""
         known = [id_ for id_ in ids if id_ in self._place]
         if not known or price is None:
             return {}
-        asked = [id_ for id_ in known if not self._is_dated(id_, price, now_s)]
+        asked = [id_ for id_ in known if not self._is_current(id_, price, now_s)]
         if asked:
-            times = self._times(asked, price / PAGE_WORTH, now_s)
-            self._dated |= {id_: _Dated(at_s, price, now_s) for id_, at_s in zip(asked, times, strict=True)}
+            times = self._compute_due_times(asked, price / PAGE_WORTH, now_s)
+            self._dated |= {id_: _DueTime(at_s, price, now_s) for id_, at_s in zip(asked, times, strict=True)}
         return {id_: self._dated[id_].due_s for id_ in known}
 
-    def pace(self, now_s: float, price: float) -> float:
+    def estimate_poll_rate(self, now_s: float, price: float) -> float:
         """How many looks a second there would be at a price of refreshes; each source once a day at least.
 
         Watches are left out: to know what all sources link to takes long, and the price will move by itself.
         """
         if not self._ids:
             return 0.0
-        batch = self._sources(np.arange(len(self._ids)))
-        limits = price / PAGE_WORTH * self._cost_of(batch.place)
-        times = due(self._belief, batch, now_s, limits, rng_for(self._seed, "discover/pace"))
-        return float((1.0 / np.clip(times - batch.last_look_s, SOONEST_S, LONGEST_S)).sum())
+        batch = self._build_batch(np.arange(len(self._ids)))
+        limits = price / PAGE_WORTH * self._get_costs(batch.place)
+        times = compute_due(self._belief, batch, now_s, limits, rng_for(self._seed, "discover/pace"))
+        return float((1.0 / np.clip(times - batch.last_poll_s, MIN_WAIT_S, MAX_INTERVAL_S)).sum())
 
-    def _is_dated(self, id_: int, price: float, now_s: float) -> bool:
+    def _is_current(self, id_: int, price: float, now_s: float) -> bool:
         """Whether what was said of a source a moment ago still holds: to work it out takes a while."""
         dated = self._dated.get(id_)
-        lasts_s = DATED_S if dated is not None and now_s < dated.due_s else DUE_AGAIN_S
+        lasts_s = DUE_VALID_S if dated is not None and now_s < dated.due_s else OVERDUE_RECHECK_S
         if dated is None or not 0 <= now_s - dated.asked_s < lasts_s:
             return False
-        return abs(dated.price - price) <= SAME_PRICE * price
+        return abs(dated.price - price) <= PRICE_TOLERANCE * price
 
-    def cost(self, id_: int) -> float:
+    def get_cost(self, id_: int) -> float:
         """What a look at a source costs, in ordinary fetches."""
         return self._costs.get(self._place[id_], 1.0) if id_ in self._place else 1.0
 
-    def _cost_of(self, places: Ints) -> Floats:
+    def _get_costs(self, places: Ints) -> Floats:
         return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
 
-    def _times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
+    def _compute_due_times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
         """When the pages that are lost by waiting reach the price, those that somebody waits for counting more."""
-        batch = self._sources(np.array([self._place[id_] for id_ in ids], np.int64))
-        limit = price * self._cost_of(batch.place) / self._watched.worth(ids)
-        is_now = (index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_look_s >= SOONEST_S)
-        later_s = due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
+        batch = self._build_batch(np.array([self._place[id_] for id_ in ids], np.int64))
+        limit = price * self._get_costs(batch.place) / self._watched.get_weights(ids)
+        is_now = (compute_index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_poll_s >= MIN_WAIT_S)
+        later_s = compute_due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
         times: list[float] = np.where(is_now, now_s, later_s).tolist()
         return times
 
-    def told(self, id_: int, now_s: float) -> SourceTold | None:
+    def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
         """What is believed of a page; None where it is no source."""
         place = self._place.get(id_)
         if place is None:
             return None
-        batch = self._sources(np.array([place], np.int64))
-        mean, low, high = (float(each[0]) for each in rates(self._belief, batch))
-        count = self.counts.of(id_)
-        alike = self._alike(place)
-        return SourceTold(
+        batch = self._build_batch(np.array([place], np.int64))
+        mean, low, high = (float(each[0]) for each in estimate_rates(self._belief, batch))
+        count = self.counts.get(id_)
+        alike = self._find_similar(place)
+        return SourceSummary(
             an_hour=mean,
             low=low,
             high=high,
-            expected=float(worth(self._belief, batch, now_s)[0]),
-            looks=count.looks,
+            expected=float(estimate_yield(self._belief, batch, now_s)[0]),
+            looks=count.polls,
             found=count.found,
             wasted=count.wasted,
-            busiest_hours=_busiest(pace(self._belief, self._hosts[place])),
+            busiest_hours=_find_busiest_hours(get_weekly_pace(self._belief, self._hosts[place])),
             alike=tuple(self._ids[other] for other in alike),
             alike_share=tuple(alike.values()),
-            watched=self._watched.shares([id_])[0],
+            watched=self._watched.get_shares([id_])[0],
         )
 
-    def yields(self, now_s: float) -> list[SourceYield]:
+    def list_yields(self, now_s: float) -> list[SourceYield]:
         """All sources, for people, those that bring most first."""
         if not self._ids:
             return []
-        batch = self._sources(np.arange(len(self._ids)))
-        pace, expected = rates(self._belief, batch), worth(self._belief, batch, now_s)
+        batch = self._build_batch(np.arange(len(self._ids)))
+        pace, expected = estimate_rates(self._belief, batch), estimate_yield(self._belief, batch, now_s)
         numbers = [each.tolist() for each in (pace.mean, pace.low, pace.high, expected)]
-        counted = [self.counts.of(id_) for id_ in self._ids]
+        counted = [self.counts.get(id_) for id_ in self._ids]
         rows = map(SourceYield, self._ids, *numbers, counted)
         return sorted(rows, key=lambda row: (-row.an_hour, row.id))
 
-    def keep(self, now_s: float) -> None:
+    def save(self, now_s: float) -> None:
         """Write down what is believed."""
         counts = [tuple(row) for row in self._counts]
-        self._book.set_life(SOURCES, pack(Kept(self._belief, self._ids, self._hosts, self._tried_s, counts)))
-        self._book.set_life(COUNTS, self.counts.to_json())
+        self._store.set_value(
+            SOURCES_KEY, pack(StoredAccrual(self._belief, self._ids, self._hosts, self._tried_s, counts))
+        )
+        self._store.set_value(COUNTS_KEY, self.counts.to_json())
         self._kept_s = now_s
 
-    def _is_to_know(self, look: Looked) -> bool:
+    def _is_candidate(self, look: PollResult) -> bool:
         if look.id in self._place:
             return True
         if not look.ok:
             return False
-        room = MOST_SOURCES if look.is_list else MOST_PAGES
-        return len(self._ids) < room and (look.is_list or (look.again and look.new > 0))
+        room = MAX_SOURCES if look.is_list else MAX_PAGES
+        return len(self._ids) < room and (look.is_list or (look.is_refetch and look.new > 0))
 
-    def _met(self, look: Looked) -> int:
+    def _get_or_add(self, look: PollResult) -> int:
         """The place of a source."""
         if look.id not in self._place:
             self._place[look.id] = len(self._ids)
@@ -333,53 +340,55 @@ class Looking:
             self._counts.append([0, 0, 0])
         return self._place[look.id]
 
-    def _sources(self, places: Ints, looks: Sequence[Looked] = ()) -> Sources:
+    def _build_batch(self, places: Ints, looks: Sequence[PollResult] = ()) -> Sources:
         """Sources as the policy is told of them; with what they just showed, where they were just looked at."""
         looked, found, failures = (
             np.array([self._counts[place][column] for place in places.tolist()], np.int64) for column in range(3)
         )
-        shown = [np.array(look.links[:MOST_LINKS], np.int64) for look in looks]
+        shown = [np.array(look.links[:MAX_LINKS], np.int64) for look in looks]
         start = np.concatenate([[0], np.cumsum([len(each) for each in shown])]).astype(np.int64)
         nothing = np.zeros(len(places), np.int64)
         yields = np.array([look.new for look in looks], np.int64) if looks else nothing
         return Sources(
             place=places,
             host=np.array([self._hosts[place] for place in places.tolist()], np.int64),
-            last_look_s=self._tried(places),
+            last_poll_s=self._last_poll_times(places),
             failures=failures,
-            looks=looked,
+            polls=looked,
             found=found,
             links=np.diff(start) if looks else nothing,
-            look_s=self._tried(places)[:, None],
+            poll_s=self._last_poll_times(places)[:, None],
             yields=yields[:, None],
             shown_start=start if looks else np.zeros(len(places) + 1, np.int64),
             shown=np.concatenate(shown) if shown else np.zeros(0, np.int64),
-            shown_new=np.concatenate([_newest(*pair) for pair in zip(shown, yields.tolist(), strict=True)])
+            shown_new=np.concatenate([_mark_newest(*pair) for pair in zip(shown, yields.tolist(), strict=True)])
             if shown
             else np.zeros(0, np.bool_),
         )
 
-    def _tried(self, places: Ints) -> Floats:
+    def _last_poll_times(self, places: Ints) -> Floats:
         return np.array([self._tried_s[place] for place in places.tolist()], np.float64)
 
-    def _alike(self, place: int) -> dict[int, float]:
+    def _find_similar(self, place: int) -> dict[int, float]:
         """Those that show most of what a source shows, and how much of it."""
         overlap = self._belief.overlap
         if place >= len(overlap.other):
             return {}
-        share = overlap.share(np.array([place]))[0]
-        order = np.argsort(-share, kind="stable")[:MOST_ALIKE].tolist()
-        return {int(overlap.other[place, column]): float(share[column]) for column in order if share[column] > ALIKE}
+        share = overlap.estimate_share(np.array([place]))[0]
+        order = np.argsort(-share, kind="stable")[:MAX_SIMILAR].tolist()
+        return {
+            int(overlap.other[place, column]): float(share[column]) for column in order if share[column] > MIN_OVERLAP
+        }
 
-    def _keep_now_and_then(self, now_s: float) -> None:
-        if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
-            self.keep(now_s)
+    def _save_periodically(self, now_s: float) -> None:
+        if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
+            self.save(now_s)
 
 
-def _newest(links: Ints, count: int) -> Bools:
+def _mark_newest(links: Ints, count: int) -> Bools:
     """Which links are the new ones, of which there are so many: ids are given in the order in which URLs are found.
 
-    >>> _newest(np.array([7, 9, 3]), 1).tolist()
+    >>> _mark_newest(np.array([7, 9, 3]), 1).tolist()
     [False, True, False]
     """
     newest = np.zeros(len(links), np.bool_)
@@ -387,7 +396,7 @@ def _newest(links: Ints, count: int) -> Bools:
     return newest
 
 
-def _busiest(week: Floats) -> tuple[int, ...]:
+def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
     """The three busiest hours of the day, where they bring half as much again as the mean."""
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]

@@ -20,50 +20,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.ports import Book
+from vedette.engine.ports import CrawlStore
 from vedette.policy import Floats
 from vedette.pricing import Price
 
-__all__ = [
-    "DEFAULT_SPAN_S",
-    "PURSE",
-    "SHORTEST_SPAN_S",
-    "Askers",
-    "Purse",
-    "clearing_price",
-    "policy_kept",
-    "price_kept",
-    "starting_price",
-]
-
-PURSE = "refresh purse"
+PRICE_KEY = "refresh purse"
 
 DAY_S = 86_400.0
-DEFAULT_SPAN_S = 3 * DAY_S
-SHORTEST_SPAN_S = 3_600.0
+DEFAULT_INTERVAL_S = 3 * DAY_S
+MIN_INTERVAL_S = 3_600.0
 # What refreshes may take of a budget at least, however many pages are new.
-FLOOR = 0.2
+REFRESH_FLOOR = 0.2
 MOVE_EVERY_S = 300.0
 # A price that has just begun settles within hours. One that has held for days lets a busy noon and a quiet night pass:
 # so looks go where the news is, and not where budget is left.
-LEAST_PATIENCE_S, MOST_PATIENCE_S = 7_200.0, 2 * DAY_S
+MIN_PATIENCE_S, MAX_PATIENCE_S = 7_200.0, 2 * DAY_S
 # Nor does it go all the way by what one move has seen, which is little where few fetches are made.
-LEAST_MOVES = 4.0
+MIN_MOVES = 4.0
 # Fewer fetches than this say little of a pace; but a day is waited at most.
-ENOUGH = 16.0
-LONGEST_WAIT_S = DAY_S
+MIN_FETCHES = 16.0
+MAX_WAIT_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class PriceController:
     """``price`` is None until there is a page to judge by, and a first guess until it is ``settled``.
 
     ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` are refreshes that
     may still be had. ``age_s`` is for how long there has been a price under this budget. ``seen_s`` is when time was
     last counted, and begins anew with each run.
 
-    >>> purse = Purse("expected-gain").at(0.0).priced(1.0).spent(refreshes=200).at(3600.0)
-    >>> purse.target(0.0, 7200), purse.due_move(0.0, 7200), purse.moved(0.0, 7200).value > 1.0
+    >>> purse = PriceController("expected-gain").advance(0.0).with_price(1.0).add_spent(refreshes=200).advance(3600.0)
+    >>> purse.target(0.0, 7200), purse.should_move(0.0, 7200), purse.move_price(0.0, 7200).value > 1.0
     (0.027777777777777776, True, True)
     """
 
@@ -83,56 +71,56 @@ class Purse:
         """The price; nothing costs anything before there is one."""
         return self.price or 0.0
 
-    def at(self, now_s: float) -> "Purse":
+    def advance(self, now_s: float) -> "PriceController":
         """Time goes by; a clock that was put back takes nothing away. A run begins with one refresh that may be had."""
         if self.seen_s is None:
             return replace(self, seen_s=now_s, saved=max(self.saved, 1.0))
         return replace(self, seen_s=now_s, span_s=self.span_s + max(now_s - self.seen_s, 0.0))
 
-    def spent(self, refreshes: int = 0, others: int = 0) -> "Purse":
+    def add_spent(self, refreshes: int = 0, others: int = 0) -> "PriceController":
         """So many refreshes have come due, and so many other fetches were made."""
         saved = max(self.saved - refreshes, 0.0)
         return replace(self, refreshes=self.refreshes + refreshes, others=self.others + others, saved=saved)
 
-    def priced(self, price: float, *, settled: bool = False) -> "Purse":
+    def with_price(self, price: float, *, settled: bool = False) -> "PriceController":
         """A price that was worked out by looking at pages."""
         return replace(self, price=price, is_settled=settled)
 
     def target(self, budget_per_s: float, pages: float) -> float:
         """How many refreshes there should be in a second."""
         if not budget_per_s > 0:
-            return pages / DEFAULT_SPAN_S
+            return pages / DEFAULT_INTERVAL_S
         others = self.others / self.span_s if self.span_s > 0 else 0.0
-        left = max(budget_per_s - others, FLOOR * budget_per_s)
-        return min(left, pages / SHORTEST_SPAN_S)
+        left = max(budget_per_s - others, REFRESH_FLOOR * budget_per_s)
+        return min(left, pages / MIN_INTERVAL_S)
 
-    def due_move(self, budget_per_s: float, pages: float) -> bool:
+    def should_move(self, budget_per_s: float, pages: float) -> bool:
         """Whether enough was seen to move the price."""
         if self.span_s < MOVE_EVERY_S:
             return False
-        return self.span_s * self.target(budget_per_s, pages) >= ENOUGH or self.span_s >= LONGEST_WAIT_S
+        return self.span_s * self.target(budget_per_s, pages) >= MIN_FETCHES or self.span_s >= MAX_WAIT_S
 
-    def moved(self, budget_per_s: float, pages: float) -> "Purse":
+    def move_price(self, budget_per_s: float, pages: float) -> "PriceController":
         """The price after what was spent, and counts that begin anew."""
         begun = replace(self, span_s=0.0, refreshes=0, others=0)
         if self.price is None:
             return begun
         allowed = self.target(budget_per_s, pages) * self.span_s
-        after = Price(self.price, self._patience_s(budget_per_s), self.stride).after(
+        after = Price(self.price, self._patience_s(budget_per_s), self.stride).update(
             self.refreshes, allowed, self.span_s
         )
         return replace(begun, price=after.value, stride=after.stride, is_settled=True, age_s=self.age_s + self.span_s)
 
     def _patience_s(self, budget_per_s: float) -> float:
         """Without a budget nothing is lost while a price settles."""
-        young_s = max(self.age_s / 2, LEAST_PATIENCE_S, LEAST_MOVES * self.span_s)
-        return min(young_s, MOST_PATIENCE_S) if budget_per_s > 0 else MOST_PATIENCE_S
+        young_s = max(self.age_s / 2, MIN_PATIENCE_S, MIN_MOVES * self.span_s)
+        return min(young_s, MAX_PATIENCE_S) if budget_per_s > 0 else MAX_PATIENCE_S
 
-    def rebudgeted(self) -> "Purse":
+    def reset_age(self) -> "PriceController":
         """Under another budget the price has to settle anew."""
         return replace(self, age_s=0.0, stride=0.0)
 
-    def saving(self, passed_s: float, pace: float) -> "Purse":
+    def save_up(self, passed_s: float, pace: float) -> "PriceController":
         """What may be had grows with time, by so many a second."""
         return replace(self, saved=min(self.saved + pace * passed_s, max(pace * DAY_S, 1.0)))
 
@@ -141,7 +129,7 @@ class Purse:
         return json.dumps({name: value for name, value in asdict(self).items() if name != "seen_s"})
 
     @staticmethod
-    def policy_in(text: str) -> str | None:
+    def parse_policy(text: str) -> str | None:
         """The policy for which an earlier run wrote; None where that makes no sense."""
         try:
             return str(json.loads(text)["policy"])
@@ -149,10 +137,10 @@ class Purse:
             return None
 
     @classmethod
-    def from_json(cls, text: str | None, policy: str) -> "Purse":
+    def from_json(cls, text: str | None, policy: str) -> "PriceController":
         """What an earlier run wrote; a new one where that was for another policy, or makes no sense.
 
-        >>> Purse.from_json(Purse("nutch", price=2.0).to_json(), "nutch").price, Purse.from_json("{", "nutch").price
+        >>> PriceController.from_json(PriceController("nutch", price=2.0).to_json(), "nutch").price, PriceController.from_json("{", "nutch").price
         (2.0, None)
         """
         try:
@@ -163,74 +151,74 @@ class Purse:
         return kept if kept.policy == policy and price_is_sound else cls(policy)
 
 
-def policy_kept(book: Book) -> str | None:
+def load_policy(book: CrawlStore) -> str | None:
     """The policy that last decided here; None where none has."""
-    kept = book.life(PURSE)
-    return Purse.policy_in(kept) if kept else None
+    kept = book.get_value(PRICE_KEY)
+    return PriceController.parse_policy(kept) if kept else None
 
 
-def price_kept(book: Book) -> float | None:
+def load_price(book: CrawlStore) -> float | None:
     """The price that last held here; None where none did."""
-    policy = policy_kept(book)
-    return Purse.from_json(book.life(PURSE), policy).price if policy is not None else None
+    policy = load_policy(book)
+    return PriceController.from_json(book.get_value(PRICE_KEY), policy).price if policy is not None else None
 
 
 LOWEST, HIGHEST = -20.0, 20.0
 HALVINGS = 40
 # Where no price makes the middle page wait so long, or so shortly.
-ORDINARY = 1.0
+DEFAULT_PRICE = 1.0
 
 
-def starting_price(waits_s: Callable[[float], Floats], wait_s: float) -> float:
+def find_starting_price(waits_s: Callable[[float], Floats], wait_s: float) -> float:
     """The price at which half of some pages wait so long; ``waits_s`` says how long each does at a price.
 
     >>> waits_s = lambda price: np.array([1.0, 2.0, 9.0]) * price
-    >>> round(starting_price(waits_s, 6.0), 6), starting_price(lambda _: np.zeros(3), 6.0)
+    >>> round(find_starting_price(waits_s, 6.0), 6), find_starting_price(lambda _: np.zeros(3), 6.0)
     (3.0, 1.0)
     """
     low, high = LOWEST, HIGHEST
-    if not _middle(waits_s(10.0**low)) <= wait_s <= _middle(waits_s(10.0**high)):
-        return ORDINARY
+    if not _median(waits_s(10.0**low)) <= wait_s <= _median(waits_s(10.0**high)):
+        return DEFAULT_PRICE
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if _middle(waits_s(10.0**middle)) < wait_s:
+        if _median(waits_s(10.0**middle)) < wait_s:
             low = middle
         else:
             high = middle
     return float(10.0**high)
 
 
-class Askers(NamedTuple):
+class FetchDemand(NamedTuple):
     """Who would spend what at a price: how long some pages wait, for how many each stands, and looks a second."""
 
     waits_s: Callable[[float], Floats]
     share: float
-    looks: Callable[[float], float]
+    poll_rate: Callable[[float], float]
 
-    def spent(self, price: float) -> float:
+    def fetch_rate(self, price: float) -> float:
         """Fetches a second."""
-        waits_s = np.maximum(self.waits_s(price), SHORTEST_SPAN_S)
-        return self.share * float((1.0 / waits_s).sum()) + self.looks(price)
+        waits_s = np.maximum(self.waits_s(price), MIN_INTERVAL_S)
+        return self.share * float((1.0 / waits_s).sum()) + self.poll_rate(price)
 
 
-def clearing_price(askers: Askers, target: float) -> float | None:
+def find_clearing_price(askers: FetchDemand, target: float) -> float | None:
     """The price at which so many fetches a second are wanted; None where no price makes it so many, or so few.
 
-    >>> askers = Askers(lambda price: np.array([7200.0, 14400.0]) * price, 2.0, lambda price: 1.0 / 3600 / price)
-    >>> round(clearing_price(askers, 2.5 / 3600) or 0.0, 3), clearing_price(askers, 1e20)
+    >>> askers = FetchDemand(lambda price: np.array([7200.0, 14400.0]) * price, 2.0, lambda price: 1.0 / 3600 / price)
+    >>> round(find_clearing_price(askers, 2.5 / 3600) or 0.0, 3), find_clearing_price(askers, 1e20)
     (1.0, None)
     """
     low, high = LOWEST, HIGHEST
-    if not askers.spent(10.0**high) <= target <= askers.spent(10.0**low):
+    if not askers.fetch_rate(10.0**high) <= target <= askers.fetch_rate(10.0**low):
         return None
     for _ in range(HALVINGS // 2):
         middle = (low + high) / 2
-        if askers.spent(10.0**middle) > target:
+        if askers.fetch_rate(10.0**middle) > target:
             low = middle
         else:
             high = middle
     return float(10.0**high)
 
 
-def _middle(waits_s: Floats) -> float:
+def _median(waits_s: Floats) -> float:
     return float(np.sort(waits_s)[len(waits_s) // 2]) if len(waits_s) else 0.0

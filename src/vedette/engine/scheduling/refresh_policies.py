@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vedette.policy import Due
-from vedette.refresh.known_pages import Known
+from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.ebr import Ebr
 from vedette.refresh.policies.expected_gain import ExpectedGain
 from vedette.refresh.policies.freshness import Freshness
@@ -18,23 +18,21 @@ from vedette.refresh.policies.stormcrawler import StormCrawler
 from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.policies.user_centric import UserCentric
 
-__all__ = ["POLICIES", "PREFERRED", "RefreshPolicy", "policy_named"]
-
 # The state of a policy is its own affair; ``mind`` knows which kinds there are.
-RefreshPolicy = Due[None, Any, Known, Known]
+RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
 
-PREFERRED = "expected-gain"
-_KINDS: tuple[Callable[[], RefreshPolicy], ...] = (
+DEFAULT_POLICY = "expected-gain"
+_POLICY_CLASSES: tuple[Callable[[], RefreshPolicy], ...] = (
     *(ExpectedGain, Nutch, Uniform, StormCrawler, Freshness, LambdaCrawl, UserCentric, Sbr, Ebr),
     *(GreedyC1, GreedyC2, NDay),
 )
-POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kind in _KINDS}
+POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kind in _POLICY_CLASSES}
 
 
-def policy_named(name: str) -> RefreshPolicy:
+def create_policy(name: str) -> RefreshPolicy:
     """The policy of this name; the preferred one where there is none, as after a step back to an older Vedette.
 
-    >>> policy_named("nutch").name, policy_named("of tomorrow").name
+    >>> create_policy("nutch").name, create_policy("of tomorrow").name
     ('nutch', 'expected-gain')
     """
-    return POLICIES.get(name, POLICIES[PREFERRED])()
+    return POLICIES.get(name, POLICIES[DEFAULT_POLICY])()

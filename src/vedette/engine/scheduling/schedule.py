@@ -6,21 +6,19 @@ from math import inf, isfinite
 
 import numpy as np
 
-from vedette.engine.decision_record import Decision, Witness
-from vedette.engine.messages import Fetched, Kind, Place
+from vedette.engine.decision_record import Decision, DecisionRecorder
+from vedette.engine.messages import ArchiveLocation, FetchSuccess, Kind
 from vedette.engine.ports import Outlinks, PageRow
 from vedette.policy import rng_for
-from vedette.refresh.gone_pages import Returning
-from vedette.refresh.known_pages import Known
+from vedette.refresh.gone_pages import ReturnModel
+from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
-
-__all__ = ["Schedule", "gone_s", "has_changed", "is_good", "is_source", "kind_after", "status_after"]
 
 SLASHES_OF_A_HOME = 3
 Columns = Mapping[str, Sequence[float] | Sequence[bool]]
 NO_TIMES: Mapping[int, float] = {}
-ORDINARY = 1.0  # a price
+DEFAULT_PRICE = 1.0  # a price
 
 
 def is_source(url: str, kind: Kind) -> bool:
@@ -33,19 +31,19 @@ def is_good(status: int) -> bool:
     return 200 <= status < 300
 
 
-def gone_s(row: PageRow) -> float:
+def gone_duration_s(row: PageRow) -> float:
     """How long something had been gone or moved at its last fetch."""
     return max(row.fetched_s - row.changed_s, 0.0)
 
 
-def status_after(result: Fetched, earlier: PageRow | None) -> int:
+def status_after(result: FetchSuccess, earlier: PageRow | None) -> int:
     """The status of what is at hand after an answer."""
-    return earlier.status if earlier is not None and _same(result) else result.status
+    return earlier.status if earlier is not None and _is_not_modified(result) else result.status
 
 
-def kind_after(result: Fetched, earlier: PageRow | None) -> Kind:
+def kind_after(result: FetchSuccess, earlier: PageRow | None) -> Kind:
     """The kind of what is at hand after an answer."""
-    return earlier.kind if earlier is not None and _same(result) else result.kind
+    return earlier.kind if earlier is not None and _is_not_modified(result) else result.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,11 @@ class Schedule:
     sources: Fixed = field(default_factory=Fixed)
     pages: Nutch = field(default_factory=Nutch)
     seed: int = 1
-    witness: Witness | None = None
+    witness: DecisionRecorder | None = None
 
-    def rows(
+    def build_rows(
         self,
-        answers: Sequence[tuple[int, Fetched]],
+        answers: Sequence[tuple[int, FetchSuccess]],
         earlier: Mapping[int, PageRow],
         judged: Mapping[int, float] = NO_TIMES,
     ) -> Iterator[tuple[PageRow, Outlinks | None]]:
@@ -72,30 +70,30 @@ class Schedule:
 
         ``judged`` has the pages of which a refresh policy has said when they are due.
         """
-        others = [result for _, result in answers if result.errand.id not in judged]
-        times = self._times(others, earlier) if others else {}
+        others = [result for _, result in answers if result.task.id not in judged]
+        times = self._compute_times(others, earlier) if others else {}
         for host, result in answers:
-            before = earlier.get(result.errand.id)
+            before = earlier.get(result.task.id)
             anchors = result.content.anchors if result.content else ()
-            links = None if before and _same(result) else (result.links, anchors)
-            interval_s, due_s = times.get(result.errand.id) or self._judged_times(result, judged)
-            yield _row(host, result, before, interval_s, due_s if self.recrawl else inf), links
+            links = None if before and _is_not_modified(result) else (result.links, anchors)
+            interval_s, due_s = times.get(result.task.id) or self._policy_times(result, judged)
+            yield _build_row(host, result, before, interval_s, due_s if self.recrawl else inf), links
 
-    def after_failure(self, url: str, row: PageRow, now_s: float) -> float:
+    def due_after_failure(self, url: str, row: PageRow, now_s: float) -> float:
         """When a page that could not be had this time is tried again; a failure says nothing of its changes."""
         if not self.recrawl:
             return inf
         again_s = self.sources.interval_s if is_source(url, row.kind) else row.interval_s
         return now_s + max(again_s, self.pages.min_interval_s)
 
-    def after_refusal(self, now_s: float) -> float:
+    def due_after_refusal(self, now_s: float) -> float:
         """When a page at hand that may no longer be asked for is looked at again: rules change, too."""
         return now_s + self.pages.first_interval_s if self.recrawl else inf
 
     def reason(self, url: str, row: PageRow) -> str:
         """Which rule says when this page is due again, and why then."""
         changed = row.changed_s == row.fetched_s
-        batch = Known(
+        batch = KnownPages(
             place=np.arange(1),
             last_fetch_s=np.array([row.fetched_s]),
             changed=np.array([changed]),
@@ -107,23 +105,25 @@ class Schedule:
             return self.sources.reason((), batch, 0, row.fetched_s)
         if not is_good(row.status):
             planned = isfinite(row.due_s)  # what waits to be asked for has no time any more
-            wait_s = row.due_s - row.fetched_s if planned else Returning().wait_s(gone_s(row), ORDINARY)
-            return Returning.reason(gone_s(row), wait_s)
+            wait_s = row.due_s - row.fetched_s if planned else ReturnModel().wait_s(gone_duration_s(row), DEFAULT_PRICE)
+            return ReturnModel.reason(gone_duration_s(row), wait_s)
         return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
 
-    def _judged_times(self, result: Fetched, judged: Mapping[int, float]) -> tuple[float, float]:
+    def _policy_times(self, result: FetchSuccess, judged: Mapping[int, float]) -> tuple[float, float]:
         """The wait, within bounds, is how long a page rests that cannot be had next time."""
-        due_s = judged[result.errand.id]
+        due_s = judged[result.task.id]
         wait_s = min(max(due_s - result.ended_s, self.pages.min_interval_s), self.pages.max_interval_s)
         return wait_s, due_s
 
-    def _times(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> dict[int, tuple[float, float]]:
-        before = [earlier.get(result.errand.id) for result in results]
-        batch = Known(
+    def _compute_times(
+        self, results: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]
+    ) -> dict[int, tuple[float, float]]:
+        before = [earlier.get(result.task.id) for result in results]
+        batch = KnownPages(
             place=np.arange(len(results)),
             last_fetch_s=np.array([result.ended_s for result in results]),
             changed=np.array([has_changed(*pair) for pair in zip(results, before, strict=True)]),
-            first_fetch=np.array([_is_begun(*pair) for pair in zip(results, before, strict=True)]),
+            first_fetch=np.array([_is_new_interval(*pair) for pair in zip(results, before, strict=True)]),
             modified_s=np.full(len(results), np.nan),
         )
         now_s = float(batch.last_fetch_s.max())
@@ -133,47 +133,47 @@ class Schedule:
         due = self.pages.due(kept, batch, now_s, 0.0, rng)
         looks = self.sources.due((), batch, now_s, 0.0, rng)
         kinds = [kind_after(*pair) for pair in zip(results, before, strict=True)]
-        sources = [is_source(result.errand.url, kind) for result, kind in zip(results, kinds, strict=True)]
+        sources = [is_source(result.task.url, kind) for result, kind in zip(results, kinds, strict=True)]
         due = np.where(sources, looks, due)
         if self.witness is not None:
-            facts = {"state": state.tolist(), "is_source": sources, **_columns(batch)}
-            self._tell(self.witness, now_s, facts, {"state": kept.tolist(), "due_s": due.tolist()})
-        ids = [result.errand.id for result in results]
+            facts = {"state": state.tolist(), "is_source": sources, **_to_columns(batch)}
+            self._record_decision(self.witness, now_s, facts, {"state": kept.tolist(), "due_s": due.tolist()})
+        ids = [result.task.id for result in results]
         return dict(zip(ids, zip(kept.tolist(), due.tolist(), strict=True), strict=True))
 
-    def _tell(self, witness: Witness, now_s: float, facts: Columns, outcome: Columns) -> None:
+    def _record_decision(self, witness: DecisionRecorder, now_s: float, facts: Columns, outcome: Columns) -> None:
         policies = {"pages": asdict(self.pages), "sources": asdict(self.sources)}
         witness(Decision("refresh", now_s, self.seed, f"refresh/{now_s}", policies, facts, outcome))
 
 
-def _columns(batch: Known) -> Columns:
+def _to_columns(batch: KnownPages) -> Columns:
     """A batch as plain lists."""
     return {name: getattr(batch, name).tolist() for name in batch.__slots__}
 
 
-def _same(result: Fetched) -> bool:
+def _is_not_modified(result: FetchSuccess) -> bool:
     """Whether the server said that what is at hand still holds."""
     return result.status == 304
 
 
-def _is_begun(result: Fetched, earlier: PageRow | None) -> bool:
+def _is_new_interval(result: FetchSuccess, earlier: PageRow | None) -> bool:
     """Whether a wait begins anew: with the first answer, and when a page is found gone."""
     return earlier is None or (is_good(earlier.status) and not is_good(status_after(result, earlier)))
 
 
-def has_changed(result: Fetched, earlier: PageRow | None) -> bool:
+def has_changed(result: FetchSuccess, earlier: PageRow | None) -> bool:
     """Whether this answer says something else than the one before; of what has no body, status and target count."""
-    if earlier is None or _same(result) or result.digest:
+    if earlier is None or _is_not_modified(result) or result.digest:
         return result.changed
     return (result.status, result.location or "") != (earlier.status, earlier.location)
 
 
-def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
+def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
     """What an answer leaves behind; of a page that has not changed, what was known stays."""
-    same = earlier if earlier is not None and _same(result) else None
+    same = earlier if earlier is not None and _is_not_modified(result) else None
     changed = has_changed(result, earlier)
     return PageRow(
-        id=result.errand.id,
+        id=result.task.id,
         host=host,
         status=same.status if same else result.status,
         kind=same.kind if same else result.kind,
@@ -187,14 +187,14 @@ def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float,
         payload_digest=same.payload_digest if same else result.payload_digest,
         location=result.location or "",
         body_bytes=same.body_bytes if same else result.body_bytes,
-        place=_place(result, earlier),
+        place=_choose_place(result, earlier),
         interval_s=interval_s,
         due_s=due_s,
     )
 
 
-def _place(result: Fetched, earlier: PageRow | None) -> Place | None:
+def _choose_place(result: FetchSuccess, earlier: PageRow | None) -> ArchiveLocation | None:
     """The first copy of what is still the same to the byte, unless it was given up; a 304 brings none."""
     same = earlier is not None and not has_changed(result, earlier) and result.digest == earlier.digest
     kept = earlier.place if earlier is not None and same else None
-    return kept or (None if earlier is not None and _same(result) else result.place)
+    return kept or (None if earlier is not None and _is_not_modified(result) else result.place)

@@ -15,38 +15,24 @@ from dataclasses import astuple, dataclass, fields, replace
 from math import isfinite
 from typing import Final, Literal, NamedTuple
 
-from vedette.engine.messages import Fetched, Result
-from vedette.engine.ports import Book, Gained, PageRow
+from vedette.engine.messages import FetchResult, FetchSuccess
+from vedette.engine.ports import CrawlStore, FetchGain, PageRow
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source
 
-__all__ = [
-    "ALL_TIME",
-    "DAYS",
-    "KINDS",
-    "OTHERS",
-    "Day",
-    "Kind",
-    "Spending",
-    "Spent",
-    "days_kept",
-    "ever_kept",
-    "kind_of",
-]
-
-Kind = Literal["first", "refresh", "look", "gone", "asked", "robots"]
-KINDS: Final[tuple[Kind, ...]] = ("first", "refresh", "look", "gone", "asked", "robots")
+FetchKind = Literal["first", "refresh", "look", "gone", "asked", "robots"]
+FETCH_KINDS: Final[tuple[FetchKind, ...]] = ("first", "refresh", "look", "gone", "asked", "robots")
 DAY_S = 86_400.0
 DAYS = 31
-KEEP_EVERY_S = 20.0
+SAVE_EVERY_S = 20.0
 # Of one day so many sites are told apart; what is fetched of the others stands under no name.
-MOST_SITES, OTHERS = 200, ""
+MAX_SITES, OTHER_SITES = 200, ""
 # Gains come within minutes; of so many fetches it is remembered what they were for.
-MOST_RECENT = 20_000
-SPENDING, ALL_TIME = "spending", "spending of all time"
+MAX_RECENT = 20_000
+SPENDING_KEY, ALL_TIME_KEY = "spending", "spending of all time"
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class FetchStats:
     """Fetches, how many of them had no good answer, what they took, what they found, and what that brought.
 
     ``changed`` is how many found a page new or changed, ``found`` how many unknown URLs they named, ``measured`` of how
@@ -62,55 +48,55 @@ class Spent:
     measured: float = 0.0
     gain: float = 0.0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "FetchStats") -> "FetchStats":
+        return FetchStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
-_WIDTH = len(fields(Spent))
-Kinds = dict[str, Spent]
+_WIDTH = len(fields(FetchStats))
+StatsByKind = dict[str, FetchStats]
 
 
-class Day(NamedTuple):
+class DaySpending(NamedTuple):
     """One day: what was spent, by site and kind."""
 
     number: int
-    sites: dict[str, Kinds]
+    sites: dict[str, StatsByKind]
 
     @property
     def begin_s(self) -> float:
         """When it began."""
         return self.number * DAY_S
 
-    def add(self, site: str, kind: str, spent: Spent) -> None:
+    def add(self, site: str, kind: str, spent: FetchStats) -> None:
         """So much more; a site too many counts with the others."""
-        name = site if site in self.sites or len(self.sites) < MOST_SITES else OTHERS
+        name = site if site in self.sites or len(self.sites) < MAX_SITES else OTHER_SITES
         kinds = self.sites.setdefault(name, {})
-        kinds[kind] = kinds.get(kind, Spent()) + spent
+        kinds[kind] = kinds.get(kind, FetchStats()) + spent
 
     def to_json(self) -> str:
         """For whoever looks, and for the next run."""
-        sites = {site: {kind: _packed(spent) for kind, spent in kinds.items()} for site, kinds in self.sites.items()}
+        sites = {site: {kind: _pack(spent) for kind, spent in kinds.items()} for site, kinds in self.sites.items()}
         return json.dumps({"day": self.number, "sites": sites})
 
     @classmethod
-    def from_json(cls, text: str | None) -> "Day | None":
+    def from_json(cls, text: str | None) -> "DaySpending | None":
         """What was written; None where that makes no sense.
 
-        >>> day = Day(7, {"https://a.test/": {"first": Spent(fetches=2.0, gain=0.5)}})
-        >>> Day.from_json(day.to_json()) == day, Day.from_json("["), Day.from_json('{"day": 1, "sites": {"a": 3}}')
+        >>> day = DaySpending(7, {"https://a.test/": {"first": FetchStats(fetches=2.0, gain=0.5)}})
+        >>> DaySpending.from_json(day.to_json()) == day, DaySpending.from_json("["), DaySpending.from_json('{"day": 1, "sites": {"a": 3}}')
         (True, None, None)
         """
         try:
             kept = json.loads(text or "")
-            sites = {str(site): _kinds(kinds) for site, kinds in kept["sites"].items()}
+            sites = {str(site): _unpack_kinds(kinds) for site, kinds in kept["sites"].items()}
             return cls(int(kept["day"]), sites)
         except (TypeError, ValueError, KeyError, AttributeError):
             return None
 
 
-def kind_of(result: Result, row: PageRow | None, *, wished: bool, is_looked_at: bool) -> Kind:
+def classify_fetch(result: FetchResult, row: PageRow | None, *, wished: bool, is_looked_at: bool) -> FetchKind:
     """What a fetch was for; ``row`` is what was known of the page before."""
-    if result.errand.robots_of is not None:
+    if result.task.robots_of is not None:
         return "robots"
     if wished:
         return "asked"
@@ -118,130 +104,133 @@ def kind_of(result: Result, row: PageRow | None, *, wished: bool, is_looked_at: 
         return "first"
     if not is_good(row.status):
         return "gone"
-    return "look" if is_looked_at or is_source(result.errand.url, row.kind) else "refresh"
+    return "look" if is_looked_at or is_source(result.task.url, row.kind) else "refresh"
 
 
-class _Came(NamedTuple):
-    result: Result
+class _CountedResult(NamedTuple):
+    result: FetchResult
     site: str
-    kind: Kind
+    kind: FetchKind
     row: PageRow | None
 
 
-class Spending:
+class SpendingLog:
     """Counts what a report brings, and writes it down now and then."""
 
-    def __init__(self, book: Book, site_of: Callable[[str], str], is_looked_at: Callable[[int], bool]) -> None:
-        self._book, self._site_of, self._is_looked_at = book, site_of, is_looked_at
+    def __init__(self, book: CrawlStore, site_of: Callable[[str], str], is_looked_at: Callable[[int], bool]) -> None:
+        self._store, self._site_of, self._is_looked_at = book, site_of, is_looked_at
         self._rows: Mapping[int, PageRow] = {}
-        self._came: list[_Came] = []
-        self._recent: dict[int, tuple[int, str, Kind]] = {}
-        self._day: Day | None = None
+        self._results: list[_CountedResult] = []
+        self._recent: dict[int, tuple[int, str, FetchKind]] = {}
+        self._day: DaySpending | None = None
         self._kept_s: float | None = None
         self._is_kept = True
-        self.ever = ever_kept(book)
+        self.all_time = load_all_time(book)
 
-    def expect(self, results: Sequence[Result]) -> None:
+    def begin_report(self, results: Sequence[FetchResult]) -> None:
         """These came: what was known of their pages is asked now, before anything is learned from them."""
-        ids = [result.errand.id for result in results if result.errand.robots_of is None]
-        self._rows = self._book.copies(ids) if ids else {}
+        ids = [result.task.id for result in results if result.task.robots_of is None]
+        self._rows = self._store.get_pages(ids) if ids else {}
 
-    def came(self, result: Result, *, wished: bool) -> None:
+    def add_result(self, result: FetchResult, *, wished: bool) -> None:
         """One of them counts: it was not taken from its worker meanwhile."""
-        id_ = result.errand.id
-        row = self._rows.get(id_) if result.errand.robots_of is None else None
-        kind = kind_of(result, row, wished=wished, is_looked_at=row is not None and self._is_looked_at(id_))
-        self._came.append(_Came(result, self._site_of(result.errand.url), kind, row))
+        id_ = result.task.id
+        row = self._rows.get(id_) if result.task.robots_of is None else None
+        kind = classify_fetch(result, row, wished=wished, is_looked_at=row is not None and self._is_looked_at(id_))
+        self._results.append(_CountedResult(result, self._site_of(result.task.url), kind, row))
 
-    def ended(self, found: Callable[[str], int], now_s: float) -> None:
+    def end_report(self, found: Callable[[str], int], now_s: float) -> None:
         """All that came is known; ``found`` says how many unknown URLs the page at a URL just named."""
-        came, self._came, self._rows = self._came, [], {}
+        came, self._results, self._rows = self._results, [], {}
         for one in came:
-            self._add(int(now_s // DAY_S), one.site, one.kind, _spent(one, found(one.result.errand.url)))
+            self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found(one.result.task.url)))
             if one.kind != "robots":
-                self._recent.pop(one.result.errand.id, None)
-                self._recent[one.result.errand.id] = int(now_s // DAY_S), one.site, one.kind
-        while len(self._recent) > MOST_RECENT:
+                self._recent.pop(one.result.task.id, None)
+                self._recent[one.result.task.id] = int(now_s // DAY_S), one.site, one.kind
+        while len(self._recent) > MAX_RECENT:
             del self._recent[next(iter(self._recent))]
         self._is_kept = self._is_kept and not came
-        self.keep_now_and_then(now_s)
+        self.save_periodically(now_s)
 
-    def gained(self, gains: Iterable[Gained]) -> None:
+    def add_gains(self, gains: Iterable[FetchGain]) -> None:
         """What fetches brought; of one that nobody remembers it is not known what it was for."""
         for one in gains:
             known = self._recent.get(one.page)
             if known is not None and one.gain is not None and isfinite(one.gain):
-                self._add(*known, Spent(measured=1.0, gain=one.gain))
+                self._add(*known, FetchStats(measured=1.0, gain=one.gain))
                 self._is_kept = False
 
-    def today(self, now_s: float) -> Day:
+    def get_today(self, now_s: float) -> DaySpending:
         """What was spent today."""
         number = int(now_s // DAY_S)
-        kept = self._day or Day.from_json(self._book.life(_slot(number)))
-        return kept if kept is not None and kept.number == number else Day(number, {})
+        kept = self._day or DaySpending.from_json(self._store.get_value(_day_key(number)))
+        return kept if kept is not None and kept.number == number else DaySpending(number, {})
 
-    def keep_now_and_then(self, now_s: float) -> None:
+    def save_periodically(self, now_s: float) -> None:
         """Write down what was counted, if anything was and it is time."""
-        if not self._is_kept and (self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S):
-            self.keep(now_s)
+        if not self._is_kept and (self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S):
+            self.save(now_s)
 
-    def keep(self, now_s: float) -> None:
+    def save(self, now_s: float) -> None:
         """Write down what was counted."""
         self._is_kept = True
         if self._day is not None:
-            self._book.set_life(_slot(self._day.number), self._day.to_json())
-        self._book.set_life(ALL_TIME, json.dumps({kind: _packed(spent) for kind, spent in self.ever.items()}))
+            self._store.set_value(_day_key(self._day.number), self._day.to_json())
+        self._store.set_value(ALL_TIME_KEY, json.dumps({kind: _pack(spent) for kind, spent in self.all_time.items()}))
         self._kept_s = now_s
 
-    def _add(self, number: int, site: str, kind: Kind, spent: Spent) -> None:
-        self.ever[kind] = self.ever.get(kind, Spent()) + spent
+    def _add(self, number: int, site: str, kind: FetchKind, spent: FetchStats) -> None:
+        self.all_time[kind] = self.all_time.get(kind, FetchStats()) + spent
         if self._day is None or number > self._day.number:
             if self._day is not None:
-                self._book.set_life(_slot(self._day.number), self._day.to_json())
-            kept = Day.from_json(self._book.life(_slot(number)))
-            self._day = kept if kept is not None and kept.number == number else Day(number, {})
+                self._store.set_value(_day_key(self._day.number), self._day.to_json())
+            kept = DaySpending.from_json(self._store.get_value(_day_key(number)))
+            self._day = kept if kept is not None and kept.number == number else DaySpending(number, {})
         # What comes late for a day that is over counts with today: it is a matter of minutes.
         self._day.add(site, kind, spent)
 
 
-def days_kept(book: Book, now_s: float, count: int) -> list[Day]:
+def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
     """The last so many days, the earliest first; days on which nothing was fetched are left out."""
     today = int(now_s // DAY_S)
-    found = (Day.from_json(book.life(_slot(number))) for number in range(today - min(count, DAYS) + 1, today + 1))
-    return sorted((day for day in found if day is not None and today - count < day.number <= today), key=_number)
+    found = (
+        DaySpending.from_json(book.get_value(_day_key(number)))
+        for number in range(today - min(count, DAYS) + 1, today + 1)
+    )
+    return sorted((day for day in found if day is not None and today - count < day.number <= today), key=_day_number)
 
 
-def ever_kept(book: Book) -> Kinds:
+def load_all_time(book: CrawlStore) -> StatsByKind:
     """What was ever spent, by kind; from the day on that this was counted first."""
     try:
-        return _kinds(json.loads(book.life(ALL_TIME) or "{}"))
+        return _unpack_kinds(json.loads(book.get_value(ALL_TIME_KEY) or "{}"))
     except (TypeError, ValueError, AttributeError):
         return {}
 
 
-def _number(day: Day) -> int:
+def _day_number(day: DaySpending) -> int:
     return day.number
 
 
-def _slot(number: int) -> str:
+def _day_key(number: int) -> str:
     """Days take turns in so many places, so that old ones go by themselves."""
-    return f"{SPENDING} {number % DAYS}"
+    return f"{SPENDING_KEY} {number % DAYS}"
 
 
-def _spent(one: _Came, found: int) -> Spent:
+def _compute_stats(one: _CountedResult, found: int) -> FetchStats:
     result = one.result
-    spent = Spent(fetches=1.0, seconds=result.held_s, found=float(found))
-    if not isinstance(result, Fetched):
+    spent = FetchStats(fetches=1.0, seconds=result.connection_s, found=float(found))
+    if not isinstance(result, FetchSuccess):
         return replace(spent, failed=1.0)
     is_well = result.status == 304 or (is_good(result.status) and not result.location)
     changed = is_well and one.kind != "robots" and has_changed(result, one.row)
     return replace(spent, bytes=float(result.body_bytes), failed=float(not is_well), changed=float(changed))
 
 
-def _packed(spent: Spent) -> list[float]:
+def _pack(spent: FetchStats) -> list[float]:
     return [round(each, 6) for each in astuple(spent)]
 
 
-def _kinds(kept: Mapping[str, Sequence[float]]) -> Kinds:
-    rows = {str(kind): [float(each) for each in row] for kind, row in kept.items() if kind in KINDS}
-    return {kind: Spent(*row) for kind, row in rows.items() if len(row) == _WIDTH and all(map(isfinite, row))}
+def _unpack_kinds(kept: Mapping[str, Sequence[float]]) -> StatsByKind:
+    rows = {str(kind): [float(each) for each in row] for kind, row in kept.items() if kind in FETCH_KINDS}
+    return {kind: FetchStats(*row) for kind, row in rows.items() if len(row) == _WIDTH and all(map(isfinite, row))}

@@ -12,352 +12,364 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.coordinator.hosts import Hosts
-from vedette.engine.coordinator.robots_cache import errand_for
-from vedette.engine.coordinator.state import KeptHost, Named
-from vedette.engine.coordinator.trap_filter import Held, Spared, Thrift
-from vedette.engine.coordinator.url_states import Fates
-from vedette.engine.decision_record import Decision, Witness
-from vedette.engine.messages import Copy, Errand
-from vedette.engine.ports import Book, ContentRow, Leased, PageRow, Told, Urls
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.robots_cache import build_robots_task
+from vedette.engine.coordinator.state import FoundUrl, HostState
+from vedette.engine.coordinator.trap_filter import Hold, Spared, TrapFilter
+from vedette.engine.coordinator.url_states import UrlStates
+from vedette.engine.decision_record import Decision, DecisionRecorder
+from vedette.engine.messages import FetchTask, StoredCopy
+from vedette.engine.ports import ContentRow, CrawlStore, LeasedUrl, LinkBatch, PageRow, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_lookup import Foreseeing
-from vedette.engine.scheduling.impact_ports import BLIND, Foresight
-from vedette.engine.scheduling.worth_queue import SOON_S, ByWorth
+from vedette.engine.scheduling.impact_lookup import ImpactLookup
+from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
+from vedette.engine.scheduling.worth_queue import NEXT_STEP_S, WorthSorter
 from vedette.fetch.robots import state as robots_state
-from vedette.frontier.queues import ORDERS, OrderName, front_of
-from vedette.frontier.traps import authority_of
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.queues import ORDER_POLICIES, OrderName, assign_by_worth
+from vedette.frontier.traps import get_authority
+from vedette.frontier.unseen import UnseenUrls
 from vedette.model import Origin, Refusal, Site, origin_of
 from vedette.policy import Floats, rng_for
 
-__all__ = ["NOBODY", "Chooser", "copy_of"]
-
-WISHED, NEW = 1e9, 1e8
-NOBODY = -1
+REQUESTED_WORTH, NEW_WORTH = 1e9, 1e8
+NO_FETCHER = -1
 # How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
-LOOKS = 8
-LOOK_AGAIN_S = 60.0
+MAX_EMPTY_BATCHES = 8
+RETRY_EMPTY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Candidate:
     """A URL that was leased, and what it is worth now."""
 
-    leased: Leased
+    leased: LeasedUrl
     worth: float
 
 
-class _At(NamedTuple):
+class _StoredPage(NamedTuple):
     """What is at hand of a URL."""
 
     row: PageRow | None
     content: ContentRow | None
 
 
-def copy_of(row: PageRow, content: ContentRow | None) -> Copy | None:
+def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
     """What an answer is held against; None where there was no body."""
     if not row.digest:
         return None
-    kept = content.kept if content else None
-    return Copy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept)
+    kept = content.baseline if content else None
+    return StoredCopy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept)
 
 
-class Chooser:
+class UrlSelector:
     """Leases URLs and judges them."""
 
     def __init__(
         self,
-        hosts: Hosts,
-        urls: Urls,
-        book: Book,
-        fates: Fates,
-        thrift: Thrift,
+        hosts: HostTable,
+        urls: UrlFrontier,
+        book: CrawlStore,
+        fates: UrlStates,
+        thrift: TrapFilter,
         firsts: FirstFetches,
-        witness: Witness | None = None,
-        foresight: Foresight = BLIND,
+        witness: DecisionRecorder | None = None,
+        foresight: ImpactEstimates = NO_IMPACT,
     ) -> None:
         self._hosts = hosts
         self._urls = urls
-        self._book = book
-        self._fates = fates
-        self._thrift = thrift
-        self._firsts = firsts
-        self._witness = witness
-        self._foreseeing = Foreseeing(hosts, urls, foresight)
-        self._by_worth = ByWorth(hosts, urls, book, firsts, self._foreseeing)
-        self._held: list[tuple[int, Held]] = []
+        self._store = book
+        self._url_states = fates
+        self._trap_filter = thrift
+        self._first_fetches = firsts
+        self._recorder = witness
+        self._impact = ImpactLookup(hosts, urls, foresight)
+        self._by_worth = WorthSorter(hosts, urls, book, firsts, self._impact)
+        self._held: list[tuple[int, Hold]] = []
         self._back: dict[int, None] = {}
         self._unpaid_s = inf
-        self.instead: list[Named] = []
+        self.substitutes: list[FoundUrl] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
 
-    def told(self, named: Sequence[Named], hosts: Sequence[int]) -> Told:
+    def build_link_batch(self, named: Sequence[FoundUrl], hosts: Sequence[int]) -> LinkBatch:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
         urls = [one.url for one in named]
-        foreseen = self._foreseeing.fronts(urls) or self._by_worth.fronts(named)
+        foreseen = self._impact.get_front_queues(urls) or self._by_worth.get_front_queues(named)
         fronts = [
-            (foreseen.get(place) or self._front(one.depth)) if one.front is None else one.front
+            (foreseen.get(place) or self._default_queue(one.depth)) if one.front is None else one.front
             for place, one in enumerate(named)
         ]
-        return Told(urls, hosts, [one.depth for one in named], fronts)
+        return LinkBatch(urls, hosts, [one.depth for one in named], fronts)
 
-    def choose(self, host: KeptHost, worker: int, now_s: float, until_s: float, most: int | None) -> tuple[Errand, ...]:
-        """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_s`` says when.
+    def select(
+        self, host: HostState, worker: int, now_s: float, until_s: float, most: int | None
+    ) -> tuple[FetchTask, ...]:
+        """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_until_s`` says when.
 
         ``most`` is how many pages may be asked for beside what somebody waits for.
         """
-        open_s = self._hosts.open_s(host, now_s)
+        open_s = self._hosts.opens_at_s(host, now_s)
         if open_s > now_s:
             self._pause(host, open_s)
             return ()
-        files = self._hosts.files
-        unknown, wait_s = files.unknown(host), files.wait_s(host, now_s)
+        files = self._hosts.robots
+        unknown, wait_s = files.list_unknown(host), files.wait_s(host, now_s)
         if unknown or wait_s is not None:
-            self._ask_robots(host, unknown)
+            self._request_robots(host, unknown)
             self._pause(host, wait_s or 0.0)
             return ()
-        most = self._affordable(host, now_s, most)
-        if host.short_of and not self._hosts.to_grant(host):
+        most = self._limit_to_budget(host, now_s, most)
+        if host.budget_wait and not self._hosts.count_requested(host):
             self._pause(host, 0.0)
             return ()
-        self._unpaid_s, looked, below = inf, 0, self._firsts.below
+        self._unpaid_s, looked, below = inf, 0, self._first_fetches.below_count
         self._by_worth.step(host, now_s)
-        for _ in range(LOOKS):
-            wanted, leased = self._drawn(host, worker, until_s, most)
-            given, later = self._judged(host, leased, worker, now_s)
+        for _ in range(MAX_EMPTY_BATCHES):
+            wanted, leased = self._draw(host, worker, until_s, most)
+            given, later = self._judge_batch(host, leased, worker, now_s)
             looked += len(leased)
-            if given or host.robots_wait or len(leased) < max(wanted, 1):
+            if given or host.robots_pending or len(leased) < max(wanted, 1):
                 break
         if self._unpaid_s < inf:
-            later.append(self._paid_s(host, looked, now_s))
-        if self._by_worth.wants(host, looked, self._firsts.below - below, now_s):
-            later.append(now_s + SOON_S)
+            later.append(self._next_budget_s(host, looked, now_s))
+        if self._by_worth.should_sort(host, looked, self._first_fetches.below_count - below, now_s):
+            later.append(now_s + NEXT_STEP_S)
         if given or not later:
             self._pause(host, 0.0)
         else:
-            self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + LOOK_AGAIN_S))
+            self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + RETRY_EMPTY_S))
         return given
 
-    def holds(self, host: KeptHost, now_s: float) -> bool:
+    def hold_back_host(self, host: HostState, now_s: float) -> bool:
         """Whether a host is one too many of its domain: what waits for it is held back, before any request."""
-        if host.busy or host.wishes or not self._thrift.is_closed(authority_of(f"{one}/") for one in host.origins):
+        if (
+            host.busy
+            or host.requested
+            or not self._trap_filter.is_saturated(get_authority(f"{one}/") for one in host.origins)
+        ):
             return False
-        leased = self._urls.lease([host.id] * self._hosts.rules.lease_most, NOBODY, now_s)
+        leased = self._urls.lease([host.id] * self._hosts.rules.max_leases, NO_FETCHER, now_s)
         for one in leased:
-            site = self._hosts.sites.site_of(one.url)
-            judged = self._thrift.judged(one.url, site) if site is not None else None
-            if isinstance(judged, Held):
+            site = self._hosts.sites.find_site(one.url)
+            judged = self._trap_filter.judge(one.url, site) if site is not None else None
+            if isinstance(judged, Hold):
                 self._held.append((one.id, judged))
             else:
-                self._fates.put_back([one.id], NOBODY)
+                self._url_states.release([one.id], NO_FETCHER)
         held = bool(self._held)
-        self._hold(host, NOBODY, now_s)
+        self._save_held(host, NO_FETCHER, now_s)
         return held
 
-    def _pause(self, host: KeptHost, until_s: float) -> None:
-        host.paused_s = until_s
-        host.robots_trouble = self._hosts.files.why(host) if until_s else ""
+    def _pause(self, host: HostState, until_s: float) -> None:
+        host.paused_until_s = until_s
+        host.robots_trouble = self._hosts.robots.explain_wait(host) if until_s else ""
 
-    def _affordable(self, host: KeptHost, now_s: float, most: int | None) -> int | None:
+    def _limit_to_budget(self, host: HostState, now_s: float, most: int | None) -> int | None:
         """How many pages the fetch budget leaves to a host in this turn; where none are left, it stands in line."""
         budget = self._hosts.budget
         if budget is None:
             return most
-        sites = [site.start for site in self._hosts.sites.of_host(host.name)]
-        offer = budget.offer(sites, now_s)
+        sites = [site.start for site in self._hosts.sites.find_by_host(host.name)]
+        offer = budget.get_quota(sites, now_s)
         if not offer:
-            budget.wait(host, sites, now_s)
+            budget.enqueue(host, sites, now_s)
         return offer if most is None else min(offer, most)
 
-    def _pays(self, host: KeptHost, id_: int, site: Site, now_s: float) -> bool:
+    def _charge_budget(self, host: HostState, id_: int, site: Site, now_s: float) -> bool:
         """Whether the fetch budget has a page left for the URL's site, which is taken then."""
         budget = self._hosts.budget
-        if budget is None or budget.take(site.start, now_s, at_once=id_ in host.wishes):
+        if budget is None or budget.take(site.start, now_s, at_once=id_ in host.requested):
             return True
         self._unpaid_s = min(self._unpaid_s, budget.ready_s(site.start))
         return False
 
-    def _paid_s(self, host: KeptHost, looked: int, now_s: float) -> float:
+    def _next_budget_s(self, host: HostState, looked: int, now_s: float) -> float:
         """When to look again at a host where one site of several has nothing left; others may, further back."""
-        seen_all = self._urls.waiting(host.id) <= looked
+        seen_all = self._urls.count_waiting(host.id) <= looked
         return self._unpaid_s if seen_all else now_s + self._hosts.rules.ahead_s
 
-    def _ask_robots(self, host: KeptHost, origins: Iterable[Origin]) -> None:
+    def _request_robots(self, host: HostState, origins: Iterable[Origin]) -> None:
         for origin in origins:
-            if origin not in host.robots_wait:
-                host.robots_wait[origin] = None
-                host.errands.append(errand_for(origin, self._hosts.files.of(origin)))
+            if origin not in host.robots_pending:
+                host.robots_pending[origin] = None
+                host.robots_tasks.append(build_robots_task(origin, self._hosts.robots.get(origin)))
 
     # propose
 
-    def _front(self, depth: int) -> int:
+    def _default_queue(self, depth: int) -> int:
         """The front queue of a URL that was named once, just now: no more is known of it than its depth."""
         name = self._hosts.rules.order
         if (name, depth) not in self._fronts:
-            worth = self._worth(Unseen(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
-            self._fronts[name, depth] = int(front_of(worth, ORDERS[name].best, ORDERS[name].worst)[0])
+            worth = self._score(UnseenUrls(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
+            self._fronts[name, depth] = int(
+                assign_by_worth(worth, ORDER_POLICIES[name].best, ORDER_POLICIES[name].worst)[0]
+            )
         return self._fronts[name, depth]
 
-    def _worth(self, batch: Unseen) -> Floats:
-        policy, seed = ORDERS[self._hosts.rules.order].policy, self._hosts.rules.seed
+    def _score(self, batch: UnseenUrls) -> Floats:
+        policy, seed = ORDER_POLICIES[self._hosts.rules.order].policy, self._hosts.rules.seed
         stream = f"order/{policy.name}/{self._draws}"
         worth = policy.worth(policy.start(None), batch, 0.0, rng_for(seed, stream))
-        if self._witness is not None:
+        if self._recorder is not None:
             facts = {each.name: getattr(batch, each.name).tolist() for each in fields(batch)}
-            self._witness(Decision("order", 0.0, seed, stream, {policy.name: {}}, facts, {"worth": worth.tolist()}))
+            self._recorder(Decision("order", 0.0, seed, stream, {policy.name: {}}, facts, {"worth": worth.tolist()}))
         return worth
 
-    def _drawn(self, host: KeptHost, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Drawn]]:
+    def _draw(self, host: HostState, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Candidate]]:
         """How many were wanted, and those that there were: what somebody waits for comes first."""
-        wished = self._hosts.to_grant(host)
-        room = self._room(host, wished, most)
-        self._foreseeing.line_up(host)
+        wished = self._hosts.count_requested(host)
+        room = self._count_room(host, wished, most)
+        self._impact.reorder_host(host)
         self._draws += 1
         rng = rng_for(self._hosts.rules.seed, f"lease/{self._draws}")
         leased = self._urls.lease([host.id] * wished, worker, until_s) if wished else []
-        leased += self._urls.lease([host.id] * (room * self._sample(room)), worker, until_s, rng)
-        drawn = self._ranked(host, leased)
+        leased += self._urls.lease([host.id] * (room * self._sample_factor(room)), worker, until_s, rng)
+        drawn = self._rank(host, leased)
         best, rest = drawn[: wished + room], drawn[wished + room :]
         if rest:
-            self._put_back(host, [one.leased.id for one in rest], worker)
+            self._release_leases(host, [one.leased.id for one in rest], worker)
         return wished + room, best
 
-    def _room(self, host: KeptHost, wished: int, most: int | None) -> int:
-        if self._hosts.rules.only_wished:
+    def _count_room(self, host: HostState, wished: int, most: int | None) -> int:
+        if self._hosts.rules.only_requested:
             return 0
-        room = self._hosts.batch(host) - len(host.out) - wished
+        room = self._hosts.batch_size(host) - len(host.in_flight) - wished
         return max(room if most is None else min(room, most), 0)
 
-    def _sample(self, room: int) -> int:
+    def _sample_factor(self, room: int) -> int:
         """One is chosen of so many: where worth grows while a URL waits, its place in a queue does not say it all."""
         rules = self._hosts.rules
-        return max(1, min(ORDERS[rules.order].sample, rules.lease_most // max(room, 1)))
+        return max(1, min(ORDER_POLICIES[rules.order].sample, rules.max_leases // max(room, 1)))
 
-    def _ranked(self, host: KeptHost, leased: list[Leased]) -> list[_Drawn]:
+    def _rank(self, host: HostState, leased: list[LeasedUrl]) -> list[_Candidate]:
         """By what they are worth now, the best first."""
         ids = np.array([one.id for one in leased], np.uint32)
         depths = np.array([one.depth for one in leased], np.int64)
-        named = self._urls.times_named(ids).astype(np.int64)
-        worths = self._worth(self._foreseeing.weighed(leased, Unseen(depths, ids.astype(np.int64), named))).tolist()
+        named = self._urls.count_inlinks(ids).astype(np.int64)
+        worths = self._score(self._impact.add_impact(leased, UnseenUrls(depths, ids.astype(np.int64), named))).tolist()
         drawn = [
-            _Drawn(one, WISHED if one.id in host.wishes else NEW if one.id in host.news else worth)
+            _Candidate(
+                one, REQUESTED_WORTH if one.id in host.requested else NEW_WORTH if one.id in host.new_urls else worth
+            )
             for one, worth in zip(leased, worths, strict=True)
         ]
         return sorted(drawn, key=lambda one: -one.worth)
 
     # dispose
 
-    def _judged(
-        self, host: KeptHost, drawn: list[_Drawn], worker: int, now_s: float
-    ) -> tuple[tuple[Errand, ...], list[float]]:
+    def _judge_batch(
+        self, host: HostState, drawn: list[_Candidate], worker: int, now_s: float
+    ) -> tuple[tuple[FetchTask, ...], list[float]]:
         """The errands among them, and until when those wait that may not be asked for now."""
-        copies = self._book.copies([one.leased.id for one in drawn])
-        contents = self._book.contents(copies) if copies else {}
+        copies = self._store.get_pages([one.leased.id for one in drawn])
+        contents = self._store.get_contents(copies) if copies else {}
         verdicts = [
-            self._verdict(host, one, _At(copies.get(one.leased.id), contents.get(one.leased.id)), worker, now_s)
+            self._judge_url(
+                host, one, _StoredPage(copies.get(one.leased.id), contents.get(one.leased.id)), worker, now_s
+            )
             for one in drawn
         ]
-        self._hold(host, worker, now_s)
+        self._save_held(host, worker, now_s)
         for id_ in [one.leased.id for one in drawn if one.leased.id not in self._back]:
-            host.news.pop(id_, None)
+            host.new_urls.pop(id_, None)
         self._back.clear()
-        given = tuple(verdict for verdict in verdicts if isinstance(verdict, Errand))
+        given = tuple(verdict for verdict in verdicts if isinstance(verdict, FetchTask))
         return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
 
-    def _verdict(self, host: KeptHost, one: _Drawn, copy: _At, worker: int, now_s: float) -> Errand | float | None:
+    def _judge_url(
+        self, host: HostState, one: _Candidate, copy: _StoredPage, worker: int, now_s: float
+    ) -> FetchTask | float | None:
         """The errand for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
         id_, url = one.leased.id, one.leased.url
-        site = self._hosts.sites.site_of(url)
+        site = self._hosts.sites.find_site(url)
         if site is None:
-            return self._unsited(id_, url, worker, now_s)
-        if site.ignore_robots and not self._hosts.is_astray(host):
-            return self._errand(host, one, copy, site, worker, now_s, inf)
+            return self._reject_unsited(id_, url, worker, now_s)
+        if site.ignore_robots and not self._hosts.is_misrouted(host):
+            return self._admit_url(host, one, copy, site, worker, now_s, inf)
         origin = origin_of(url)
         host.origins[origin] = None
-        state = self._hosts.files.of(origin)
-        verdict = robots_state.verdict(state, url, now_s)
-        if isinstance(verdict, robots_state.Disallowed):
-            self._fates.refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
+        state = self._hosts.robots.get(origin)
+        verdict = robots_state.check_url(state, url, now_s)
+        if isinstance(verdict, robots_state.UrlDisallowed):
+            self._url_states.refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
             return None
-        if isinstance(verdict, robots_state.Allowed) and not self._hosts.is_astray(host):
-            return self._errand(host, one, copy, site, worker, now_s, state.until_s)
-        self._put_back(host, [id_], worker)
-        if isinstance(verdict, robots_state.Ask):
-            self._ask_robots(host, [origin])
+        if isinstance(verdict, robots_state.UrlAllowed) and not self._hosts.is_misrouted(host):
+            return self._admit_url(host, one, copy, site, worker, now_s, state.until_s)
+        self._release_leases(host, [id_], worker)
+        if isinstance(verdict, robots_state.RobotsNeeded):
+            self._request_robots(host, [origin])
             return None
-        return verdict.until_s if isinstance(verdict, robots_state.Wait) else now_s
+        return verdict.until_s if isinstance(verdict, robots_state.RobotsWait) else now_s
 
-    def _errand(
-        self, host: KeptHost, one: _Drawn, copy: _At, site: Site, worker: int, now_s: float, until_s: float
-    ) -> Errand | float | None:
+    def _admit_url(
+        self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float, until_s: float
+    ) -> FetchTask | float | None:
         """The errand for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
         id_, url = one.leased.id, one.leased.url
-        unseen = copy.row is None and id_ not in host.wishes
+        unseen = copy.row is None and id_ not in host.requested
         if unseen:
-            judged = self._thrift.judged(url, site)
-            if isinstance(judged, Held):
+            judged = self._trap_filter.judge(url, site)
+            if isinstance(judged, Hold):
                 self._held.append((id_, judged))
                 return None
             if isinstance(judged, Spared):
-                self._fates.refuse(id_, judged.refusal, judged.why, worker, now_s)
-                if judged.instead is not None:
-                    self.instead.append(Named(judged.instead, one.leased.depth, source=url))
+                self._url_states.refuse(id_, judged.refusal, judged.why, worker, now_s)
+                if judged.substitute is not None:
+                    self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
-            if one.leased.depth and (later_s := self._later_s(one.leased, now_s)) is not None:
-                self._put_back(host, [id_], worker)
+            if one.leased.depth and (later_s := self._check_price(one.leased, now_s)) is not None:
+                self._release_leases(host, [id_], worker)
                 return later_s
-        if not self._pays(host, id_, site, now_s):
-            self._put_back(host, [id_], worker)
+        if not self._charge_budget(host, id_, site, now_s):
+            self._release_leases(host, [id_], worker)
             return None
         if unseen:
-            self._thrift.went(id_, url)
-        return _errand(host, one, copy, self._fates.hops.get(id_, 0), until_s)
+            self._trap_filter.on_request(id_, url)
+        return _build_task(host, one, copy, self._url_states.hops.get(id_, 0), until_s)
 
-    def _put_back(self, host: KeptHost, ids: Sequence[int], worker: int) -> None:
+    def _release_leases(self, host: HostState, ids: Sequence[int], worker: int) -> None:
         """They wait again; news goes to the front once more."""
-        self._fates.put_back(ids, worker)
+        self._url_states.release(ids, worker)
         self._back.update(dict.fromkeys(ids))
-        news = [id_ for id_ in ids if id_ in host.news]
+        news = [id_ for id_ in ids if id_ in host.new_urls]
         if news:
-            self._urls.first(news)
+            self._urls.move_to_front(news)
 
-    def _later_s(self, leased: Leased, now_s: float) -> float | None:
+    def _check_price(self, leased: LeasedUrl, now_s: float) -> float | None:
         """When to look again at an unseen URL that is not worth the price; None where it is."""
-        (named,) = self._urls.times_named(np.array([leased.id], np.uint32)).tolist()
-        return self._firsts.later_s(leased.url, named, now_s, self._foreseeing.gain(leased))
+        (named,) = self._urls.count_inlinks(np.array([leased.id], np.uint32)).tolist()
+        return self._first_fetches.check_price(leased.url, named, now_s, self._impact.get_gain(leased))
 
-    def first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
+    def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
         """What a first fetch of a URL is worth now, and the price of the moment; None where there is none."""
-        (named,) = self._urls.times_named(np.array([id_], np.uint32)).tolist()
-        gain = self._foreseeing.gain(Leased(id_, 0, url, 0, 1.0))
-        return self._firsts.worth(url, named, gain), self._firsts.price
+        (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
+        gain = self._impact.get_gain(LeasedUrl(id_, 0, url, 0, 1.0))
+        return self._first_fetches.estimate_worth(url, named, gain), self._first_fetches.price
 
-    def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
+    def _save_held(self, host: HostState, worker: int, now_s: float) -> None:
         """What is not worth a fetch yet is refused for now, and found again when it is."""
         held, self._held = self._held, []
         if held:
-            self._book.hold([(id_, host.id, one.place) for id_, one in held])
+            self._store.hold_urls([(id_, host.id, one.place) for id_, one in held])
         for id_, one in held:
-            self._fates.refuse(id_, Refusal.TRAP, one.why, worker, now_s)
-            host.held[one.place] = host.held.get(one.place, 0) + 1
+            self._url_states.refuse(id_, Refusal.TRAP, one.why, worker, now_s)
+            host.held_back[one.place] = host.held_back.get(one.place, 0) + 1
 
-    def _unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
+    def _reject_unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
         """A URL of a paused site waits until sites change; one that no site takes any more is refused."""
-        if self._hosts.paused.site_of(url) is not None:
-            self._fates.put_back([id_], worker)
+        if self._hosts.paused.find_site(url) is not None:
+            self._url_states.release([id_], worker)
             return inf
-        self._fates.refuse(id_, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), worker, now_s)
+        self._url_states.refuse(id_, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), worker, now_s)
         return None
 
 
-def _errand(host: KeptHost, one: _Drawn, copy: _At, hops: int, valid_until_s: float) -> Errand:
+def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, valid_until_s: float) -> FetchTask:
     """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
     leased = one.leased
-    at_hand = copy_of(copy.row, copy.content) if copy.row and copy.row.place else None
+    at_hand = build_copy(copy.row, copy.content) if copy.row and copy.row.place else None
     pairs = (("if-none-match", at_hand.etag), ("if-modified-since", at_hand.last_modified)) if at_hand else ()
-    return Errand(
+    return FetchTask(
         leased.id,
         host.name,
         leased.url,

@@ -1,4 +1,4 @@
-"""Which queries do pages answer, and how well? Pages are scored as when gains are measured (``index.watched_terms``).
+"""Which queries do pages answer, and how well? Pages are scored as when gains are measured (``index.select_tracked_terms``).
 
     score(q, p) = sum over the words of q of idf(word) text_score(word, p),   0 where p has not all of them
 
@@ -9,17 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.frontier.impact.matching import Wanted
-from vedette.frontier.impact.url_features import ranges
-from vedette.index.quality.gains import forward_of
-from vedette.index.quality.watched_terms import NO_WORDS, Watched, answers_of
-from vedette.index.query.retrieval import Forward
+from vedette.frontier.impact.matching import QuerySet
+from vedette.frontier.impact.url_features import concatenate_ranges
+from vedette.index.quality.gains import concatenate_words
+from vedette.index.quality.watched_terms import NO_WORDS, TrackedTerms, score_pages
+from vedette.index.query.retrieval import ForwardTokens
 from vedette.policy import Floats, Ints
 
-__all__ = ["Answered", "Answering"]
 
-
-class Answered(NamedTuple):
+class QueryMatches(NamedTuple):
     """Page ``row`` of a batch answers ``query`` with ``score``."""
 
     row: Ints
@@ -27,30 +25,30 @@ class Answered(NamedTuple):
     score: Floats
 
 
-class Answering:
+class QueryScorer:
     """Some queries, ready for pages.
 
-    >>> from vedette.text import numbers_of
-    >>> words = numbers_of(b"low tide moon tide")
-    >>> asked = Answering(Wanted(words[:3], np.array([0, 2, 3]), np.ones(2), np.array([1.0, 2.0, 2.0])))
-    >>> pages = Forward(words[[0, 1, 3, 2, 0]], np.array([[0, 0, 0, 0, 3], [0, 0, 0, 0, 2]]))
-    >>> found = asked.of(pages)
+    >>> from vedette.text import hash_words
+    >>> words = hash_words(b"low tide moon tide")
+    >>> asked = QueryScorer(QuerySet(words[:3], np.array([0, 2, 3]), np.ones(2), np.array([1.0, 2.0, 2.0])))
+    >>> pages = ForwardTokens(words[[0, 1, 3, 2, 0]], np.array([[0, 0, 0, 0, 3], [0, 0, 0, 0, 2]]))
+    >>> found = asked.score(pages)
     >>> found.row.tolist(), found.query.tolist(), found.score.round(2).tolist()
     ([0, 1], [0, 1], [2.28, 1.35])
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: QuerySet) -> None:
         self._queries = len(wanted)
         terms, at = np.unique(wanted.words, return_inverse=True)
-        self._watched = Watched(terms, np.zeros(len(terms)))
+        self._watched = TrackedTerms(terms, np.zeros(len(terms)))
         query = np.repeat(np.arange(self._queries), np.diff(wanted.start))
         # A word that a query repeats counts once.
         _, once = np.unique(query * max(len(terms), 1) + at, return_index=True)
-        self._term, self._telling = at[once], wanted.telling[once]
+        self._term, self._telling = at[once], wanted.idf[once]
         self._start = np.searchsorted(query[once], np.arange(self._queries + 1))
-        self._gates(query[once])
+        self._build_gates(query[once])
 
-    def _gates(self, query: Ints) -> None:
+    def _build_gates(self, query: Ints) -> None:
         order = np.lexsort((-self._telling, query))
         some = np.flatnonzero(np.diff(self._start))
         gate = self._term[order[self._start[some]]]
@@ -58,19 +56,19 @@ class Answering:
         self._gated = some[by_gate]
         self._gate_start = np.searchsorted(gate[by_gate], np.arange(len(self._watched) + 1))
 
-    def of(self, pages: Forward) -> Answered:
+    def score(self, pages: ForwardTokens) -> QueryMatches:
         """Who answers what among these pages."""
-        answers = answers_of(self._watched, forward_of([NO_WORDS] * len(pages.lengths)), pages)
+        answers = score_pages(self._watched, concatenate_words([NO_WORDS] * len(pages.lengths)), pages)
         width = max(len(self._watched), 1)
         keys = answers.page * width + answers.term
         starts, ends = self._gate_start[answers.term], self._gate_start[answers.term + 1]
-        row, query = np.repeat(answers.page, ends - starts), self._gated[ranges(starts, ends)]
+        row, query = np.repeat(answers.page, ends - starts), self._gated[concatenate_ranges(starts, ends)]
         begins, stops = self._start[query], self._start[query + 1]
-        at, pair = ranges(begins, stops), np.repeat(np.arange(len(row)), stops - begins)
+        at, pair = concatenate_ranges(begins, stops), np.repeat(np.arange(len(row)), stops - begins)
         wanted = row[pair] * width + self._term[at]
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         has = keys[place] == wanted if len(keys) else np.zeros(0, np.bool_)
         scores = np.where(has, answers.after[place] * self._telling[at], 0.0) if len(keys) else np.zeros(0)
         whole = np.bincount(pair, ~has, len(row)) == 0
         score = np.bincount(pair, scores, len(row)).astype(np.float64)
-        return Answered(row[whole], query[whole], score[whole])
+        return QueryMatches(row[whole], query[whole], score[whole])

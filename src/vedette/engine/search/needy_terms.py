@@ -18,41 +18,39 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.frontier.impact.query_need import Improvability
-from vedette.index.quality.curves import Curve
+from vedette.index.quality.curves import ScoreCurve
 from vedette.index.quality.term_curves import TermCurves
 from vedette.policy import Floats, Ints
-from vedette.text import Numbers
-
-__all__ = ["Needs", "neediness", "needy_words"]
+from vedette.text import WordHashes
 
 # What the chosen words have of all neediness; how many there are at least; and the changes before any is left out.
-KEPT, LEAST, ENOUGH = 0.99, 10_000, 500.0
+KEPT_SHARE, MIN_WORDS, MIN_CHANGES = 0.99, 10_000, 500.0
 # c: so many changes weigh as much as what is known of words alike; most changes bring nothing to most words, and a few
 # bring much, so it takes many. What is kept of old evidence from one making to the next.
-CONFIDENCE, KEPT_OF_OLD = 20_000.0, 0.8
-TENTH = 10.0
-MOST_KNOWN = 200_000
+CONFIDENCE, DECAY = 20_000.0, 0.8
+TOP_RANK = 10.0
+MAX_KNOWN = 200_000
 
 
-class Needs(NamedTuple):
+class WordNeeds(NamedTuple):
     """What changes brought to words: words by number, ascending; gains for each search; changes measured meanwhile.
 
-    >>> needs = Needs.none().after(np.array([5, 9], np.uint32), np.array([0.5, 0.0]), 10)
-    >>> needs = needs.after(np.array([9, 12], np.uint32), np.array([0.25, 0.0]), 4)
+    >>> needs = WordNeeds.empty().add_gains(np.array([5, 9], np.uint32), np.array([0.5, 0.0]), 10)
+    >>> needs = needs.add_gains(np.array([9, 12], np.uint32), np.array([0.25, 0.0]), 4)
     >>> needs.numbers.tolist(), needs.gained.tolist(), needs.changes.tolist()
     ([5, 9, 12], [0.5, 0.25, 0.0], [10.0, 14.0, 4.0])
     """
 
-    numbers: Numbers
+    numbers: WordHashes
     gained: Floats
     changes: Floats
 
     @classmethod
-    def none(cls) -> "Needs":
+    def empty(cls) -> "WordNeeds":
         """Nothing was measured."""
         return cls(np.zeros(0, np.uint32), np.zeros(0), np.zeros(0))
 
-    def after(self, numbers: Numbers, gained: Floats, changes: int) -> "Needs":
+    def add_gains(self, numbers: WordHashes, gained: Floats, changes: int) -> "WordNeeds":
         """With so many more changes, and what they brought to the words that were watched."""
         every, at = np.unique(np.concatenate((self.numbers, numbers)), return_inverse=True)
         sums = (
@@ -60,16 +58,16 @@ class Needs(NamedTuple):
             for both in ((self.gained, gained), (self.changes, np.full(len(numbers), float(changes))))
         )
         gains, times = sums
-        if len(every) <= MOST_KNOWN:
-            return Needs(every, gains, times)
-        kept = np.sort(np.argsort(-times, kind="stable")[:MOST_KNOWN])
-        return Needs(every[kept], gains[kept], times[kept])
+        if len(every) <= MAX_KNOWN:
+            return WordNeeds(every, gains, times)
+        kept = np.sort(np.argsort(-times, kind="stable")[:MAX_KNOWN])
+        return WordNeeds(every[kept], gains[kept], times[kept])
 
-    def faded(self) -> "Needs":
+    def decay(self) -> "WordNeeds":
         """As it counts for the next making."""
-        return Needs(self.numbers, KEPT_OF_OLD * self.gained, KEPT_OF_OLD * self.changes)
+        return WordNeeds(self.numbers, DECAY * self.gained, DECAY * self.changes)
 
-    def of(self, numbers: Numbers) -> tuple[Floats, Floats]:
+    def look_up(self, numbers: WordHashes) -> tuple[Floats, Floats]:
         """Gains and changes of some words, 0 of those that are not known."""
         if not len(self.numbers):
             return np.zeros(len(numbers)), np.zeros(len(numbers))
@@ -78,31 +76,31 @@ class Needs(NamedTuple):
         return np.where(known, self.gained[at], 0.0), np.where(known, self.changes[at], 0.0)
 
 
-def needy_words(curves: TermCurves, needs: Needs) -> Ints:
+def select_needy_words(curves: TermCurves, needs: WordNeeds) -> Ints:
     """The places of the words to watch, ascending: all of them before enough was measured."""
-    need = neediness(curves, needs)
+    need = compute_neediness(curves, needs)
     if need is None:
-        return np.arange(len(curves.watched))
+        return np.arange(len(curves.tracked))
     order = np.argsort(-need, kind="stable")
     covered = np.cumsum(need[order]) / need.sum()
-    count = max(int(np.searchsorted(covered, KEPT)) + 1, LEAST)
+    count = max(int(np.searchsorted(covered, KEPT_SHARE)) + 1, MIN_WORDS)
     return np.sort(order[:count])
 
 
-def neediness(curves: TermCurves, needs: Needs) -> Floats | None:
+def compute_neediness(curves: TermCurves, needs: WordNeeds) -> Floats | None:
     """How much each watched word may gain from a change; None before enough was measured."""
-    gained, changes = needs.of(curves.watched.numbers)
-    measured = changes >= ENOUGH / 2
-    if not len(changes) or changes.max() < ENOUGH or not gained[measured].sum() > 0:
+    gained, changes = needs.look_up(curves.tracked.numbers)
+    measured = changes >= MIN_CHANGES / 2
+    if not len(changes) or changes.max() < MIN_CHANGES or not gained[measured].sum() > 0:
         return None
-    level = _scores_at(curves.text, TENTH)
-    alike = Improvability().after(level[measured], gained[measured] / changes[measured]).of(level)
+    level = _score_at_rank(curves.text, TOP_RANK)
+    alike = Improvability().add_cycle(level[measured], gained[measured] / changes[measured]).predict(level)
     improvability = (gained + CONFIDENCE * alike) / (changes + CONFIDENCE)
-    need = np.maximum(curves.watched.frequency * curves.idf * improvability, 0.0)
+    need = np.maximum(curves.tracked.frequency * curves.idf * improvability, 0.0)
     return need if need.sum() > 0 else None
 
 
-def _scores_at(curve: Curve, rank: float) -> Floats:
+def _score_at_rank(curve: ScoreCurve, rank: float) -> Floats:
     """The score at a rank, a number for each column of a table; 0 behind the last result."""
     scores = np.where(curve.ranks[0] >= rank, curve.scores[0], 0.0)
     for before, after in zip(range(len(curve.ranks) - 1), range(1, len(curve.ranks)), strict=True):

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from vedette.index.query.retrieval import Finder, Forward
-from vedette.index.stored_text import Stored
+from vedette.index.query.retrieval import ForwardTokens, Searcher
+from vedette.index.stored_text import StoredPage
 from vedette.policy import Floats, Ints
 
-__all__ = ["Shelf", "Signals"]
 
-
-class Signals(NamedTuple):
+class PageSignals(NamedTuple):
     """What is known of some pages whatever is asked, an array each.
 
     ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is what a page
@@ -31,30 +29,30 @@ class Signals(NamedTuple):
     popularity: Floats
 
 
-class Shelf(Protocol):
+class IndexSnapshot(Protocol):
     """Pages by id, and the index over them. A page may be gone between one call and the next."""
 
     @property
-    def finder(self) -> Finder:
+    def finder(self) -> Searcher:
         """The index."""
 
-    def forward(self, ids: Ints) -> Forward:
+    def forward(self, ids: Ints) -> ForwardTokens:
         """The words of pages."""
 
-    def signals(self, ids: Ints) -> Signals:
+    def get_signals(self, ids: Ints) -> PageSignals:
         """What else is known of them."""
 
-    def access(self, ids: Ints) -> Sequence[str]:
-        """What a reader must be allowed to see each with (``index.fields.access_of``)."""
+    def get_access(self, ids: Ints) -> Sequence[str]:
+        """What a reader must be allowed to see each with (``index.fields.access_label``)."""
 
-    def stored(self, ids: Ints) -> Sequence[Stored | None]:
+    def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
         """What they say; None for one that is gone."""
 
     def df(self, word: str) -> int:
         """How many pages have a word, roughly."""
 
-    def forms_of(self, word: str) -> Sequence[tuple[str, float]]:
+    def get_word_forms(self, word: str) -> Sequence[tuple[str, float]]:
         """Other words of the index that may stand for it, and what each counts."""
 
-    def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
+    def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
         """The words as they were probably meant; None where nothing speaks against them."""

@@ -13,8 +13,6 @@ from functools import reduce
 from vedette.model import Headers
 from vedette.timeutil import parse_http_date
 
-__all__ = ["FREE", "Directives", "from_headers", "from_meta", "merge"]
-
 _WORD = re.compile(r"[a-z_-]+")
 _NAMED = re.compile(r"\s*([\w*.-]+)\s*:(.*)", re.ASCII | re.DOTALL)
 _COUNT = re.compile(r"\s*(\d{1,9})\s*", re.ASCII)
@@ -36,7 +34,7 @@ class Directives:
     unavailable_after_s: float | None = None
 
 
-FREE = Directives()
+UNRESTRICTED = Directives()
 
 _WORDS = {
     "noindex": Directives(index=False),
@@ -48,29 +46,31 @@ _WORDS = {
 }
 
 
-def from_headers(headers: Headers, user_agent: str) -> Directives:
+def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
     """What the X-Robots-Tag headers say to everyone and to this agent.
 
     A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
 
-    >>> from_headers((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")), "vedette").archive
+    >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")), "vedette").archive
     False
     """
     values = (value for name, value in headers if name == "x-robots-tag")
-    return _merged(_read(_addressed(value.lower(), user_agent.lower())) for value in values)
+    return _merge_all(_parse_parts(_select_ours(value.lower(), user_agent.lower())) for value in values)
 
 
-def from_meta(metas: Sequence[tuple[str, str]], user_agent: str) -> Directives:
+def parse_meta_directives(metas: Sequence[tuple[str, str]], user_agent: str) -> Directives:
     """What the meta tags, given as pairs of name and content, say to everyone and to this agent.
 
-    >>> from_meta([("robots", "noindex"), ("Vedette", "max-snippet:80")], "vedette").max_snippet
+    >>> parse_meta_directives([("robots", "noindex"), ("Vedette", "max-snippet:80")], "vedette").max_snippet
     80
     """
     ours = ("robots", user_agent.lower())
-    return _merged(_read(content.lower().split(",")) for name, content in metas if name.strip().lower() in ours)
+    return _merge_all(
+        _parse_parts(content.lower().split(",")) for name, content in metas if name.strip().lower() in ours
+    )
 
 
-def merge(a: Directives, b: Directives) -> Directives:
+def merge_directives(a: Directives, b: Directives) -> Directives:
     """The more restrictive of two, part by part."""
     return Directives(
         a.index and b.index,
@@ -82,11 +82,11 @@ def merge(a: Directives, b: Directives) -> Directives:
     )
 
 
-def _merged(found: Iterable[Directives]) -> Directives:
-    return reduce(merge, found, FREE)
+def _merge_all(found: Iterable[Directives]) -> Directives:
+    return reduce(merge_directives, found, UNRESTRICTED)
 
 
-def _addressed(value: str, agent: str) -> list[str]:
+def _select_ours(value: str, agent: str) -> list[str]:
     """The parts of a header that are meant for everyone or for us, without the names that address them."""
     ours: list[str] = []
     is_ours = True
@@ -100,33 +100,33 @@ def _addressed(value: str, agent: str) -> list[str]:
     return ours
 
 
-def _read(parts: Sequence[str]) -> Directives:
-    return _merged(_read_part(parts, at) for at in range(len(parts)))
+def _parse_parts(parts: Sequence[str]) -> Directives:
+    return _merge_all(_parse_part(parts, at) for at in range(len(parts)))
 
 
-def _read_part(parts: Sequence[str], at: int) -> Directives:
+def _parse_part(parts: Sequence[str], at: int) -> Directives:
     named = _NAMED.fullmatch(parts[at])
     if named is None:
-        return _merged(_plain(parts[at]))
+        return _merge_all(_parse_words(parts[at]))
     if named[1] == "max-snippet":
-        return _limited(named[2])
+        return _parse_max_snippet(named[2])
     if named[1] == "unavailable_after":
         # The older forms have a comma after the weekday, so the date may go on in the next part.
-        return _dated(named[2], ",".join((named[2], *parts[at + 1 : at + 2])))
-    return _WORDS.get(named[1], FREE)
+        return _parse_unavailable_after(named[2], ",".join((named[2], *parts[at + 1 : at + 2])))
+    return _WORDS.get(named[1], UNRESTRICTED)
 
 
-def _plain(part: str) -> Iterator[Directives]:
+def _parse_words(part: str) -> Iterator[Directives]:
     return (_WORDS[word] for word in _WORD.findall(part) if word in _WORDS)
 
 
-def _limited(value: str) -> Directives:
+def _parse_max_snippet(value: str) -> Directives:
     count = _COUNT.fullmatch(value)
     if count is None:
-        return FREE
+        return UNRESTRICTED
     return Directives(snippet=int(count[1]) > 0, max_snippet=int(count[1]))
 
 
-def _dated(*readings: str) -> Directives:
+def _parse_unavailable_after(*readings: str) -> Directives:
     dates = (parse_http_date(reading) for reading in readings)
     return Directives(unavailable_after_s=next((date for date in dates if date is not None), None))

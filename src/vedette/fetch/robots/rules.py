@@ -6,8 +6,8 @@ their beginning and in any case, common misspellings included, since a rule that
 Which rules apply: those of every group that names our agent, merged; where no group does, those of the groups for
 ``*``. Among the rules that match a path the longest pattern wins, and Allow wins a tie.
 
-``read`` is for the crawler: a file is read once and asked many times. ``allowed`` is the bare matcher, in which
-``/robots.txt`` is a path like any other.
+``parse_robots`` is for the crawler: a file is read once and asked many times. ``is_allowed`` is the bare matcher, in
+which ``/robots.txt`` is a path like any other.
 """
 
 import re
@@ -15,26 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = [
-    "LIMIT_BYTES",
-    "Pattern",
-    "Rule",
-    "Rules",
-    "Verdict",
-    "allowed",
-    "clip",
-    "compile_pattern",
-    "path_of",
-    "read",
-]
-
 # A pattern begins at the path's first byte; ``*`` stands for any run, ``$`` for the end where it is the last byte.
 # Patterns and paths come from strangers, so a match is one walk from left to right: taking the leftmost place for
 # each part between two stars never loses a match, because what remains of the path is then the longest.
 
 
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
-_PATH_BEGINS = re.compile(rb"[/?;]")
+_PATH_START = re.compile(rb"[/?;]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +38,19 @@ class Pattern:
     length_bytes: int
 
     def matches(self, path: bytes) -> bool:
-        """Whether the path, as ``path_of`` writes it, is one that this pattern speaks of."""
+        """Whether the path, as ``extract_path`` writes it, is one that this pattern speaks of."""
         if not path.startswith(self.head):
             return False
         if self.tail is None:
             return not self.anchored or len(path) == len(self.head)
-        at = self._after_middle(path)
+        at = self._match_middle(path)
         if at < 0:
             return False
         if self.anchored:
             return len(path) - len(self.tail) >= at and path.endswith(self.tail)
         return path.find(self.tail, at) >= 0
 
-    def _after_middle(self, path: bytes) -> int:
+    def _match_middle(self, path: bytes) -> int:
         at = len(self.head)
         for part in self.middle:
             found = path.find(part, at)
@@ -88,17 +75,17 @@ def compile_pattern(value: bytes) -> Pattern:
     return Pattern(head, tuple(part for part in others if part), tail, anchored, len(escaped))
 
 
-def path_of(url: str) -> bytes:
+def extract_path(url: str) -> bytes:
     """Path, parameters and query of a URL: what patterns are compared with.
 
     The URL is taken as it is; whoever asks escapes it first. What cannot be understood is ``/``.
 
-    >>> path_of("http://example.org/a;b?c#d"), path_of("example.org?q"), path_of("http://example.org")
+    >>> extract_path("http://example.org/a;b?c#d"), extract_path("example.org?q"), extract_path("http://example.org")
     (b'/a;b?c', b'/?q', b'/')
     """
     raw = url.encode("utf-8", "surrogatepass")
     start = 2 if raw.startswith(b"//") else 0
-    begin = _path_start(raw, start)
+    begin = _find_path(raw, start)
     fragment = raw.find(b"#", start)
     if begin < 0 or 0 <= fragment < begin:
         return b"/"
@@ -108,16 +95,16 @@ def path_of(url: str) -> bytes:
     return path if path.startswith(b"/") else b"/" + path
 
 
-def _path_start(raw: bytes, start: int) -> int:
-    first = _first_of_path(raw, start)
+def _find_path(raw: bytes, start: int) -> int:
+    first = _find_path_byte(raw, start)
     scheme_end = raw.find(b"://", start)
     if scheme_end < 0 or first < scheme_end:
         return first
-    return _first_of_path(raw, scheme_end + 3)
+    return _find_path_byte(raw, scheme_end + 3)
 
 
-def _first_of_path(raw: bytes, start: int) -> int:
-    found = _PATH_BEGINS.search(raw, start)
+def _find_path_byte(raw: bytes, start: int) -> int:
+    found = _PATH_START.search(raw, start)
     return found.start() if found else -1
 
 
@@ -126,16 +113,16 @@ def _escape(found: re.Match[bytes]) -> bytes:
     return octets.upper() if len(octets) == 3 else b"%%%02X" % octets[0]
 
 
-LIMIT_BYTES = 500 * 1024
+MAX_ROBOTS_BYTES = 500 * 1024
 
 Key = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Eight times the longest URL that browsers took when the reference was written, less its closing NUL.
-_LINE_MAX_BYTES = 8 * 2083 - 1
+_MAX_LINE_BYTES = 8 * 2083 - 1
 _SPACE = b" \t\n\v\f\r"
-_SITEMAPS_MAX = 1000
-_SITEMAP_MAX_BYTES = 2048
+_MAX_SITEMAPS = 1000
+_MAX_SITEMAP_BYTES = 2048
 
 _LINE = re.compile(rb"[^\r\n]+")
 _TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
@@ -152,7 +139,7 @@ _KEYS: tuple[tuple[Key, tuple[bytes, ...]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """Whether a URL may be fetched, and the rule that said so; None where no rule speaks of it."""
 
     allowed: bool
@@ -160,7 +147,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RobotsRule:
     """One Allow or Disallow line; ``value`` is what the file says, ``pattern`` what is matched."""
 
     allows: bool
@@ -172,57 +159,57 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RobotsRules:
     """What one file says to one agent; ``rules`` stand in the order in which the first match decides.
 
     ``crawl_delay_s`` is the longest that the agent's groups ask for, since merging must not make anyone less polite.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RobotsRule, ...] = ()
     crawl_delay_s: float | None = None
     sitemaps: tuple[str, ...] = ()
 
-    def allows(self, url: str) -> bool:
+    def is_allowed(self, url: str) -> bool:
         """Whether this URL may be fetched."""
-        return self.verdict(url).allowed
+        return self.check(url).allowed
 
-    def verdict(self, url: str) -> Verdict:
+    def check(self, url: str) -> RuleVerdict:
         r"""Whether this URL may be fetched, and by which rule.
 
-        >>> read(b"User-agent: *\nDisallow: /private/", "vedette").verdict("https://example.org/private/a")
-        Verdict(allowed=False, line='Disallow: /private/')
+        >>> parse_robots(b"User-agent: *\nDisallow: /private/", "vedette").check("https://example.org/private/a")
+        RuleVerdict(allowed=False, line='Disallow: /private/')
         """
-        path = path_of(url)
+        path = extract_path(url)
         for rule in self.rules:
             if rule.pattern.matches(path):
-                return Verdict(rule.allows, str(rule))
-        return Verdict(allowed=True, line=None)
+                return RuleVerdict(rule.allows, str(rule))
+        return RuleVerdict(allowed=True, line=None)
 
 
-def allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None = None) -> bool:
+def is_allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None = None) -> bool:
     r"""Whether a robots.txt lets an agent fetch a URL, as the reference matcher decides it.
 
-    The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip`` leaves.
+    The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip_lines`` leaves.
 
-    >>> allowed(b"User-agent: *\nDisallow: /a", "vedette", "https://example.org/ab")
+    >>> is_allowed(b"User-agent: *\nDisallow: /a", "vedette", "https://example.org/ab")
     False
     """
-    return read(robots, user_agent, limit_bytes).allows(url)
+    return parse_robots(robots, user_agent, limit_bytes).is_allowed(url)
 
 
-def read(robots: bytes, user_agent: str, limit_bytes: int | None = LIMIT_BYTES) -> Rules:
+def parse_robots(robots: bytes, user_agent: str, limit_bytes: int | None = MAX_ROBOTS_BYTES) -> RobotsRules:
     """What a robots.txt says to an agent; of a larger file only the first 500 KiB count unless told otherwise."""
-    body = robots if limit_bytes is None else clip(robots, limit_bytes)
-    reading = _Reading(user_agent.encode("utf-8", "surrogatepass").lower())
-    for key, value in _directives(body):
-        reading.take(key, value)
-    return reading.rules()
+    body = robots if limit_bytes is None else clip_lines(robots, limit_bytes)
+    reading = _RobotsParser(user_agent.encode("utf-8", "surrogatepass").lower())
+    for key, value in _parse_lines(body):
+        reading.feed(key, value)
+    return reading.build_rules()
 
 
-def clip(robots: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
+def clip_lines(robots: bytes, limit_bytes: int = MAX_ROBOTS_BYTES) -> bytes:
     r"""The whole lines within the limit: a rule cut in two could say the opposite of what it meant.
 
-    >>> clip(b"Allow: /a\nAllow: /b/c", 18)
+    >>> clip_lines(b"Allow: /a\nAllow: /b/c", 18)
     b'Allow: /a'
     """
     if len(robots) <= limit_bytes:
@@ -232,7 +219,7 @@ def clip(robots: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
 
 
 @dataclass(slots=True)
-class _Section:
+class _RuleGroup:
     """The merged groups of one kind; dictionaries keep each rule once, in order."""
 
     patterns: dict[tuple[bool, bytes], bytes] = field(default_factory=dict)
@@ -240,7 +227,7 @@ class _Section:
 
     def add_rule(self, value: bytes, *, allows: bool) -> None:
         self.patterns.setdefault((allows, value), value)
-        folder = _folder_of_index(value) if allows else None
+        folder = _expand_index(value) if allows else None
         if folder is not None:
             self.patterns.setdefault((allows, folder), value)
 
@@ -248,83 +235,85 @@ class _Section:
         if _SECONDS.fullmatch(value):
             self.crawl_delay_s = max(self.crawl_delay_s or 0.0, float(value))
 
-    def rules(self) -> tuple[Rule, ...]:
-        found = (Rule(allows, value, compile_pattern(raw)) for (allows, raw), value in self.patterns.items() if raw)
+    def build_rules(self) -> tuple[RobotsRule, ...]:
+        found = (
+            RobotsRule(allows, value, compile_pattern(raw)) for (allows, raw), value in self.patterns.items() if raw
+        )
         return tuple(sorted(found, key=lambda rule: (-rule.pattern.length_bytes, not rule.allows)))
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RobotsParser:
     """Where a reading stands: whose group the present line belongs to, and what was gathered so far."""
 
     agent: bytes
-    own: _Section = field(default_factory=_Section)
-    everyone: _Section = field(default_factory=_Section)
+    own: _RuleGroup = field(default_factory=_RuleGroup)
+    everyone: _RuleGroup = field(default_factory=_RuleGroup)
     sitemaps: dict[str, None] = field(default_factory=dict)
     is_named: bool = False
     in_own: bool = False
     in_everyone: bool = False
     rules_begun: bool = False
 
-    def take(self, key: Key, value: bytes) -> None:
+    def feed(self, key: Key, value: bytes) -> None:
         if key == "user-agent":
-            self._take_agent(value)
+            self._add_agent(value)
         elif key == "sitemap":
-            self._take_sitemap(value)
+            self._add_sitemap(value)
         elif key == "crawl-delay":
-            self._take_delay(value)
+            self._add_delay(value)
         else:
-            self._take_rule(value, allows=key == "allow")
+            self._add_rule(value, allows=key == "allow")
 
-    def rules(self) -> Rules:
+    def build_rules(self) -> RobotsRules:
         section = self.own if self.is_named else self.everyone
-        return Rules(section.rules(), section.crawl_delay_s, tuple(self.sitemaps))
+        return RobotsRules(section.build_rules(), section.crawl_delay_s, tuple(self.sitemaps))
 
-    def _take_agent(self, value: bytes) -> None:
+    def _add_agent(self, value: bytes) -> None:
         if self.rules_begun:
             self.in_own = self.in_everyone = self.rules_begun = False
         if value[:1] == b"*" and not value[1:2].strip(_SPACE):
             self.in_everyone = True
-        elif _agent_name(value) == self.agent:
+        elif _parse_agent(value) == self.agent:
             self.in_own = self.is_named = True
 
-    def _take_rule(self, value: bytes, *, allows: bool) -> None:
-        section = self._section()
+    def _add_rule(self, value: bytes, *, allows: bool) -> None:
+        section = self._get_group()
         if section is not None:
             self.rules_begun = True
             section.add_rule(value, allows=allows)
 
-    def _take_delay(self, value: bytes) -> None:
-        section = self._section()
+    def _add_delay(self, value: bytes) -> None:
+        section = self._get_group()
         if section is not None:
             section.add_delay(value)
 
-    def _take_sitemap(self, value: bytes) -> None:
-        if value and len(value) <= _SITEMAP_MAX_BYTES and len(self.sitemaps) < _SITEMAPS_MAX:
+    def _add_sitemap(self, value: bytes) -> None:
+        if value and len(value) <= _MAX_SITEMAP_BYTES and len(self.sitemaps) < _MAX_SITEMAPS:
             self.sitemaps.setdefault(value.decode("utf-8", "replace"))
 
-    def _section(self) -> _Section | None:
+    def _get_group(self) -> _RuleGroup | None:
         if self.in_own:
             return self.own
         return self.everyone if self.in_everyone else None
 
 
-def _directives(body: bytes) -> Iterator[tuple[Key, bytes]]:
-    for found in _LINE.finditer(body, _mark_length(body)):
+def _parse_lines(body: bytes) -> Iterator[tuple[Key, bytes]]:
+    for found in _LINE.finditer(body, _measure_bom(body)):
         start = found.start()
-        parted = _part(body[start : min(found.end(), start + _LINE_MAX_BYTES)])
-        key = _key_of(parted[0]) if parted else None
+        parted = _split_line(body[start : min(found.end(), start + _MAX_LINE_BYTES)])
+        key = _match_key(parted[0]) if parted else None
         if parted and key:
             yield key, parted[1]
 
 
-def _mark_length(body: bytes) -> int:
+def _measure_bom(body: bytes) -> int:
     """How many bytes to skip at the start: a byte order mark, or as much of one as is there."""
     agreeing = (length for length in (3, 2, 1) if body.startswith(_BYTE_ORDER_MARK[:length]))
     return next(agreeing, 0)
 
 
-def _part(line: bytes) -> tuple[bytes, bytes] | None:
+def _split_line(line: bytes) -> tuple[bytes, bytes] | None:
     """Key and value of a line; people forget the colon, so two words alone are a key and a value too."""
     seen = line.partition(b"\0")[0].partition(b"#")[0].strip(_SPACE)
     key, colon, value = seen.partition(b":")
@@ -334,17 +323,17 @@ def _part(line: bytes) -> tuple[bytes, bytes] | None:
     return (words[1].strip(_SPACE), words[2].strip(_SPACE)) if words else None
 
 
-def _key_of(written: bytes) -> Key | None:
+def _match_key(written: bytes) -> Key | None:
     lowered = written[:16].lower()
     return next((key for key, spellings in _KEYS if lowered.startswith(spellings)), None)
 
 
-def _agent_name(value: bytes) -> bytes:
+def _parse_agent(value: bytes) -> bytes:
     found = _AGENT_NAME.match(value)
     return found.group().lower() if found else b""
 
 
-def _folder_of_index(value: bytes) -> bytes | None:
+def _expand_index(value: bytes) -> bytes | None:
     """Whoever allows a folder's index page means the folder as well: ``/a/index.html`` stands for ``/a/$`` too."""
     folder, slash, name = value.rpartition(b"/")
     return folder + b"/$" if slash and name.startswith(b"index.htm") else None

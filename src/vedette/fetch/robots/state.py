@@ -22,36 +22,14 @@ from enum import StrEnum
 from typing import TypedDict, TypeVar
 
 from vedette.errors import StoreCorrupt
-from vedette.fetch.response_headers import max_age_s, retry_after_s
-from vedette.fetch.robots.rules import Rules, clip, read
+from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
+from vedette.fetch.robots.rules import RobotsRules, clip_lines, parse_robots
 from vedette.model import Headers
-
-__all__ = [
-    "UNKNOWN",
-    "Allowed",
-    "Ask",
-    "Disallowed",
-    "RobotsAnswered",
-    "RobotsCopy",
-    "RobotsSilent",
-    "RobotsState",
-    "RobotsVerdict",
-    "Standing",
-    "StoredCopy",
-    "StoredState",
-    "Wait",
-    "conditional_headers",
-    "explain",
-    "from_json",
-    "observe",
-    "to_json",
-    "verdict",
-]
 
 # ``robots_state`` moves them, ``robots_words`` says them to people and to a store.
 
 
-class Standing(StrEnum):
+class RobotsStatus(StrEnum):
     """What is known of an origin's robots.txt."""
 
     UNKNOWN = "unknown"
@@ -61,7 +39,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsAnswered:
+class RobotsResponse:
     """The last answer after ``redirects`` hops that the caller followed; ``body`` is decoded."""
 
     now_s: float
@@ -72,7 +50,7 @@ class RobotsAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsSilent:
+class RobotsFailure:
     """No answer came: name, connection, time."""
 
     now_s: float
@@ -84,7 +62,7 @@ class RobotsCopy:
     """A robots.txt that was had: its first 500 KiB, what it says to us, and how to ask whether it changed."""
 
     body: bytes
-    rules: Rules
+    rules: RobotsRules
     read_s: float
     lifetime_s: float
     etag: str
@@ -95,22 +73,22 @@ class RobotsCopy:
 class RobotsState:
     """Where an origin stands; ``until_s`` ends a lifetime or a wait, ``failures`` counts those in a row."""
 
-    standing: Standing
+    status: RobotsStatus
     until_s: float = 0.0
     why: str = ""
     failures: int = 0
     last_good: RobotsCopy | None = None
 
     def __post_init__(self) -> None:
-        if self.standing is Standing.READ and self.last_good is None:
+        if self.status is RobotsStatus.READ and self.last_good is None:
             raise ValueError("a robots.txt that was read has a copy")
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> RobotsRules:
         """What decides while the state is valid: the file's rules, or none where there is no file to obey."""
-        if self.standing is Standing.READ and self.last_good is not None:
+        if self.status is RobotsStatus.READ and self.last_good is not None:
             return self.last_good.rules
-        return Rules()
+        return RobotsRules()
 
     @property
     def crawl_delay_s(self) -> float | None:
@@ -124,37 +102,37 @@ class RobotsState:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class UrlAllowed:
     """The page may be asked for; ``rule`` is the line that says so, None where none speaks of it."""
 
     rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Disallowed:
+class UrlDisallowed:
     """The page may not be asked for, by this line."""
 
     rule: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RobotsNeeded:
     """Ask for robots.txt first; ``since_s`` is when that fell due, None where nothing was known before."""
 
     since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RobotsWait:
     """Nothing may be asked of this origin yet, robots.txt included."""
 
     until_s: float
     why: str
 
 
-RobotsVerdict = Allowed | Disallowed | Ask | Wait
+RobotsVerdict = UrlAllowed | UrlDisallowed | RobotsNeeded | RobotsWait
 
-UNKNOWN = RobotsState(Standing.UNKNOWN)
+UNKNOWN = RobotsState(RobotsStatus.UNKNOWN)
 
 
 # The stored form has the raw file instead of its rules, so that a newer reading, or another agent, sees the same bytes.
@@ -185,28 +163,28 @@ class StoredState(TypedDict):
     last_good: StoredCopy | None
 
 
-def explain(state: RobotsState, now_s: float) -> str:
+def describe_state(state: RobotsState, now_s: float) -> str:
     """One sentence on where an origin stands.
 
-    >>> explain(RobotsState(Standing.UNAVAILABLE, 7200.0, "status 404"), now_s=0.0)
+    >>> describe_state(RobotsState(RobotsStatus.UNAVAILABLE, 7200.0, "status 404"), now_s=0.0)
     'There is no robots.txt (status 404): everything is allowed for another 2 hours.'
     """
-    if state.standing is Standing.UNKNOWN:
+    if state.status is RobotsStatus.UNKNOWN:
         return "robots.txt has not been read yet" + (f" ({state.why})." if state.why else ".")
     if now_s >= state.until_s:
-        return f"robots.txt is to be asked for before any page: {_past(state)} {_span(now_s - state.until_s)} ago."
-    if state.standing is Standing.WAITING:
-        return _waiting(state, now_s)
-    held = f"for another {_span(state.until_s - now_s)}."
-    if state.standing is Standing.UNAVAILABLE:
+        return f"robots.txt is to be asked for before any page: {_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago."
+    if state.status is RobotsStatus.WAITING:
+        return _describe_wait(state, now_s)
+    held = f"for another {_format_span(state.until_s - now_s)}."
+    if state.status is RobotsStatus.UNAVAILABLE:
         return f"There is no robots.txt ({state.why}): everything is allowed {held}"
-    return f"robots.txt {_copy(state, now_s)} and holds {held}"
+    return f"robots.txt {_describe_copy(state, now_s)} and holds {held}"
 
 
-def to_json(state: RobotsState) -> StoredState:
+def state_to_json(state: RobotsState) -> StoredState:
     """The state as values that JSON can write."""
     return {
-        "standing": state.standing.value,
+        "standing": state.status.value,
         "until_s": state.until_s,
         "why": state.why,
         "failures": state.failures,
@@ -214,16 +192,16 @@ def to_json(state: RobotsState) -> StoredState:
     }
 
 
-def from_json(stored: Mapping[str, object], user_agent: str) -> RobotsState:
-    """The state that ``to_json`` wrote, with its file read again for this agent."""
+def state_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsState:
+    """The state that ``state_to_json`` wrote, with its file read again for this agent."""
     try:
         last_good = stored["last_good"]
         return RobotsState(
-            standing=Standing(_of(stored, "standing", str)),
-            until_s=_seconds(stored, "until_s"),
-            why=_of(stored, "why", str),
-            failures=_of(stored, "failures", int),
-            last_good=None if last_good is None else _copy_from_json(_of(stored, "last_good", dict), user_agent),
+            status=RobotsStatus(_get_typed(stored, "standing", str)),
+            until_s=_get_seconds(stored, "until_s"),
+            why=_get_typed(stored, "why", str),
+            failures=_get_typed(stored, "failures", int),
+            last_good=None if last_good is None else _copy_from_json(_get_typed(stored, "last_good", dict), user_agent),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}); restore a backup") from error
@@ -240,50 +218,50 @@ def _copy_to_json(copy: RobotsCopy) -> StoredCopy:
 
 
 def _copy_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsCopy:
-    body = _of(stored, "body", str).encode("latin-1")
+    body = _get_typed(stored, "body", str).encode("latin-1")
     return RobotsCopy(
         body=body,
-        rules=read(body, user_agent),
-        read_s=_seconds(stored, "read_s"),
-        lifetime_s=_seconds(stored, "lifetime_s"),
-        etag=_of(stored, "etag", str),
-        last_modified=_of(stored, "last_modified", str),
+        rules=parse_robots(body, user_agent),
+        read_s=_get_seconds(stored, "read_s"),
+        lifetime_s=_get_seconds(stored, "lifetime_s"),
+        etag=_get_typed(stored, "etag", str),
+        last_modified=_get_typed(stored, "last_modified", str),
     )
 
 
-def _of(stored: Mapping[str, object], key: str, kind: type[Kind]) -> Kind:
+def _get_typed(stored: Mapping[str, object], key: str, kind: type[Kind]) -> Kind:
     value = stored[key]
     if not isinstance(value, kind):
         raise TypeError(f"{key} is not of type {kind.__name__}")
     return value
 
 
-def _seconds(stored: Mapping[str, object], key: str) -> float:
+def _get_seconds(stored: Mapping[str, object], key: str) -> float:
     value = stored[key]
     # JSON writers may drop the fraction of a whole number.
-    return float(value) if isinstance(value, int) else _of(stored, key, float)
+    return float(value) if isinstance(value, int) else _get_typed(stored, key, float)
 
 
-def _past(state: RobotsState) -> str:
-    if state.standing is Standing.WAITING:
+def _describe_expiry(state: RobotsState) -> str:
+    if state.status is RobotsStatus.WAITING:
         return f"the wait after a failure ({state.why}) ended"
     return "what was known ran out"
 
 
-def _waiting(state: RobotsState, now_s: float) -> str:
+def _describe_wait(state: RobotsState, now_s: float) -> str:
     times = "once" if state.failures == 1 else f"{state.failures} times in a row"
-    kept = f"; the last good copy {_copy(state, now_s)}" if state.last_good else ""
-    return f"No page is asked for during {_span(state.until_s - now_s)}: robots.txt failed {times} ({state.why}){kept}."
+    kept = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
+    return f"No page is asked for during {_format_span(state.until_s - now_s)}: robots.txt failed {times} ({state.why}){kept}."
 
 
-def _copy(state: RobotsState, now_s: float) -> str:
+def _describe_copy(state: RobotsState, now_s: float) -> str:
     if state.last_good is None:
         return "was never read"
     count = len(state.last_good.rules.rules)
-    return f"was read {_span(now_s - state.last_good.read_s)} ago, has {count} rule{'s'[: count != 1]} for us"
+    return f"was read {_format_span(now_s - state.last_good.read_s)} ago, has {count} rule{'s'[: count != 1]} for us"
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     """A length of time in its largest unit, rounded down; under a minute in seconds."""
     size_s, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "second"))
     count = max(int(seconds // size_s), 0)
@@ -294,56 +272,56 @@ _MINUTE_S = 60.0
 _HOUR_S = 60 * _MINUTE_S
 _DAY_S = 24 * _HOUR_S
 
-REDIRECTS_MAX = 5
-LIFETIME_LEAST_S = 10 * _MINUTE_S
-LIFETIME_MOST_S = _DAY_S
-WAIT_FIRST_S = _MINUTE_S
-WAIT_MOST_S = _HOUR_S
-RETRY_AFTER_MOST_S = _DAY_S
+MAX_REDIRECTS = 5
+MIN_LIFETIME_S = 10 * _MINUTE_S
+MAX_LIFETIME_S = _DAY_S
+FIRST_WAIT_S = _MINUTE_S
+MAX_WAIT_S = _HOUR_S
+MAX_RETRY_AFTER_S = _DAY_S
 # Nothing is ever set this far ahead: a time beyond it means that the clock was put back since.
 _HORIZON_S = 2 * _DAY_S
-_DOUBLINGS_MOST = 16
-_WHY_MOST = 200
-_VALIDATOR_MOST = 1024
+_MAX_DOUBLINGS = 16
+_MAX_WHY_LENGTH = 200
+_MAX_VALIDATOR_LENGTH = 1024
 
 
-def observe(
-    state: RobotsState, event: RobotsAnswered | RobotsSilent, user_agent: str, most_s: float = LIFETIME_MOST_S
+def apply_event(
+    state: RobotsState, event: RobotsResponse | RobotsFailure, user_agent: str, most_s: float = MAX_LIFETIME_S
 ) -> RobotsState:
     """The state after robots.txt was asked for; ``most_s`` is the longest lifetime that the operator lets it have."""
-    known = _observed(state, event, user_agent)
-    if known.standing is Standing.WAITING:
+    known = _compute_next(state, event, user_agent)
+    if known.status is RobotsStatus.WAITING:
         return known
     return replace(known, until_s=min(known.until_s, event.now_s + most_s))
 
 
-def _observed(state: RobotsState, event: RobotsAnswered | RobotsSilent, user_agent: str) -> RobotsState:
-    if isinstance(event, RobotsSilent):
-        return _waiting_state(state, event.now_s, event.why)
-    if event.redirects > REDIRECTS_MAX:
-        return _unavailable(event, f"more than {REDIRECTS_MAX} redirects")
+def _compute_next(state: RobotsState, event: RobotsResponse | RobotsFailure, user_agent: str) -> RobotsState:
+    if isinstance(event, RobotsFailure):
+        return _on_failure(state, event.now_s, event.why)
+    if event.redirects > MAX_REDIRECTS:
+        return _on_missing(event, f"more than {MAX_REDIRECTS} redirects")
     if 200 <= event.status <= 299:
-        return _read(event, user_agent)
+        return _on_success(event, user_agent)
     if event.status == 304:
-        return _unchanged(state, event)
+        return _on_not_modified(state, event)
     if event.status != 429 and 300 <= event.status <= 499:
-        return _unavailable(event, f"status {event.status}")
-    return _waiting_state(state, event.now_s, f"status {event.status}", retry_after_s(event.headers, event.now_s))
+        return _on_missing(event, f"status {event.status}")
+    return _on_failure(state, event.now_s, f"status {event.status}", parse_retry_after_s(event.headers, event.now_s))
 
 
-def verdict(state: RobotsState, url: str, now_s: float) -> RobotsVerdict:
+def check_url(state: RobotsState, url: str, now_s: float) -> RobotsVerdict:
     """Whether a page of this origin may be asked for now."""
-    if state.standing is Standing.UNKNOWN:
-        return Ask()
+    if state.status is RobotsStatus.UNKNOWN:
+        return RobotsNeeded()
     if not 0 < state.until_s - now_s <= _HORIZON_S:
-        return Ask(min(state.until_s, now_s))
-    if state.standing is Standing.WAITING:
-        return Wait(state.until_s, state.why)
-    found = state.rules.verdict(url)
-    return Allowed(found.line) if found.allowed else Disallowed(found.line or "")
+        return RobotsNeeded(min(state.until_s, now_s))
+    if state.status is RobotsStatus.WAITING:
+        return RobotsWait(state.until_s, state.why)
+    found = state.rules.check(url)
+    return UrlAllowed(found.line) if found.allowed else UrlDisallowed(found.line or "")
 
 
-def conditional_headers(state: RobotsState) -> Headers:
+def build_conditional_headers(state: RobotsState) -> Headers:
     """The request headers that ask for robots.txt only if it changed since the last good copy."""
     if state.last_good is None:
         return ()
@@ -351,49 +329,49 @@ def conditional_headers(state: RobotsState) -> Headers:
     return tuple((name, value) for name, value in pairs if value)
 
 
-def _read(event: RobotsAnswered, user_agent: str) -> RobotsState:
-    body = clip(event.body)
-    lifetime_s = _lifetime_s(event.headers)
+def _on_success(event: RobotsResponse, user_agent: str) -> RobotsState:
+    body = clip_lines(event.body)
+    lifetime_s = _compute_lifetime_s(event.headers)
     copy = RobotsCopy(
         body=body,
-        rules=read(body, user_agent),
+        rules=parse_robots(body, user_agent),
         read_s=event.now_s,
         lifetime_s=lifetime_s,
-        etag=_validator(event.headers, "etag"),
-        last_modified=_validator(event.headers, "last-modified"),
+        etag=_get_validator(event.headers, "etag"),
+        last_modified=_get_validator(event.headers, "last-modified"),
     )
-    return RobotsState(Standing.READ, event.now_s + lifetime_s, last_good=copy)
+    return RobotsState(RobotsStatus.READ, event.now_s + lifetime_s, last_good=copy)
 
 
-def _unchanged(state: RobotsState, event: RobotsAnswered) -> RobotsState:
+def _on_not_modified(state: RobotsState, event: RobotsResponse) -> RobotsState:
     if state.last_good is not None:
-        lifetime_s = _lifetime_s(event.headers, state.last_good.lifetime_s)
+        lifetime_s = _compute_lifetime_s(event.headers, state.last_good.lifetime_s)
         copy = replace(state.last_good, read_s=event.now_s, lifetime_s=lifetime_s)
-        return RobotsState(Standing.READ, event.now_s + lifetime_s, last_good=copy)
+        return RobotsState(RobotsStatus.READ, event.now_s + lifetime_s, last_good=copy)
     why = "status 304 to a request without conditions"
     if state.failures:
-        return _waiting_state(state, event.now_s, why)
+        return _on_failure(state, event.now_s, why)
     # Once it may be a mistake of a cache on the way, so it is asked again at once; after that the origin waits.
-    return RobotsState(Standing.UNKNOWN, why=why, failures=1)
+    return RobotsState(RobotsStatus.UNKNOWN, why=why, failures=1)
 
 
-def _unavailable(event: RobotsAnswered, why: str) -> RobotsState:
-    return RobotsState(Standing.UNAVAILABLE, event.now_s + _lifetime_s(event.headers), why)
+def _on_missing(event: RobotsResponse, why: str) -> RobotsState:
+    return RobotsState(RobotsStatus.UNAVAILABLE, event.now_s + _compute_lifetime_s(event.headers), why)
 
 
-def _waiting_state(state: RobotsState, now_s: float, why: str, asked_wait_s: float = 0.0) -> RobotsState:
+def _on_failure(state: RobotsState, now_s: float, why: str, asked_wait_s: float = 0.0) -> RobotsState:
     failures = state.failures + 1
-    own_wait_s = min(WAIT_FIRST_S * 2.0 ** min(failures - 1, _DOUBLINGS_MOST), WAIT_MOST_S)
-    wait_s = max(own_wait_s, min(asked_wait_s, RETRY_AFTER_MOST_S))
-    return RobotsState(Standing.WAITING, now_s + wait_s, why[:_WHY_MOST], failures, state.last_good)
+    own_wait_s = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, _MAX_DOUBLINGS), MAX_WAIT_S)
+    wait_s = max(own_wait_s, min(asked_wait_s, MAX_RETRY_AFTER_S))
+    return RobotsState(RobotsStatus.WAITING, now_s + wait_s, why[:_MAX_WHY_LENGTH], failures, state.last_good)
 
 
-def _lifetime_s(headers: Headers, otherwise_s: float = LIFETIME_MOST_S) -> float:
-    told_s = max_age_s(headers)
-    return otherwise_s if told_s is None else min(max(told_s, LIFETIME_LEAST_S), LIFETIME_MOST_S)
+def _compute_lifetime_s(headers: Headers, otherwise_s: float = MAX_LIFETIME_S) -> float:
+    told_s = parse_max_age_s(headers)
+    return otherwise_s if told_s is None else min(max(told_s, MIN_LIFETIME_S), MAX_LIFETIME_S)
 
 
-def _validator(headers: Headers, name: str) -> str:
+def _get_validator(headers: Headers, name: str) -> str:
     """A header value that can be sent back as it is, else nothing."""
     value = next((value for key, value in headers if key == name), "").strip()
-    return value if len(value) <= _VALIDATOR_MOST and value.isascii() and value.isprintable() else ""
+    return value if len(value) <= _MAX_VALIDATOR_LENGTH and value.isascii() and value.isprintable() else ""

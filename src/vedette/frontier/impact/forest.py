@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["QUANTILES", "Forest", "Grower", "leaf_values"]
-
 QUANTILES = 8
-STRIDE = 4  # steps down the trees between two looks at who has arrived
-Narrow = npt.NDArray[np.float32]
+CHECK_EVERY = 4  # steps down the trees between two looks at who has arrived
+Floats32 = npt.NDArray[np.float32]
 
 
 class Forest(NamedTuple):
@@ -32,11 +30,11 @@ class Forest(NamedTuple):
     threshold: Floats
     left: Ints
     right: Ints
-    values: Narrow
+    values: Floats32
     mean: Floats
     depth: int
 
-    def leaves(self, rows: Floats) -> Ints:
+    def find_leaves(self, rows: Floats) -> Ints:
         """The leaf of each row in each tree (a column a tree)."""
         flat, child = np.ascontiguousarray(rows).reshape(-1), np.column_stack((self.right, self.left)).reshape(-1)
         reached = np.tile(self.root, len(rows))
@@ -46,36 +44,36 @@ class Forest(NamedTuple):
             goes_left = flat.take(begin + self.feature.take(node)) <= self.threshold.take(node)
             node = child.take(2 * node + goes_left)
             # Most arrive long before the deepest does; to look who has is worth while now and then only.
-            if step % STRIDE == STRIDE - 1:
+            if step % CHECK_EVERY == CHECK_EVERY - 1:
                 reached[going] = node
                 on = np.flatnonzero(self.left.take(node) != node)
                 going, node, begin = going[on], node[on], begin[on]
         reached[going] = node
         return reached.reshape(len(rows), len(self.root))
 
-    def means(self, rows: Floats) -> Floats:
+    def predict_means(self, rows: Floats) -> Floats:
         """What is expected of each row."""
-        return self.means_at(self.leaves(rows))
+        return self.average_leaves(self.find_leaves(rows))
 
-    def means_at(self, leaves: Ints) -> Floats:
+    def average_leaves(self, leaves: Ints) -> Floats:
         """The same for rows that are in these leaves."""
         return np.asarray(self.mean.take(leaves).mean(axis=1))
 
-    def points(self, rows: Floats) -> Floats:
+    def predict_points(self, rows: Floats) -> Floats:
         """Equally likely values for each row, ascending."""
-        every = self.values[self.leaves(rows)].reshape(len(rows), -1)
+        every = self.values[self.find_leaves(rows)].reshape(len(rows), -1)
         return np.sort(every.astype(np.float64), axis=1)
 
-    def above(self, rows: Floats, bar: Floats) -> Floats:
+    def predict_above(self, rows: Floats, bar: Floats) -> Floats:
         """How probably each row is above its bar."""
-        return self.above_at(self.leaves(rows), bar)
+        return self.share_above(self.find_leaves(rows), bar)
 
-    def above_at(self, leaves: Ints, bar: Floats) -> Floats:
+    def share_above(self, leaves: Ints, bar: Floats) -> Floats:
         """The same for rows that are in these leaves."""
         return np.asarray((self.values[leaves] > bar[:, None, None]).mean(axis=(1, 2)))
 
     @property
-    def kept_bytes(self) -> int:
+    def size_bytes(self) -> int:
         """How much memory it takes."""
         return sum(column.nbytes for column in self if isinstance(column, np.ndarray))
 
@@ -84,10 +82,10 @@ class Forest(NamedTuple):
 Grower = Callable[[Floats, Floats, int], Forest]
 
 
-def leaf_values(leaf: Ints, targets: Floats, nodes: int) -> tuple[Narrow, Floats]:
+def summarize_leaves(leaf: Ints, targets: Floats, nodes: int) -> tuple[Floats32, Floats]:
     """Quantiles and mean of what fell into each leaf of one tree; 0 for nodes into which nothing did.
 
-    >>> values, mean = leaf_values(np.array([1, 1, 2]), np.array([0.0, 1.0, 5.0]), 3)
+    >>> values, mean = summarize_leaves(np.array([1, 1, 2]), np.array([0.0, 1.0, 5.0]), 3)
     >>> values[1].tolist(), mean.tolist()
     ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 5.0])
     """

@@ -4,7 +4,7 @@
 
 leans on the mean of all pages, as few pages say little. A page that was counted must not meet itself in a mean that is
 learned from; nor is it enough to leave it out, as its folder's mean without it then tells what it brought itself. So
-such pages are dealt into folds, and have the means of the other folds (``out_of_fold``).
+such pages are dealt into folds, and have the means of the other folds (``compute_out_of_fold``).
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,16 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["FOLDS", "Pooled", "out_of_fold", "pooled"]
-
-LEANING = 4.0
+PRIOR_PAGES = 4.0
 FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledMeans:
     """Sums and counts by key, ascending; ``prior`` is the mean of all.
 
-    >>> means = pooled(np.array([5, 5, 9]), np.array([1.0, 3.0, 8.0]))
-    >>> means.of(np.array([5, 7])).round(2).tolist()
+    >>> means = pool_means(np.array([5, 5, 9]), np.array([1.0, 3.0, 8.0]))
+    >>> means.lookup(np.array([5, 7])).round(2).tolist()
     [3.33, 4.0]
     """
 
@@ -33,37 +31,37 @@ class Pooled:
     times: Floats
     prior: float = 0.0
 
-    def of(self, keys: Ints) -> Floats:
+    def lookup(self, keys: Ints) -> Floats:
         """The mean of each key."""
         if not len(self.key):
             return np.full(len(keys), self.prior)
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
         known = self.key[at] == keys
         total, times = np.where(known, self.total[at], 0.0), np.where(known, self.times[at], 0.0)
-        return np.asarray((total + LEANING * self.prior) / (times + LEANING))
+        return np.asarray((total + PRIOR_PAGES * self.prior) / (times + PRIOR_PAGES))
 
     @property
-    def kept_bytes(self) -> int:
+    def size_bytes(self) -> int:
         """How much memory they take."""
         return self.key.nbytes + self.total.nbytes + self.times.nbytes
 
 
-def pooled(keys: Ints, gains: Floats) -> Pooled:
+def pool_means(keys: Ints, gains: Floats) -> PooledMeans:
     """The means of these, a row a page and key."""
     key, at = np.unique(keys, return_inverse=True)
     prior = float(gains.mean()) if len(gains) else 0.0
     total = np.bincount(at, gains, len(key)).astype(np.float64)
-    return Pooled(key, total, np.bincount(at, minlength=len(key)).astype(np.float64), prior)
+    return PooledMeans(key, total, np.bincount(at, minlength=len(key)).astype(np.float64), prior)
 
 
-def out_of_fold(keys: Ints, gains: Floats, fold: Ints) -> Floats:
+def compute_out_of_fold(keys: Ints, gains: Floats, fold: Ints) -> Floats:
     """For each row the mean of its key in the other folds.
 
-    >>> out_of_fold(np.array([5, 5]), np.array([1.0, 3.0]), np.array([0, 1])).tolist()
+    >>> compute_out_of_fold(np.array([5, 5]), np.array([1.0, 3.0]), np.array([0, 1])).tolist()
     [3.0, 1.0]
     """
     means = np.zeros(len(keys))
     for each in range(FOLDS):
         inside = fold == each
-        means[inside] = pooled(keys[~inside], gains[~inside]).of(keys[inside])
+        means[inside] = pool_means(keys[~inside], gains[~inside]).lookup(keys[inside])
     return means

@@ -16,54 +16,52 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.frontier.impact.url_features import Flags, Strings, ranges
+from vedette.frontier.impact.url_features import Flags, UrlTexts, concatenate_ranges
 from vedette.policy import Floats, Ints
-from vedette.text import FACTOR, Numbers, Words, stirred
+from vedette.text import FACTOR, WideHashes, WordHashes, scramble
 
-__all__ = ["LONGEST", "Hits", "Matcher", "Pairs", "Wanted", "grams_of"]
-
-LONGEST = 3  # words of an n-gram, as in the paper
-SLOTS_EACH = 16
-MOST_PAIRS = 2_000_000  # of one batch; behind that, more words match than anything can be told from
+MAX_NGRAM = 3  # words of an n-gram, as in the paper
+SLOTS_PER_NGRAM = 16
+MAX_PAIRS = 2_000_000  # of one batch; behind that, more words match than anything can be told from
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuerySet:
     """What people ask: query ``q`` has ``words[start[q]:start[q + 1]]`` in order, and is asked ``frequency[q]`` times.
 
-    ``telling`` says of each of these words how much it says (its idf); all equal where nobody knows.
+    ``idf`` says of each of these words how much it says (its idf); all equal where nobody knows.
     """
 
-    words: Numbers
+    words: WordHashes
     start: Ints
     frequency: Floats
-    telling: Floats
+    idf: Floats
 
     def __len__(self) -> int:
         return len(self.frequency)
 
-    def some(self, queries: Ints) -> "Wanted":
+    def select(self, queries: Ints) -> "QuerySet":
         """Only these queries, numbered anew."""
         starts, ends = self.start[queries], self.start[queries + 1]
-        at = ranges(starts, ends)
+        at = concatenate_ranges(starts, ends)
         start = np.append(0, np.cumsum(ends - starts))
-        return Wanted(self.words[at], start, self.frequency[queries], self.telling[at])
+        return QuerySet(self.words[at], start, self.frequency[queries], self.idf[at])
 
 
 class Hits(NamedTuple):
     """Where n-grams of queries stand: which, of which row, and whether in a link."""
 
-    gram: Ints
+    ngram: Ints
     row: Ints
-    anchor: Flags
+    is_anchor: Flags
 
 
 class Pairs(NamedTuple):
     """Candidates, by row and query; how much of the query stands where.
 
     ``share`` is the share of n-grams that any string has, ``in_url`` and ``in_anchors`` the shares of the query's
-    words there, by how telling they are, ``run`` the longest n-gram found, ``links`` how many strings of links have
-    its most telling word.
+    words there, by how telling they are, ``longest_ngram`` the longest n-gram found, ``links`` how many strings of
+    links have its most telling word.
     """
 
     row: Ints
@@ -71,45 +69,45 @@ class Pairs(NamedTuple):
     share: Floats
     in_url: Floats
     in_anchors: Floats
-    run: Ints
+    longest_ngram: Ints
     links: Ints
 
-    def some(self, rows: Ints | Flags) -> "Pairs":
+    def select(self, rows: Ints | Flags) -> "Pairs":
         """Only these."""
         return Pairs._make(column[rows] for column in self)
 
 
-def grams_of(words: Numbers, start: Ints, size: int) -> tuple[Words, Ints]:
+def hash_ngrams(words: WordHashes, start: Ints, size: int) -> tuple[WideHashes, Ints]:
     """The n-grams of one size in strings of words: a number each, and the string that has it."""
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     first = np.arange(max(len(words) - size + 1, 0))
     first = first[owner[first] == owner[first + size - 1]]
-    numbers = stirred(words[first].astype(np.uint64))
+    numbers = scramble(words[first].astype(np.uint64))
     for step in range(1, size):
-        numbers = stirred(numbers * FACTOR + words[first + step])
+        numbers = scramble(numbers * FACTOR + words[first + step])
     return numbers, owner[first]
 
 
 class Matcher:
     """The n-grams of some queries, ready for strings."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: QuerySet) -> None:
         self._wanted = wanted
-        parts = [grams_of(wanted.words, wanted.start, size) for size in range(1, LONGEST + 1)]
+        parts = [hash_ngrams(wanted.words, wanted.start, size) for size in range(1, MAX_NGRAM + 1)]
         grams, query = (np.concatenate(each) for each in zip(*parts, strict=True))
-        size = np.repeat(np.arange(1, LONGEST + 1), [len(numbers) for numbers, _ in parts])
-        telling = np.append(wanted.telling, np.zeros(len(grams) - len(wanted.words)))
+        size = np.repeat(np.arange(1, MAX_NGRAM + 1), [len(numbers) for numbers, _ in parts])
+        telling = np.append(wanted.idf, np.zeros(len(grams) - len(wanted.words)))
         self._known, at = np.unique(grams, return_inverse=True)
         # A word that a query repeats counts once.
         _, once = np.unique(query * max(len(self._known), 1) + at, return_index=True)
         self._gram, self._size, self._telling = at[once], size[once], telling[once]
         self._start = np.searchsorted(query[once], np.arange(len(wanted) + 1))
-        self._gates(query[once])
-        self._mask = np.uint64((1 << (SLOTS_EACH * max(len(self._known), 1)).bit_length()) - 1)
+        self._index_gates(query[once])
+        self._mask = np.uint64((1 << (SLOTS_PER_NGRAM * max(len(self._known), 1)).bit_length()) - 1)
         self._may = np.zeros(int(self._mask) + 1, np.bool_)
         self._may[(self._known & self._mask).astype(np.intp)] = True
 
-    def _gates(self, query: Ints) -> None:
+    def _index_gates(self, query: Ints) -> None:
         """Each query is looked for by its most telling word; of equal ones, by the first that has it."""
         order = np.lexsort((-self._telling, self._size, query))
         some = np.flatnonzero(np.diff(self._start))
@@ -119,16 +117,16 @@ class Matcher:
         self._gate_start = np.searchsorted(gate[by_gate], np.arange(len(self._known) + 1))
 
     @property
-    def kept_bytes(self) -> int:
+    def size_bytes(self) -> int:
         """How much memory the index takes."""
         arrays = (self._known, self._gram, self._size, self._telling, self._start)
         return sum(each.nbytes for each in (*arrays, self._gated, self._gate_start, self._may))
 
-    def pairs(self, strings: Strings) -> Pairs:
+    def match_pairs(self, strings: UrlTexts) -> Pairs:
         """All candidates among the rows of these strings."""
-        return self.candidates(self.hits(strings))
+        return self.build_pairs(self.find_hits(strings))
 
-    def candidates(self, hits: Hits) -> Pairs:
+    def build_pairs(self, hits: Hits) -> Pairs:
         """The same from what was found in strings, now and earlier."""
         gram, row, anchor = hits
         width = max(len(self._known), 1)
@@ -136,36 +134,36 @@ class Matcher:
         seen, times = np.unique(keys[anchor], return_counts=True)
         url = np.unique(keys[~anchor])
         every = np.union1d(url, seen)
-        row, query = self._candidates(every // width, every % width)
-        return self._judged(row, query, (url, seen, times), width)
+        row, query = self._expand_gates(every // width, every % width)
+        return self._score_pairs(row, query, (url, seen, times), width)
 
-    def hits(self, strings: Strings) -> Hits:
+    def find_hits(self, strings: UrlTexts) -> Hits:
         """Where n-grams of queries stand in these strings."""
         found = []
-        for size in range(1, LONGEST + 1):
-            numbers, owner = grams_of(strings.words, strings.start, size)
+        for size in range(1, MAX_NGRAM + 1):
+            numbers, owner = hash_ngrams(strings.words, strings.start, size)
             maybe = np.flatnonzero(self._may[(numbers & self._mask).astype(np.intp)])
             numbers, owner = numbers[maybe], owner[maybe]
             at = np.minimum(np.searchsorted(self._known, numbers), max(len(self._known) - 1, 0))
             same = np.flatnonzero(self._known[at] == numbers) if len(self._known) else at[:0]
-            found.append((at[same], strings.row[owner[same]], strings.anchor[owner[same]]))
+            found.append((at[same], strings.row[owner[same]], strings.is_anchor[owner[same]]))
         gram, row, anchor = (np.concatenate(each) for each in zip(*found, strict=True))
         return Hits(gram, row, anchor)
 
-    def _candidates(self, row: Ints, gram: Ints) -> tuple[Ints, Ints]:
+    def _expand_gates(self, row: Ints, gram: Ints) -> tuple[Ints, Ints]:
         starts, ends = self._gate_start[gram], self._gate_start[gram + 1]
-        fits = np.cumsum(ends - starts) <= MOST_PAIRS
+        fits = np.cumsum(ends - starts) <= MAX_PAIRS
         row, starts, ends = row[fits], starts[fits], ends[fits]
-        return np.repeat(row, ends - starts), self._gated[ranges(starts, ends)]
+        return np.repeat(row, ends - starts), self._gated[concatenate_ranges(starts, ends)]
 
-    def _judged(self, row: Ints, query: Ints, seen: tuple[Ints, Ints, Ints], width: int) -> Pairs:
+    def _score_pairs(self, row: Ints, query: Ints, seen: tuple[Ints, Ints, Ints], width: int) -> Pairs:
         url, anchors, times = seen
         starts, ends = self._start[query], self._start[query + 1]
-        at, pair = ranges(starts, ends), np.repeat(np.arange(len(row)), ends - starts)
+        at, pair = concatenate_ranges(starts, ends), np.repeat(np.arange(len(row)), ends - starts)
         keys = row[pair] * width + self._gram[at]
-        is_in_url, _ = _among(keys, url)
-        is_in_anchors, place = _among(keys, anchors)
-        told = _summed(pair, self._telling[at], len(row))
+        is_in_url, _ = _find_in(keys, url)
+        is_in_anchors, place = _find_in(keys, anchors)
+        told = _sum_by_pair(pair, self._telling[at], len(row))
         told[told == 0] = 1.0
         anywhere = is_in_url | is_in_anchors
         run, links = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
@@ -175,15 +173,15 @@ class Matcher:
         return Pairs(
             row,
             query,
-            _summed(pair, anywhere, len(row)) / np.maximum(ends - starts, 1),
-            _summed(pair, is_in_url * self._telling[at], len(row)) / told,
-            _summed(pair, is_in_anchors * self._telling[at], len(row)) / told,
+            _sum_by_pair(pair, anywhere, len(row)) / np.maximum(ends - starts, 1),
+            _sum_by_pair(pair, is_in_url * self._telling[at], len(row)) / told,
+            _sum_by_pair(pair, is_in_anchors * self._telling[at], len(row)) / told,
             run,
             links,
         )
 
 
-def _among(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
+def _find_in(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
     """Which keys are among the known ones (ascending), and where."""
     if not len(known):
         return np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.int64)
@@ -191,5 +189,5 @@ def _among(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
     return known[at] == keys, at
 
 
-def _summed(pair: Ints, values: Floats | Flags, pairs: int) -> Floats:
+def _sum_by_pair(pair: Ints, values: Floats | Flags, pairs: int) -> Floats:
     return np.asarray(np.bincount(pair, values, pairs), np.float64)

@@ -14,18 +14,16 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["BUCKETS", "Improvability", "needy"]
-
 BUCKETS = 20
-KEPT_OF_OLD = 0.8  # by cycle
+CYCLE_DECAY = 0.8  # by cycle
 
 
 @dataclass(frozen=True, slots=True)
 class Improvability:
     """Fading sums by bucket; buckets are equal ranges of the mean score from 0 to ``top``.
 
-    >>> rates = Improvability().after(np.array([0.1, 0.1, 0.9, 0.9]), np.array([4.0, 4.0, 1.0, 1.0]))
-    >>> rates.of(np.array([0.1, 0.5, 0.9])).round(2).tolist()
+    >>> rates = Improvability().add_cycle(np.array([0.1, 0.1, 0.9, 0.9]), np.array([4.0, 4.0, 1.0, 1.0]))
+    >>> rates.predict(np.array([0.1, 0.5, 0.9])).round(2).tolist()
     [4.0, 2.0, 1.0]
     """
 
@@ -34,34 +32,34 @@ class Improvability:
     scores: tuple[float, ...] = (0.0,) * BUCKETS
     gains: tuple[float, ...] = (0.0,) * BUCKETS
 
-    def after(self, mean_score: Floats, improved: Floats) -> "Improvability":
+    def add_cycle(self, mean_score: Floats, improved: Floats) -> "Improvability":
         """With one more cycle: the mean score of each query before it, and how many new results it got."""
         bucket = np.clip((mean_score / self.top * BUCKETS).astype(np.int64), 0, BUCKETS - 1)
         old = (self.times, self.scores, self.gains)
         new = (np.ones(len(bucket)), mean_score, improved)
         sums = [
-            _faded(before, np.bincount(bucket, each, BUCKETS).astype(np.float64))
+            _fade(before, np.bincount(bucket, each, BUCKETS).astype(np.float64))
             for before, each in zip(old, new, strict=True)
         ]
         return Improvability(self.top, *sums)
 
-    def points(self) -> tuple[Floats, Floats, Floats]:
+    def compute_points(self) -> tuple[Floats, Floats, Floats]:
         """Mean score, mean improvement and number of queries of each bucket that has improved at all."""
         times, scores, gains = (np.array(each) for each in (self.times, self.scores, self.gains))
         some = (times > 0) & (gains > 0)
         return scores[some] / times[some], gains[some] / times[some], times[some]
 
-    def line(self) -> tuple[float, float]:
+    def fit_line(self) -> tuple[float, float]:
         """``a`` and ``b`` of improvability = exp(a + b score), the buckets weighed by the root of their queries."""
-        at, improved, times = self.points()
+        at, improved, times = self.compute_points()
         if len(at) < 2 or np.ptp(at) <= 0:
             return (float(np.log(np.average(improved, weights=times))) if len(at) else 0.0), 0.0
         slope, level = np.polyfit(at, np.log(improved), 1, w=times**0.25)
         return float(level), float(slope)
 
-    def of(self, mean_score: Floats) -> Floats:
+    def predict(self, mean_score: Floats) -> Floats:
         """How much queries with these mean scores are expected to improve."""
-        level, slope = self.line()
+        level, slope = self.fit_line()
         return np.asarray(np.exp(np.clip(level + slope * mean_score, -50.0, 50.0)))
 
 
@@ -75,5 +73,5 @@ def needy(frequency: Floats, improvability: Floats, share: float) -> Ints:
     return np.sort(np.argsort(-frequency * improvability, kind="stable")[:count])
 
 
-def _faded(before: tuple[float, ...], new: Floats) -> tuple[float, ...]:
-    return tuple((KEPT_OF_OLD * np.array(before) + new).tolist())
+def _fade(before: tuple[float, ...], new: Floats) -> tuple[float, ...]:
+    return tuple((CYCLE_DECAY * np.array(before) + new).tolist())

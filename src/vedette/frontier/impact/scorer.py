@@ -10,60 +10,58 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.frontier.impact.forest import Forest, Grower
-from vedette.frontier.impact.matching import Pairs, Wanted
+from vedette.frontier.impact.matching import Pairs, QuerySet
 from vedette.frontier.impact.sketches import Sketches
-from vedette.frontier.impact.url_features import Brought, Described
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
 from vedette.policy import Floats, Ints
 
-__all__ = ["Halves", "grown_halves", "pair_columns", "true_scores"]
-
-FEWEST = 40  # rows to learn from
+MIN_ROWS = 40  # rows to learn from
 
 
-class Halves(NamedTuple):
+class ForestPair(NamedTuple):
     """Two forests, by the half of pages that each has *not* seen."""
 
     even: Forest
     odd: Forest
 
-    def means(self, rows: Floats, half: Ints | None = None) -> Floats:
+    def predict_means(self, rows: Floats, half: Ints | None = None) -> Floats:
         """What is expected; ``half`` says of rows that were learned from which half they are of."""
-        return _combined(self.even.means(rows), self.odd.means(rows), half)
+        return _combine(self.even.predict_means(rows), self.odd.predict_means(rows), half)
 
-    def both(self, rows: Floats, bar: Floats, half: Ints | None = None) -> tuple[Floats, Floats]:
+    def predict_both(self, rows: Floats, bar: Floats, half: Ints | None = None) -> tuple[Floats, Floats]:
         """What is expected, and how probably each is above its bar; the way down the trees is gone once."""
-        even, odd = self.even.leaves(rows), self.odd.leaves(rows)
-        means = _combined(self.even.means_at(even), self.odd.means_at(odd), half)
-        return means, _combined(self.even.above_at(even, bar), self.odd.above_at(odd, bar), half)
+        even, odd = self.even.find_leaves(rows), self.odd.find_leaves(rows)
+        means = _combine(self.even.average_leaves(even), self.odd.average_leaves(odd), half)
+        return means, _combine(self.even.share_above(even, bar), self.odd.share_above(odd, bar), half)
 
 
-def _combined(even: Floats, odd: Floats, half: Ints | None) -> Floats:
+def _combine(even: Floats, odd: Floats, half: Ints | None) -> Floats:
     return np.asarray((even + odd) / 2 if half is None else np.where(half == 0, even, odd))
 
 
-def grown_halves(rows: Floats, targets: Floats, half: Ints, grow: Grower, seed: int) -> Halves | None:
+def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, seed: int) -> ForestPair | None:
     """Both forests; None where there is too little to learn from."""
     sides = [np.flatnonzero(half == 1 - side) for side in (0, 1)]
-    if min(map(len, sides)) < FEWEST:
+    if min(map(len, sides)) < MIN_ROWS:
         return None
     even, odd = (grow(rows[side], targets[side], seed + number) for number, side in enumerate(sides))
-    return Halves(even, odd)
+    return ForestPair(even, odd)
 
 
-def pair_columns(pairs: Pairs, batch: Described, wanted: Wanted, sketches: Sketches, bar: Floats) -> Floats:
+def build_pair_columns(pairs: Pairs, batch: DescribedUrls, wanted: QuerySet, sketches: Sketches, bar: Floats) -> Floats:
     """What is known of a page and a query that it may answer, a row a pair."""
     words = np.diff(wanted.start)
-    asked = np.add.reduceat(np.append(wanted.telling, 0.0), wanted.start[:-1]) * (words > 0)
+    asked = np.add.reduceat(np.append(wanted.idf, 0.0), wanted.start[:-1]) * (words > 0)
     query, row = pairs.query, pairs.row
     columns = (
-        *(pairs.share, pairs.in_url, pairs.in_anchors, pairs.run, np.log1p(pairs.links)),
-        *(words[query], asked[query], bar, sketches.mean()[query]),
+        *(pairs.share, pairs.in_url, pairs.in_anchors, pairs.longest_ngram, np.log1p(pairs.links)),
+        *(words[query], asked[query], bar, sketches.compute_means()[query]),
         *(np.log1p(np.maximum(batch.inlinks[row], 0)), batch.importance[row], batch.depth[row]),
     )
     return np.column_stack([np.asarray(column, np.float64) for column in columns])
 
 
-def true_scores(pairs: Pairs, brought: Brought, queries: int) -> Floats:
+def lookup_true_scores(pairs: Pairs, brought: TrainingPages, queries: int) -> Floats:
     """How each of these crawled pages scored for the query; 0 where it has not all of its words."""
     keys = brought.found_row * queries + brought.found_query
     order = np.argsort(keys, kind="stable")

@@ -11,37 +11,35 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["FIRST", "Sketches"]
-
-FIRST = 10  # the results that count: the paper's K
-SPARE = 10
-NOBODY = -1
+TOP_K = 10  # the results that count: the paper's K
+SPARE_RESULTS = 10
+NO_PAGE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """A row a query: scores, best first (0 behind the last), and whose they are. ``lost``: left since it was whole.
+    """A row a query: scores, best first (0 behind the last), and whose they are. ``removed``: left since it was whole.
 
     >>> sketches = Sketches.empty(1).put(np.array([0, 0]), np.array([7, 8]), np.array([0.5, 0.9]))
-    >>> sketches.page[0, :3].tolist(), sketches.bar().tolist()
+    >>> sketches.page[0, :3].tolist(), sketches.get_thresholds().tolist()
     ([8, 7, -1], [0.0])
     """
 
     score: Floats
     page: Ints
-    lost: Ints
-    first: int = FIRST
+    removed: Ints
+    top_k: int = TOP_K
 
     @classmethod
-    def empty(cls, queries: int, first: int = FIRST, spare: int = SPARE) -> "Sketches":
+    def empty(cls, queries: int, first: int = TOP_K, spare: int = SPARE_RESULTS) -> "Sketches":
         """Sketches of queries that nothing answers yet."""
         shape = (queries, first + spare)
-        return cls(np.zeros(shape), np.full(shape, NOBODY, np.int64), np.zeros(queries, np.int64), first)
+        return cls(np.zeros(shape), np.full(shape, NO_PAGE, np.int64), np.zeros(queries, np.int64), first)
 
     @property
-    def kept_bytes(self) -> int:
+    def size_bytes(self) -> int:
         """How much memory they take."""
-        return self.score.nbytes + self.page.nbytes + self.lost.nbytes
+        return self.score.nbytes + self.page.nbytes + self.removed.nbytes
 
     def put(self, query: Ints, page: Ints, score: Floats) -> "Sketches":
         """With these pages at these scores, whatever they had before; a score of 0 takes a page out."""
@@ -56,45 +54,47 @@ class Sketches:
         order = np.lexsort((-age, pages, queries))
         newest = np.append(True, (np.diff(queries[order]) != 0) | (np.diff(pages[order]) != 0))[: len(order)]
         kept = order[newest]
-        kept = kept[(pages[kept] != NOBODY) & (scores[kept] > 0)]
-        made = self._filled(touched, queries[kept], pages[kept], scores[kept])
+        kept = kept[(pages[kept] != NO_PAGE) & (scores[kept] > 0)]
+        made = self._rebuild(touched, queries[kept], pages[kept], scores[kept])
         gone = (self.score[touched] > 0).sum(axis=1) - (made.score[touched] > 0).sum(axis=1)
-        lost = self.lost.copy()
+        lost = self.removed.copy()
         lost[touched] += np.maximum(gone, 0)
-        return replace(made, lost=lost)
+        return replace(made, removed=lost)
 
-    def _filled(self, touched: Ints, query: Ints, page: Ints, score: Floats) -> "Sketches":
+    def _rebuild(self, touched: Ints, query: Ints, page: Ints, score: Floats) -> "Sketches":
         order = np.lexsort((page, -score, query))
         query, page, score = query[order], page[order], score[order]
         place = np.arange(len(query)) - np.searchsorted(query, query)
         fits = place < self.score.shape[1]
         scores, pages = self.score.copy(), self.page.copy()
-        scores[touched], pages[touched] = 0.0, NOBODY
+        scores[touched], pages[touched] = 0.0, NO_PAGE
         scores[query[fits], place[fits]], pages[query[fits], place[fits]] = score[fits], page[fits]
         return replace(self, score=scores, page=pages)
 
-    def some(self, queries: Ints) -> "Sketches":
+    def select(self, queries: Ints) -> "Sketches":
         """Only these queries, numbered anew."""
-        return replace(self, score=self.score[queries], page=self.page[queries], lost=self.lost[queries])
+        return replace(self, score=self.score[queries], page=self.page[queries], removed=self.removed[queries])
 
-    def without(self, page: int) -> "Sketches":
+    def remove_page(self, page: int) -> "Sketches":
         """With a page taken out of all."""
         query = np.flatnonzero((self.page == page).any(axis=1))
         return self.put(query, np.full(len(query), page), np.zeros(len(query)))
 
-    def short(self) -> Ints:
+    def find_short(self) -> Ints:
         """The queries whose first K are not certain any more, since more left than was kept beyond them."""
-        return np.flatnonzero(self.lost > self.score.shape[1] - self.first)
+        return np.flatnonzero(self.removed > self.score.shape[1] - self.top_k)
 
-    def bar(self) -> Floats:
+    def get_thresholds(self) -> Floats:
         """The score that has to be passed to be among the first K; 0 where there are fewer."""
-        return np.asarray(self.score[:, self.first - 1])
+        return np.asarray(self.score[:, self.top_k - 1])
 
-    def bar_without(self, query: Ints, page: Ints) -> Floats:
+    def get_thresholds_without(self, query: Ints, page: Ints) -> Floats:
         """The same for pages that may stand there themselves: each is left out of its own way."""
-        inside = (self.page[query, : self.first] == page[:, None]).any(axis=1)
-        return np.where(inside, self.score[query, min(self.first, self.score.shape[1] - 1)], self.bar()[query])
+        inside = (self.page[query, : self.top_k] == page[:, None]).any(axis=1)
+        return np.where(
+            inside, self.score[query, min(self.top_k, self.score.shape[1] - 1)], self.get_thresholds()[query]
+        )
 
-    def mean(self) -> Floats:
+    def compute_means(self) -> Floats:
         """The average score of the first K, from which improvability is told; missing results count as 0."""
-        return np.asarray(self.score[:, : self.first].mean(axis=1))
+        return np.asarray(self.score[:, : self.top_k].mean(axis=1))

@@ -9,42 +9,40 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, Ints
-from vedette.text import Numbers, numbers_of, spaced
-
-__all__ = ["Brought", "Described", "Flags", "Strings", "described", "folders_of", "ranges", "strings_of"]
+from vedette.text import WordHashes, hash_words, normalize_words
 
 Flags = npt.NDArray[np.bool_]
 # What is read of a URL and of the words of a link; whoever writes more is not heard.
-MOST_CHARACTERS = 300
-MOST_WORDS = 32
+MAX_TEXT_LENGTH = 300
+MAX_WORDS = 32
 
 
-class Strings(NamedTuple):
+class UrlTexts(NamedTuple):
     """URLs and anchor texts in words: string ``i`` has ``words[start[i]:start[i + 1]]``, and speaks of ``row[i]``.
 
-    Strings come in any order. ``anchor`` tells the words of links from those of the URL itself.
+    Strings come in any order. ``is_anchor`` tells the words of links from those of the URL itself.
     """
 
-    words: Numbers
+    words: WordHashes
     start: Ints
     row: Ints
-    anchor: Flags
+    is_anchor: Flags
 
 
 @dataclass(frozen=True, slots=True)
-class Described(Unseen):
+class DescribedUrls(UnseenUrls):
     """Unseen URLs with all that is known of each; ``folder`` and ``branch`` are numbers of the places they lie in."""
 
     importance: Floats
     folder: Ints
     branch: Ints
-    strings: Strings
+    texts: UrlTexts
 
 
 @dataclass(frozen=True, slots=True)
-class Brought(Described):
+class TrainingPages(DescribedUrls):
     """What first fetches brought: the same columns, and what came.
 
     ``gain`` is what each page brought, in whatever unit worth is wanted in. Page ``found_row`` answers query
@@ -58,52 +56,52 @@ class Brought(Described):
     found_score: Floats
 
 
-def strings_of(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> Strings:
+def tokenize_texts(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> UrlTexts:
     """The words of URLs (row by row), and of links: each the row that it leads to, and its text.
 
-    >>> strings = strings_of(["https://a.test/low-tide.html"], [(0, "When is low tide?")])
-    >>> strings.start.tolist(), strings.row.tolist(), strings.anchor.tolist()
+    >>> strings = tokenize_texts(["https://a.test/low-tide.html"], [(0, "When is low tide?")])
+    >>> strings.start.tolist(), strings.row.tolist(), strings.is_anchor.tolist()
     ([0, 5, 9], [0, 0], [False, True])
     """
-    forms = [spaced(unquote(url[:MOST_CHARACTERS].partition("://")[2])) for url in urls]
-    forms += [spaced(text[:MOST_CHARACTERS]) for _, text in anchors]
-    cut = [form.split()[:MOST_WORDS] for form in forms]
-    words = numbers_of(b" ".join(word for form in cut for word in form))
+    forms = [normalize_words(unquote(url[:MAX_TEXT_LENGTH].partition("://")[2])) for url in urls]
+    forms += [normalize_words(text[:MAX_TEXT_LENGTH]) for _, text in anchors]
+    cut = [form.split()[:MAX_WORDS] for form in forms]
+    words = hash_words(b" ".join(word for form in cut for word in form))
     start = np.append(0, np.cumsum([len(form) for form in cut], dtype=np.int64))
     rows = np.append(np.arange(len(urls)), np.array([row for row, _ in anchors], np.int64))
-    return Strings(words, start, rows, np.arange(len(forms)) >= len(urls))
+    return UrlTexts(words, start, rows, np.arange(len(forms)) >= len(urls))
 
 
-def folders_of(urls: Sequence[str]) -> tuple[Ints, Ints]:
+def hash_folders(urls: Sequence[str]) -> tuple[Ints, Ints]:
     """Numbers of the folder that each URL lies in, and of the branch: host and first folder.
 
-    >>> folder, branch = folders_of(["https://a.test/b/c/d", "https://a.test/b/c/e", "https://a.test/b/f"])
+    >>> folder, branch = hash_folders(["https://a.test/b/c/d", "https://a.test/b/c/e", "https://a.test/b/f"])
     >>> folder[0] == folder[1], folder[1] == folder[2], branch[1] == branch[2]
     (np.True_, np.False_, np.True_)
     """
-    folders = [_number(url.rstrip("/").rpartition("/")[0]) for url in urls]
-    branches = [_number("/".join(url.split("/", 4)[:4])) for url in urls]
+    folders = [_hash(url.rstrip("/").rpartition("/")[0]) for url in urls]
+    branches = [_hash("/".join(url.split("/", 4)[:4])) for url in urls]
     return np.array(folders, np.int64), np.array(branches, np.int64)
 
 
-def _number(text: str) -> int:
+def _hash(text: str) -> int:
     return xxhash.xxh64_intdigest(text.encode("utf-8", "replace")) >> 1
 
 
-def described(batch: Unseen) -> Described:
+def complete_batch(batch: UnseenUrls) -> DescribedUrls:
     """A batch of which somebody knows less: no words, no place, and importance by the number of links."""
-    if isinstance(batch, Described):
+    if isinstance(batch, DescribedUrls):
         return batch
     nowhere, count = np.zeros(len(batch), np.int64), np.maximum(batch.inlinks, 0)
-    nothing = Strings(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
-    plain = {each.name: getattr(batch, each.name) for each in fields(Unseen)}
-    return Described(**plain, importance=np.log1p(count), folder=nowhere, branch=nowhere, strings=nothing)
+    nothing = UrlTexts(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    plain = {each.name: getattr(batch, each.name) for each in fields(UnseenUrls)}
+    return DescribedUrls(**plain, importance=np.log1p(count), folder=nowhere, branch=nowhere, texts=nothing)
 
 
-def ranges(starts: Ints, ends: Ints) -> Ints:
+def concatenate_ranges(starts: Ints, ends: Ints) -> Ints:
     """The numbers from each start to its end (exclusive), one after the other.
 
-    >>> ranges(np.array([3, 9]), np.array([5, 10])).tolist()
+    >>> concatenate_ranges(np.array([3, 9]), np.array([5, 10])).tolist()
     [3, 4, 9]
     """
     sizes = ends - starts

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["Breadth"]
 
 # Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 
@@ -24,7 +22,7 @@ class Breadth:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.array([2, 0, 1]), found=np.array([7, 8, 9]), inlinks=np.ones(3, np.int64))
+    >>> batch = UnseenUrls(depth=np.array([2, 0, 1]), found=np.array([7, 8, 9]), inlinks=np.ones(3, np.int64))
     >>> policy = Breadth()
     >>> np.argsort(-policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order"))).tolist()
     [1, 2, 0]
@@ -36,15 +34,15 @@ class Breadth:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What was fetched changes nothing."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Larger for fewer links from the start, then for the earlier find."""
         worth: Floats = -(batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         return worth
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The link distance, in words."""
         return f"breadth first: {int(batch.depth[row])} links from a start URL"

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["Inlinks"]
 
 # Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 # Less than the smallest step between the logarithms of two counts up to 255, which is where counting ends.
@@ -31,7 +29,7 @@ class Inlinks:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.array([1, 5, 0]), found=np.array([7, 8, 9]), inlinks=np.array([2, 40, 2]))
+    >>> batch = UnseenUrls(depth=np.array([1, 5, 0]), found=np.array([7, 8, 9]), inlinks=np.array([2, 40, 2]))
     >>> policy = Inlinks()
     >>> np.argsort(-policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order"))).tolist()
     [1, 2, 0]
@@ -43,16 +41,16 @@ class Inlinks:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What was fetched changes nothing; the links that it brought are counted elsewhere."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Larger for more in-links, then for fewer links from the start, then for the earlier find."""
         nearness = _TIE / (1.0 + batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         worth: Floats = np.log2(np.maximum(batch.inlinks, 1)) + nearness
         return worth
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The number of in-links, in words."""
         return f"in-links first: {int(batch.inlinks[row])} known, {int(batch.depth[row])} links from a start URL"

@@ -23,15 +23,13 @@ import numpy.typing as npt
 from vedette.attention import visibility, visibility_sum
 from vedette.policy import Floats, Ints
 
-__all__ = ["BUCKETS", "POINTS", "Curve", "exact_curve", "histogram_curve", "query_gain", "query_gains", "ranks_of"]
-
 BUCKETS = 3  # as in the thesis
 POINTS = BUCKETS + 2  # with the first rank, and the one behind the last result
 
-Flags = npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
 
 
-class Curve(NamedTuple):
+class ScoreCurve(NamedTuple):
     """Scores by rank, best first: at ``ranks`` (whole numbers from 1) they are ``scores``, and even between.
 
     The last one is 0, at the rank behind the last result. For many queries both are tables with a column for each; one
@@ -41,30 +39,30 @@ class Curve(NamedTuple):
     ranks: Floats
     scores: Floats
 
-    def rank(self, score: float) -> float:
+    def find_rank(self, score: float) -> float:
         """The rank that a score would get among these; infinity for 0. Equal ones come first.
 
-        >>> [exact_curve(np.array([8.0, 4.0])).rank(score) for score in (9.0, 8.0, 5.0, 1.0, 0.0)]
+        >>> [exact_curve(np.array([8.0, 4.0])).find_rank(score) for score in (9.0, 8.0, 5.0, 1.0, 0.0)]
         [1.0, 2.0, 2.0, 3.0, inf]
         """
-        return float(ranks_of(self.alone, np.array([score]))[0])
+        return float(find_ranks(self.as_column, np.array([score]))[0])
 
     @property
-    def alone(self) -> "Curve":
+    def as_column(self) -> "ScoreCurve":
         """One curve as a table with one column."""
-        return Curve(self.ranks[:, None], self.scores[:, None])
+        return ScoreCurve(self.ranks[:, None], self.scores[:, None])
 
-    def some(self, columns: Ints) -> "Curve":
+    def select(self, columns: Ints) -> "ScoreCurve":
         """Only these columns of a table."""
-        return Curve(self.ranks.take(columns, axis=1), self.scores.take(columns, axis=1))
+        return ScoreCurve(self.ranks.take(columns, axis=1), self.scores.take(columns, axis=1))
 
 
-def exact_curve(scores: Floats) -> Curve:
+def exact_curve(scores: Floats) -> ScoreCurve:
     """The curve of these scores, in whatever order they come."""
-    return Curve(np.arange(1.0, len(scores) + 2), np.append(np.sort(scores)[::-1], 0.0))
+    return ScoreCurve(np.arange(1.0, len(scores) + 2), np.append(np.sort(scores)[::-1], 0.0))
 
 
-def histogram_curve(scores: Floats, buckets: int = BUCKETS) -> Curve:
+def histogram_curve(scores: Floats, buckets: int = BUCKETS) -> ScoreCurve:
     """The same out of mean scores of few ranges of ranks, which widen like powers: to n^(1/3), to n^(2/3), to n.
 
     A mean stands for the middle of its range; towards the first rank scores go on as between the first two.
@@ -83,34 +81,34 @@ def histogram_curve(scores: Floats, buckets: int = BUCKETS) -> Curve:
     if ranks[0] > 1:
         steeper = (means[0] - means[1]) / (ranks[1] - ranks[0])
         ranks, means = np.append(1.0, ranks), np.append(means[0] + steeper * (ranks[0] - 1), means)
-    return Curve(ranks, means)
+    return ScoreCurve(ranks, means)
 
 
-def ranks_of(curves: Curve, scores: Floats) -> Floats:
+def find_ranks(curves: ScoreCurve, scores: Floats) -> Floats:
     """The rank that each score would get in its column; infinity for 0. Equal ones come first."""
-    at = np.maximum(_points_before(curves.scores >= scores) - 1, 0)
+    at = np.maximum(_count_points_before(curves.scores >= scores) - 1, 0)
     behind = np.minimum(at + 1, len(curves.scores) - 1)
-    above, first = _at(curves.scores, at), _at(curves.ranks, at)
-    fall = above - _at(curves.scores, behind)
+    above, first = _take_points(curves.scores, at), _take_points(curves.ranks, at)
+    fall = above - _take_points(curves.scores, behind)
     fall[fall <= 0] = 1.0
-    ranks = np.floor((_at(curves.ranks, behind) - first) / fall * (above - scores) + first) + 1.0
+    ranks = np.floor((_take_points(curves.ranks, behind) - first) / fall * (above - scores) + first) + 1.0
     ranks[scores > curves.scores[0]] = 1.0
     ranks[scores <= 0] = np.inf
     return np.asarray(ranks)
 
 
-def _points_before(is_before: Flags) -> Ints:
+def _count_points_before(is_before: Bools) -> Ints:
     """How many points of each column are; a curve of all results may have many."""
     narrow = np.int8 if len(is_before) < 1 << 7 else np.int64  # many small numbers are added up eight times as fast
     return np.asarray(np.add.reduce(is_before, axis=0, dtype=narrow), np.int64)
 
 
-def _at(table: Floats, points: Ints) -> Floats:
+def _take_points(table: Floats, points: Ints) -> Floats:
     """The value of each column at a point of its own."""
     return np.asarray(table.take(points * table.shape[1] + np.arange(table.shape[1])))
 
 
-def query_gain(others: Curve, r1: float, r2: float, s2: float) -> float:
+def query_gain(others: ScoreCurve, r1: float, r2: float, s2: float) -> float:
     """What one query brings more when a page with score ``s2`` goes from rank ``r1`` to ``r2`` among others.
 
     Here a page goes from behind (rank infinity) to the top, before one of half its score: 1 - (1 - 2^-3/2) / 2.
@@ -118,23 +116,23 @@ def query_gain(others: Curve, r1: float, r2: float, s2: float) -> float:
     >>> round(query_gain(exact_curve(np.array([0.5])), np.inf, 1.0, 1.0), 3)
     0.677
     """
-    return float(query_gains(others.alone, *(np.array([value]) for value in (r1, r2, s2)))[0])
+    return float(query_gains(others.as_column, *(np.array([value]) for value in (r1, r2, s2)))[0])
 
 
-def query_gains(curves: Curve, r1: Floats, r2: Floats, s2: Floats, within: Flags | None = None) -> Floats:
+def query_gains(curves: ScoreCurve, r1: Floats, r2: Floats, s2: Floats, within: Bools | None = None) -> Floats:
     """The same for many queries, each with its column of the curves. Ranks are among others.
 
     ``within`` says where the page itself was counted when the curve was made; nowhere, unless told.
     """
     falls = r1 < r2
     if within is not None:
-        curves = Curve(curves.ranks - (within & falls), curves.scores)
+        curves = ScoreCurve(curves.ranks - (within & falls), curves.scores)
     own = (visibility(r2) - visibility(r1)) * s2
-    moved = _moved(curves, np.minimum(r1, r2), np.maximum(r1, r2))
+    moved = _sum_displacement(curves, np.minimum(r1, r2), np.maximum(r1, r2))
     return np.asarray(own + np.where(falls, moved, -moved))
 
 
-def _moved(others: Curve, lo: Floats, hi: Floats) -> Floats:
+def _sum_displacement(others: ScoreCurve, lo: Floats, hi: Floats) -> Floats:
     """sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j), by parts; nothing comes from behind the last result."""
     ranks, scores = others
     hi = np.minimum(hi, ranks[-1])
@@ -143,14 +141,14 @@ def _moved(others: Curve, lo: Floats, hi: Floats) -> Floats:
     slopes = (scores[:-1] - scores[1:]) / np.maximum(ranks[1:] - ranks[:-1], 1.0)
     first, last = np.maximum(ranks[:-1], lo) + 1, np.minimum(ranks[1:], hi - 1)
     between = (slopes * visibility_sum(first, last)).sum(axis=0)
-    ends = visibility(lo) * _scores_at(others, lo) - visibility(hi) * _scores_at(others, hi - 1)
+    ends = visibility(lo) * _interpolate_scores(others, lo) - visibility(hi) * _interpolate_scores(others, hi - 1)
     return np.where(goes, ends - between, 0.0)
 
 
-def _scores_at(curves: Curve, ranks: Floats) -> Floats:
+def _interpolate_scores(curves: ScoreCurve, ranks: Floats) -> Floats:
     """The score at each rank, between the first and the last point."""
-    at = np.clip(_points_before(curves.ranks <= ranks) - 1, 0, len(curves.ranks) - 2)
-    begin, above = _at(curves.ranks, at), _at(curves.scores, at)
-    width = _at(curves.ranks, at + 1) - begin
+    at = np.clip(_count_points_before(curves.ranks <= ranks) - 1, 0, len(curves.ranks) - 2)
+    begin, above = _take_points(curves.ranks, at), _take_points(curves.scores, at)
+    width = _take_points(curves.ranks, at + 1) - begin
     share = np.clip(ranks - begin, 0.0, width) / np.maximum(width, 1.0)
-    return np.asarray(above + (_at(curves.scores, at + 1) - above) * share)
+    return np.asarray(above + (_take_points(curves.scores, at + 1) - above) * share)

@@ -4,8 +4,8 @@ A list of results may have a million pages, so scores are not kept: each word ha
 fell into each and their sum. What lies in one bin is taken for even. Words with few results mostly have one to a bin,
 and are exact.
 
-Two ways to score are gathered together, as in Pandey08 (4.7.1): by text (``watched_terms``), and by importance, which
-is the same for all words that a page has; there it was the number of links to a page.
+Two ways to score are gathered together, as in Pandey08 (4.7.1): by text (``select_tracked_terms``), and by importance,
+which is the same for all words that a page has; there it was the number of links to a page.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.index.quality.curves import BUCKETS, POINTS, Curve
-from vedette.index.quality.watched_terms import Answers, Watched, rounded
+from vedette.index.quality.curves import BUCKETS, POINTS, ScoreCurve
+from vedette.index.quality.watched_terms import TermScores, TrackedTerms, round_scores
 from vedette.policy import Floats, Ints
-
-__all__ = ["Gathered", "TermCurves", "idf_of_terms", "importance_scores"]
 
 BINS = 64
 
@@ -25,15 +23,15 @@ BINS = 64
 class TermCurves(NamedTuple):
     """All that gains are measured with: a column of ``text`` and ``links``, and an ``idf``, for each watched word."""
 
-    watched: Watched
+    tracked: TrackedTerms
     idf: Floats
-    text: Curve
-    links: Curve
+    text: ScoreCurve
+    links: ScoreCurve
 
-    def some(self, words: Ints) -> "TermCurves":
+    def select(self, words: Ints) -> "TermCurves":
         """Only these of the watched words, ascending."""
-        watched = Watched(self.watched.numbers[words], self.watched.frequency[words])
-        return TermCurves(watched, self.idf[words], self.text.some(words), self.links.some(words))
+        watched = TrackedTerms(self.tracked.numbers[words], self.tracked.frequency[words])
+        return TermCurves(watched, self.idf[words], self.text.select(words), self.links.select(words))
 
 
 class _Bins:
@@ -54,15 +52,15 @@ class _Bins:
         """How many there are for each word."""
         return np.asarray(self._times.sum(axis=1, dtype=np.int64))
 
-    def curves(self) -> Curve:
-        """The curve of ``curves.histogram_curve`` for each word."""
-        counts, edges = self.results, _edges(self.results)
-        reached = np.stack([self._best(edge) for edge in edges.T], axis=1)
+    def to_curves(self) -> ScoreCurve:
+        """The curve of ``to_curves.histogram_curve`` for each word."""
+        counts, edges = self.results, _compute_edges(self.results)
+        reached = np.stack([self._sum_best(edge) for edge in edges.T], axis=1)
         starts = np.column_stack((np.zeros(len(counts), np.int64), edges[:, :-1]))
         means = np.diff(reached, axis=1, prepend=0.0) / np.maximum(edges - starts, 1)
-        return _points(counts, (starts + 1 + edges) // 2, means, edges > starts)
+        return _build_points(counts, (starts + 1 + edges) // 2, means, edges > starts)
 
-    def _best(self, many: Ints) -> Floats:
+    def _sum_best(self, many: Ints) -> Floats:
         """The sum of so many of the best scores of each word."""
         times, sums = self._times[:, ::-1], self._sums[:, ::-1]
         before = np.cumsum(times, axis=1) - times
@@ -70,46 +68,46 @@ class _Bins:
         return np.asarray((part * sums).sum(axis=1))
 
 
-class Gathered:
-    """Gathers what pages answer; then ``curves`` has the outcome."""
+class TermCurveBuilder:
+    """Gathers what pages answer; then ``build`` has the outcome."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: TrackedTerms) -> None:
         self._watched = watched
         self._text, self._links = _Bins(len(watched)), _Bins(len(watched))
 
-    def add(self, answers: Answers, importance: Floats) -> None:
+    def add(self, answers: TermScores, importance: Floats) -> None:
         """Some pages with how important each is."""
         self._text.add(answers.term, answers.after)
-        self._links.add(answers.term, importance_scores(importance)[answers.page])
+        self._links.add(answers.term, score_importance(importance)[answers.page])
 
-    def curves(self, pages: int) -> TermCurves:
+    def build(self, pages: int) -> TermCurves:
         """What was gathered of so many pages."""
-        idf = idf_of_terms(self._text.results, pages)
-        return TermCurves(self._watched, idf, self._text.curves(), self._links.curves())
+        idf = compute_term_idf(self._text.results, pages)
+        return TermCurves(self._watched, idf, self._text.to_curves(), self._links.to_curves())
 
 
-def importance_scores(importance: Floats) -> Floats:
+def score_importance(importance: Floats) -> Floats:
     """A score above 0 for each page: whatever has the word is in the list, also if nobody links to it.
 
-    >>> importance_scores(np.array([0.0, 1.0])).tolist()
+    >>> score_importance(np.array([0.0, 1.0])).tolist()
     [0.015625, 1.0]
     """
-    return rounded((1.0 + importance * (BINS - 1)) / BINS)
+    return round_scores((1.0 + importance * (BINS - 1)) / BINS)
 
 
-def idf_of_terms(df: Ints, pages: int) -> Floats:
-    """How telling words are that so many of the pages have: ``features.idf_of`` for many."""
+def compute_term_idf(df: Ints, pages: int) -> Floats:
+    """How telling words are that so many of the pages have: ``features.compute_idf`` for many."""
     return np.asarray(np.log1p((np.maximum(pages, df) - df + 0.5) / (df + 0.5)))
 
 
-def _edges(counts: Ints) -> Ints:
+def _compute_edges(counts: Ints) -> Ints:
     """Where the ranges of ranks end; few results have a range each."""
     powers = np.round(counts[:, None] ** (np.arange(1, BUCKETS + 1) / BUCKETS)).astype(np.int64)
     single = np.minimum(np.arange(1, BUCKETS + 1), counts[:, None])
     return np.where(counts[:, None] > BUCKETS, powers, single)
 
 
-def _points(counts: Ints, middles: Ints, means: Floats, real: npt.NDArray[np.bool_]) -> Curve:
+def _build_points(counts: Ints, middles: Ints, means: Floats, real: npt.NDArray[np.bool_]) -> ScoreCurve:
     """Means at the middles of their ranges, between the first rank and the end: as many points for each word."""
     end = (counts + 1).astype(np.float64)
     ranks = np.column_stack((np.where(real, middles, end[:, None]), end, end))
@@ -119,4 +117,4 @@ def _points(counts: Ints, middles: Ints, means: Floats, real: npt.NDArray[np.boo
     top = scores[late, 0] + steeper * (ranks[late, 0] - 1)
     ranks[late, 1:], scores[late, 1:] = ranks[late, : POINTS - 1].copy(), scores[late, : POINTS - 1].copy()
     ranks[late, 0], scores[late, 0] = 1.0, top
-    return Curve(np.ascontiguousarray(ranks.T), np.ascontiguousarray(scores.T))
+    return ScoreCurve(np.ascontiguousarray(ranks.T), np.ascontiguousarray(scores.T))

@@ -14,23 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
-from vedette.text import Numbers, numbers_of
+from vedette.text import WordHashes, hash_words
 
-__all__ = [
-    "NO_WORDS",
-    "Answers",
-    "Watched",
-    "Words",
-    "answers_of",
-    "named_terms",
-    "rounded",
-    "text_scores",
-    "watched_terms",
-]
-
-MOST_WATCHED = 60_000
+MAX_TRACKED = 60_000
 # With so many searches, what people ask for counts as much as what pages are called.
 FIRST_SEARCHES = 100.0
 
@@ -52,14 +40,14 @@ STEPS = 1 << 20
 
 Marks = npt.NDArray[np.unsignedinteger[Any]]
 # The words of a page as numbers, and how many of them each field has; see ``fields.numbers``.
-Words = tuple[Numbers, tuple[int, ...]]
-NO_WORDS: Words = (np.zeros(0, np.uint32), (0,) * _FIELDS)
+PageWords = tuple[WordHashes, tuple[int, ...]]
+NO_WORDS: PageWords = (np.zeros(0, np.uint32), (0,) * _FIELDS)
 
 
-class Watched:
+class TrackedTerms:
     """Words by their numbers, ascending, and which share of all searches has each."""
 
-    def __init__(self, numbers: Numbers, frequency: Floats) -> None:
+    def __init__(self, numbers: WordHashes, frequency: Floats) -> None:
         self.numbers, self.frequency = numbers, frequency
         # Most words of pages are decided by one look into this table; where two watched ones share a place, one has it.
         self._low = np.uint32((1 << (SLOTS_EACH * len(numbers)).bit_length()) - 1)
@@ -69,7 +57,7 @@ class Watched:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def find(self, words: Numbers) -> tuple[Ints, Ints]:
+    def find(self, words: WordHashes) -> tuple[Ints, Ints]:
         """The places of watched words among these, and which they are."""
         which = self._slots.take((words & self._low).astype(np.intp))
         places: Ints = np.flatnonzero(which >= 0)
@@ -82,7 +70,7 @@ class Watched:
         return places, terms
 
 
-class Answers(NamedTuple):
+class TermScores(NamedTuple):
     """Which of some pages answer which watched words, and how well: before a change and after it, 0 for not at all.
 
     A row for each page and word, in the order of pages.
@@ -94,28 +82,30 @@ class Answers(NamedTuple):
     after: Floats
 
 
-def watched_terms(asked: Sequence[tuple[str, float]], searches: float, named: tuple[Numbers, Ints]) -> Watched:
+def select_tracked_terms(
+    asked: Sequence[tuple[str, float]], searches: float, named: tuple[WordHashes, Ints]
+) -> TrackedTerms:
     """What to watch: terms with how many searches had each, of so many in all; and terms by which pages are called.
 
-    Before anybody has searched, people are expected to ask for what pages are called (``named_terms``), which counts
-    as some searches and matters less the more real ones there are.
+    Before anybody has searched, people are expected to ask for what pages are called (``count_naming_terms``), which
+    counts as some searches and matters less the more real ones there are.
 
-    >>> watched = watched_terms([("tide", 300.0)], 300.0, (numbers_of(b"moon"), np.array([7])))
+    >>> watched = select_tracked_terms([("tide", 300.0)], 300.0, (hash_words(b"moon"), np.array([7])))
     >>> sorted(watched.frequency.tolist())
     [0.25, 0.75]
     """
-    numbers = numbers_of(" ".join(term for term, _ in asked).encode("utf-8", "replace"))
+    numbers = hash_words(" ".join(term for term, _ in asked).encode("utf-8", "replace"))
     times = np.array([times for _, times in asked], np.float64)
     if len(numbers) != len(times):
         numbers, times = numbers[:0], times[:0]
     shares = FIRST_SEARCHES * named[1] / max(float(named[1].sum()), 1.0)
     every, at = np.unique(np.concatenate((numbers, named[0])), return_inverse=True)
     total = np.bincount(at, np.concatenate((times, shares)), len(every)) / (max(searches, 0.0) + FIRST_SEARCHES)
-    kept = np.sort(np.argsort(-total, kind="stable")[:MOST_WATCHED])
-    return Watched(every[kept], total[kept])
+    kept = np.sort(np.argsort(-total, kind="stable")[:MAX_TRACKED])
+    return TrackedTerms(every[kept], total[kept])
 
 
-def named_terms(pages: Forward) -> tuple[Numbers, Ints]:
+def count_naming_terms(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
     """The words of titles and of links to pages, and how often each stands there."""
     fields = np.tile(_NAMING, len(pages.lengths))
     naming = np.repeat(fields, pages.lengths.reshape(-1))
@@ -123,39 +113,39 @@ def named_terms(pages: Forward) -> tuple[Numbers, Ints]:
     return numbers, times
 
 
-def answers_of(watched: Watched, before: Forward, after: Forward) -> Answers:
+def score_pages(watched: TrackedTerms, before: ForwardTokens, after: ForwardTokens) -> TermScores:
     """How well the same pages answer watched words with their words before, and with those after.
 
     Every hit becomes one number: page, word, before or after, field. Sorted, what belongs together stands together.
     """
     if not len(watched):
-        return Answers(*(np.zeros(0, np.int64),) * 2, *(np.zeros(0),) * 2)
-    hits = _hits(watched, before, after)
+        return TermScores(*(np.zeros(0, np.int64),) * 2, *(np.zeros(0),) * 2)
+    hits = _find_hits(watched, before, after)
     rows = hits >> PLACE_BITS
     opens = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
     page, term = np.divmod(rows[opens].astype(np.int64), len(watched))
     sums = np.add.reduceat(_COUNTED[hits & ((1 << PLACE_BITS) - 1)], opens) if len(opens) else np.zeros(0)
     later = np.floor(sums / APART)
     scores = (
-        text_scores(tf, version.lengths[page, _BODY])
+        score_texts(tf, version.lengths[page, _BODY])
         for tf, version in ((sums - later * APART, before), (later, after))
     )
-    return Answers(page, term, *scores)
+    return TermScores(page, term, *scores)
 
 
-def _hits(watched: Watched, before: Forward, after: Forward) -> Marks:
+def _find_hits(watched: TrackedTerms, before: ForwardTokens, after: ForwardTokens) -> Marks:
     """Where watched words stand, each as a number, ascending."""
     pages = np.arange(len(after.lengths))[:, None] * len(watched)
     # Half as wide sorts twice as fast.
     width = np.uint32 if len(pages) * len(watched) << PLACE_BITS < 1 << 32 else np.uint64
-    words, marks = _once(before, after, (pages << PLACE_BITS | np.arange(_FIELDS)).astype(width))
+    words, marks = _merge_versions(before, after, (pages << PLACE_BITS | np.arange(_FIELDS)).astype(width))
     places, which = watched.find(words)
     hits = marks[places] + (which << PLACE_BITS).astype(width)
     hits.sort()
     return np.asarray(hits)
 
 
-def _once(before: Forward, after: Forward, marks: Marks) -> tuple[Numbers, Marks]:
+def _merge_versions(before: ForwardTokens, after: ForwardTokens, marks: Marks) -> tuple[WordHashes, Marks]:
     """The words of both, each with the mark of its page and field, and of its place.
 
     Most of a page stays as it was: a word that stands where it stood is named once, as one of both.
@@ -171,15 +161,15 @@ def _once(before: Forward, after: Forward, marks: Marks) -> tuple[Numbers, Marks
     return np.concatenate((before.words[goes], after.words)), np.concatenate((first[goes], later))
 
 
-def text_scores(tf: Floats, length: Ints) -> Floats:
+def score_texts(tf: Floats, length: Ints) -> Floats:
     """How well texts answer a word that each has so often, by the words of their bodies.
 
-    >>> text_scores(np.array([0.0, 1.0, 5.0]), np.array([600, 600, 60])).round(2).tolist()
+    >>> score_texts(np.array([0.0, 1.0, 5.0]), np.array([600, 600, 60])).round(2).tolist()
     [0.0, 0.45, 0.9]
     """
-    return rounded(tf / (tf + K1 * (1.0 - B + B * length / USUAL_WORDS)))
+    return round_scores(tf / (tf + K1 * (1.0 - B + B * length / USUAL_WORDS)))
 
 
-def rounded(scores: Floats) -> Floats:
+def round_scores(scores: Floats) -> Floats:
     """Scores in steps so large that sums of many are exact: what a page scored is found in a curve as it went in."""
     return np.asarray(np.round(scores * STEPS) / STEPS)

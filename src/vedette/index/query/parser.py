@@ -18,14 +18,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeVar
 
-from vedette.text import words_of
+from vedette.text import split_words
 
-__all__ = ["Asked", "Part", "Place", "read_query", "spoken"]
-
-Place = Literal["any", "title", "url"]
+QueryField = Literal["any", "title", "url"]
 
 
-class Part(NamedTuple):
+class QueryPart(NamedTuple):
     """One thing to be found: a word, or words that stand next to each other.
 
     ``words`` are in the form in which they are indexed (``vedette.text``). A word that falls apart there ("3.9.0",
@@ -33,7 +31,7 @@ class Part(NamedTuple):
     """
 
     words: tuple[str, ...]
-    place: Place = "any"
+    place: QueryField = "any"
     quoted: bool = False
 
     @property
@@ -42,7 +40,7 @@ class Part(NamedTuple):
         return len(self.words) > 1
 
 
-class Asked(NamedTuple):
+class ParsedQuery(NamedTuple):
     """A query, read. ``every`` has groups of alternatives: a page must have one of each group, and nothing of ``none``.
 
     Sites are host names, domains or host/path prefixes in lower case; kinds are file types ("pdf"), languages
@@ -51,8 +49,8 @@ class Asked(NamedTuple):
     """
 
     text: str
-    every: tuple[tuple[Part, ...], ...] = ()
-    none: tuple[Part, ...] = ()
+    every: tuple[tuple[QueryPart, ...], ...] = ()
+    none: tuple[QueryPart, ...] = ()
     sites: tuple[str, ...] = ()
     not_sites: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -70,11 +68,11 @@ class Asked(NamedTuple):
         return not (self.every or self.sites or self.kinds or self.languages or dated)
 
 
-MOST_CHARACTERS = 512  # as typed, and as written by ``spoken``
-MOST_GROUPS = 32  # the same for what is excluded, and for values of a filter
-MOST_ALTERNATIVES = 8
-MOST_NOTES = 8
-LONGEST_MOMENT = len("before:2024-05-01T12:30:00")
+MAX_CHARACTERS = 512  # as typed, and as written by ``format_query``
+MAX_GROUPS = 32  # the same for what is excluded, and for values of a filter
+MAX_ALTERNATIVES = 8
+MAX_NOTES = 8
+MAX_MOMENT_LENGTH = len("before:2024-05-01T12:30:00")
 
 Filter = Literal["sites", "kinds", "languages", "after_s", "before_s"]
 Thing = TypeVar("Thing")
@@ -90,8 +88,8 @@ _FILTERS: dict[str, Filter] = {
     "after": "after_s",
     "before": "before_s",
 }
-_PLACES: dict[str, Place] = {"intitle": "title", "inurl": "url"}
-_SPOKEN: dict[str, str] = {
+_PLACES: dict[str, QueryField] = {"intitle": "title", "inurl": "url"}
+_OPERATOR_NAMES: dict[str, str] = {
     "sites": "site",
     "kinds": "filetype",
     "languages": "lang",
@@ -124,14 +122,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPE = re.compile("pdf|x?html?|te?xt|md|csv|json|xml|rss|atom|docx?|xlsx?|pptx?|od[tsp]|rtf|ps|tex|epub")
 
 
-class _Sought(NamedTuple):
+class _PartItem(NamedTuple):
     """A part to be found, or not to be."""
 
-    part: Part
+    part: QueryPart
     minus: bool = False
 
 
-class _Filtered(NamedTuple):
+class _FilterItem(NamedTuple):
     """A filter with one value."""
 
     name: Filter
@@ -139,84 +137,84 @@ class _Filtered(NamedTuple):
     minus: bool = False
 
 
-_Item = _Sought | _Filtered
+_Item = _PartItem | _FilterItem
 
 
-def read_query(text: str, now_s: float = 0.0) -> Asked:
+def parse_query(text: str, now_s: float = 0.0) -> ParsedQuery:
     """What a query asks for; ``now_s`` is what "7d" counts back from.
 
-    >>> asked = read_query('wild "sea birds" OR gulls -plastic site:https://Example.org/Docs/')
+    >>> asked = parse_query('wild "sea birds" OR gulls -plastic site:https://Example.org/Docs/')
     >>> [[" ".join(part.words) for part in group] for group in asked.every]
     [['wild'], ['sea birds', 'gulls']]
     >>> asked.none[0].words, asked.sites
     (('plastic',), ('example.org/docs',))
-    >>> read_query("site: map").notes
+    >>> parse_query("site: map").notes
     ('“site:” needs a value, so it is searched as words.',)
     """
     notes: list[str] = []
-    if len(text) > MOST_CHARACTERS:
-        notes.append(f"Only the first {MOST_CHARACTERS} characters of the query are used.")
-    text = text[:MOST_CHARACTERS]
-    items = _settled(list(_items(text, now_s, notes)))
-    gathered = _Gathered(notes)
+    if len(text) > MAX_CHARACTERS:
+        notes.append(f"Only the first {MAX_CHARACTERS} characters of the query are used.")
+    text = text[:MAX_CHARACTERS]
+    items = _normalize_joins(list(_iter_items(text, now_s, notes)))
+    gathered = _QueryBuilder(notes)
     for at, item in enumerate(items):
         if not isinstance(item, str):
-            gathered.take(item, alternative=_is_alternative(items, at, notes))
-    return gathered.asked(text)
+            gathered.add(item, alternative=_is_alternative(items, at, notes))
+    return gathered.build(text)
 
 
-def spoken(asked: Asked) -> str:
+def format_query(asked: ParsedQuery) -> str:
     """The query as one would type it, every part written in one way; reading it gives the same again.
 
-    >>> spoken(read_query('INTITLE:Gulls +v1.2 | “sea bird  -boat -type:PDF'))
+    >>> format_query(parse_query('INTITLE:Gulls +v1.2 | “sea bird  -boat -type:PDF'))
     'intitle:gulls v1-2 OR "sea bird boat type pdf"'
     """
-    groups = [" OR ".join(map(_part_written, group)) for group in asked.every]
-    nots = ["-" + _part_written(part) for part in asked.none]
-    values = [_value_written(name, value) for name in _LISTED for value in getattr(asked, name)]
+    groups = [" OR ".join(map(_format_part, group)) for group in asked.every]
+    nots = ["-" + _format_part(part) for part in asked.none]
+    values = [_format_value(name, value) for name in _LISTED for value in getattr(asked, name)]
     moments = [
-        f"{name}:{_moment_written(moment_s)}"
+        f"{name}:{_format_moment(moment_s)}"
         for name, moment_s in (("after", asked.after_s), ("before", asked.before_s))
         if moment_s is not None
     ]
     return " ".join([*groups, *nots, *values, *moments])
 
 
-def _items(text: str, now_s: float, notes: list[str]) -> Iterator[_Item | Join]:
+def _iter_items(text: str, now_s: float, notes: list[str]) -> Iterator[_Item | Join]:
     """What stands in a query, from left to right."""
     for token in _TOKEN.finditer(text.translate(_QUOTES)):
         if join := _JOINS.get(token[0]):
             yield join
         else:
-            yield from _read_token(token, now_s, notes)
+            yield from _parse_token(token, now_s, notes)
 
 
-def _read_token(token: re.Match[str], now_s: float, notes: list[str]) -> Iterator[_Item]:
+def _parse_token(token: re.Match[str], now_s: float, notes: list[str]) -> Iterator[_Item]:
     operator = (token["operator"] or "").lower()
     value = token["phrase"] if token["phrase"] is not None else token["word"] or ""
     minus, quoted = bool(token["minus"]), token["phrase"] is not None
     if operator in _FILTERS:
-        name, read = _FILTERS[operator], _filter_value(operator, value, now_s)
+        name, read = _FILTERS[operator], _parse_filter_value(operator, value, now_s)
         if read is not None:
             opposite = minus and name in _OPPOSITE
-            yield _Filtered(_OPPOSITE[name] if opposite else name, read, minus and not opposite)
+            yield _FilterItem(_OPPOSITE[name] if opposite else name, read, minus and not opposite)
             return
-    elif words := tuple(words_of(value)):
-        yield _Sought(Part(words, _PLACES.get(operator, "any"), quoted), minus)
+    elif words := tuple(split_words(value)):
+        yield _PartItem(QueryPart(words, _PLACES.get(operator, "any"), quoted), minus)
         return
     if operator:
-        notes.append(_needs_value(operator, value))
-        if words := tuple(words_of(f"{operator} {value}")):
-            yield _Sought(Part(words, "any", quoted), minus)
+        notes.append(_describe_bad_value(operator, value))
+        if words := tuple(split_words(f"{operator} {value}")):
+            yield _PartItem(QueryPart(words, "any", quoted), minus)
 
 
-def _needs_value(operator: str, value: str) -> str:
+def _describe_bad_value(operator: str, value: str) -> str:
     if not value:
         return f"“{operator}:” needs a value, so it is searched as words."
     return f"“{operator}:{value[:40]}” is no value for “{operator}:”, so it is searched as words."
 
 
-def _settled(items: list[_Item | Join]) -> list[_Item | Join]:
+def _normalize_joins(items: list[_Item | Join]) -> list[_Item | Join]:
     """OR and AND between two things only: a second one goes, and at either end they are words like others."""
     kept: list[_Item | Join] = []
     for item in items:
@@ -224,7 +222,7 @@ def _settled(items: list[_Item | Join]) -> list[_Item | Join]:
             kept.append(item)
     for end in (0, -1):
         if kept and isinstance(join := kept[end], str):
-            kept[end : end + 1 or None] = [] if join == "|" else [_Sought(Part((join,)))]
+            kept[end : end + 1 or None] = [] if join == "|" else [_PartItem(QueryPart((join,)))]
     return kept
 
 
@@ -233,43 +231,43 @@ def _is_alternative(items: list[_Item | Join], at: int, notes: list[str]) -> boo
     if at < 2 or items[at - 1] not in {"or", "|"}:
         return False
     before, item = items[at - 2], items[at]
-    if isinstance(before, _Sought) and isinstance(item, _Sought) and not (before.minus or item.minus):
+    if isinstance(before, _PartItem) and isinstance(item, _PartItem) and not (before.minus or item.minus):
         return True
-    if not (isinstance(before, _Filtered) and isinstance(item, _Filtered) and before.name == item.name):
+    if not (isinstance(before, _FilterItem) and isinstance(item, _FilterItem) and before.name == item.name):
         notes.append("OR stands between two things to be found; elsewhere it changes nothing.")
     return False
 
 
-class _Gathered:
+class _QueryBuilder:
     """What was read so far, within the bounds; what goes beyond is left out with a note."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
-        self.every: list[list[Part]] = []
-        self.none: list[Part] = []
+        self.every: list[list[QueryPart]] = []
+        self.none: list[QueryPart] = []
         self.listed: dict[str, list[str]] = {}
         self.moments: dict[str, float] = {}
-        self.room = MOST_CHARACTERS + 1  # no space behind the last
+        self.room = MAX_CHARACTERS + 1  # no space behind the last
         self.is_open = False  # whether the last group was taken, so that it may have alternatives
 
-    def take(self, item: _Item, *, alternative: bool) -> None:
+    def add(self, item: _Item, *, alternative: bool) -> None:
         """Add what was read to what there is."""
-        if isinstance(item, _Filtered):
-            self._filter(item)
+        if isinstance(item, _FilterItem):
+            self._add_filter(item)
         elif item.minus:
-            self._append(self.none, item.part, MOST_GROUPS, f"-{_part_written(item.part)}")
+            self._append(self.none, item.part, MAX_GROUPS, f"-{_format_part(item.part)}")
         elif not alternative:
-            self.is_open = self._append(self.every, [item.part], MOST_GROUPS, _part_written(item.part))
+            self.is_open = self._append(self.every, [item.part], MAX_GROUPS, _format_part(item.part))
         elif self.is_open:
-            self._append(self.every[-1], item.part, MOST_ALTERNATIVES, f"OR {_part_written(item.part)}")
+            self._append(self.every[-1], item.part, MAX_ALTERNATIVES, f"OR {_format_part(item.part)}")
 
-    def _filter(self, item: _Filtered) -> None:
+    def _add_filter(self, item: _FilterItem) -> None:
         name = f"not_{item.name}" if item.minus else item.name
         if isinstance(item.value, str):
-            self._append(self.listed.setdefault(name, []), item.value, MOST_GROUPS, _value_written(name, item.value))
+            self._append(self.listed.setdefault(name, []), item.value, MAX_GROUPS, _format_value(name, item.value))
         elif name in self.moments:
             self.moments[name] = (max if name == "after_s" else min)(self.moments[name], item.value)
-        elif self._has_room(LONGEST_MOMENT):
+        elif self._has_room(MAX_MOMENT_LENGTH):
             self.moments[name] = item.value
 
     def _append(self, things: list[Thing], thing: Thing, most: int, written: str) -> bool:
@@ -284,22 +282,22 @@ class _Gathered:
         return False
 
     def _has_room(self, size: int) -> bool:
-        """Whether so many more characters fit in the query as ``spoken`` writes it, which is what is bounded."""
+        """Whether so many more characters fit in the query as ``format_query`` writes it, which is what is bounded."""
         if size + 1 > self.room:
             self.notes.append("The query is too long; the rest is left out.")
             return False
         self.room -= size + 1
         return True
 
-    def asked(self, text: str) -> Asked:
+    def build(self, text: str) -> ParsedQuery:
         """All of it, as a value."""
         listed = {name: tuple(values) for name, values in self.listed.items() if values}
-        asked = Asked(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are Asked's own
-        notes = dict.fromkeys([*self.notes, *_remarks(asked)])
-        return asked._replace(notes=tuple(notes)[:MOST_NOTES])
+        asked = ParsedQuery(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are Asked's own
+        notes = dict.fromkeys([*self.notes, *_build_notes(asked)])
+        return asked._replace(notes=tuple(notes)[:MAX_NOTES])
 
 
-def _remarks(asked: Asked) -> Iterator[str]:
+def _build_notes(asked: ParsedQuery) -> Iterator[str]:
     """What is to be said of a query as a whole."""
     if asked.after_s is not None and asked.before_s is not None and asked.after_s >= asked.before_s:
         yield "No time lies after the one and before the other."
@@ -311,14 +309,14 @@ def _remarks(asked: Asked) -> Iterator[str]:
         yield "There is no word in this query."
 
 
-def _filter_value(operator: str, value: str, now_s: float) -> str | float | None:
+def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float | None:
     """The value of a filter, or None where it makes no sense."""
     value = value.strip().lower()
     if operator == "site":
-        return _site(value)
+        return _parse_site(value)
     value = value.rstrip(".,;)")
     if operator in {"after", "before"}:
-        return _moment(value, now_s)
+        return _parse_moment(value, now_s)
     if operator in {"lang", "language"}:
         found = _LANGUAGE.fullmatch(value)
         return found[1] if found else None
@@ -327,7 +325,7 @@ def _filter_value(operator: str, value: str, now_s: float) -> str | float | None
     return _KIND_NAMES.get(value, value) if known else None
 
 
-def _site(value: str) -> str | None:
+def _parse_site(value: str) -> str | None:
     """A host or the start of a URL, without scheme; what follows a question mark or a hash is no place."""
     start = _SITE_START.match(value)
     value = re.split(r"[?#]", value[start.end() if start else 0 :], maxsplit=1)[0].rstrip("/.,;")
@@ -336,13 +334,13 @@ def _site(value: str) -> str | None:
     return value if _SITE.fullmatch(value) else None
 
 
-def _moment(value: str, now_s: float) -> float | None:
-    """Seconds since 1970 of a day, of a moment as ``spoken`` writes it, or of so long ago."""
+def _parse_moment(value: str, now_s: float) -> float | None:
+    """Seconds since 1970 of a day, of a moment as ``format_query`` writes it, or of so long ago."""
     if value in {"today", "yesterday"}:
         return float((now_s // 86_400 - (value == "yesterday")) * 86_400)
     if span := _SPAN.fullmatch(value):
         moment_s = float(int(now_s) - int(span[1]) * _SPAN_S[span[2]])
-        return moment_s if _datetime(moment_s) else None
+        return moment_s if _to_datetime(moment_s) else None
     found = _MOMENT.fullmatch(value)
     if not found:
         return None
@@ -355,23 +353,23 @@ def _moment(value: str, now_s: float) -> float | None:
     return (start - _EPOCH).total_seconds() + hours * 3_600 + minutes * 60 + seconds
 
 
-def _datetime(moment_s: float) -> datetime | None:
+def _to_datetime(moment_s: float) -> datetime | None:
     try:
         return _EPOCH + timedelta(seconds=moment_s)
     except OverflowError:
         return None
 
 
-def _moment_written(moment_s: float) -> str:
-    moment = _datetime(moment_s) or _EPOCH
+def _format_moment(moment_s: float) -> str:
+    moment = _to_datetime(moment_s) or _EPOCH
     written = moment.isoformat(timespec="seconds")[:19]
     return written.removesuffix("T00:00:00")
 
 
-def _value_written(name: str, value: str) -> str:
-    return f"-{_SPOKEN[name[4:]]}:{value}" if name.startswith("not_") else f"{_SPOKEN[name]}:{value}"
+def _format_value(name: str, value: str) -> str:
+    return f"-{_OPERATOR_NAMES[name[4:]]}:{value}" if name.startswith("not_") else f"{_OPERATOR_NAMES[name]}:{value}"
 
 
-def _part_written(part: Part) -> str:
-    operator = f"{_SPOKEN[part.place]}:" if part.place in _SPOKEN else ""
+def _format_part(part: QueryPart) -> str:
+    operator = f"{_OPERATOR_NAMES[part.place]}:" if part.place in _OPERATOR_NAMES else ""
     return f'{operator}"{" ".join(part.words)}"' if part.quoted else operator + "-".join(part.words)

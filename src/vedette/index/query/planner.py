@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from vedette.index.query.parser import Asked, Part
-from vedette.index.query.retrieval import TEXT_FIELDS, All, Any, Between, But, Node, OneOf, Phrase, Term
+from vedette.index.query.parser import ParsedQuery, QueryPart
+from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 from vedette.index.query.stop_words import is_stop_word
-
-__all__ = ["Forms", "Plan", "Wanted", "plan_of"]
 
 # What a word in a field counts when pages are retrieved. Beside the number of features, these matter little: they only
 # have to bring the right page among the first few hundred.
@@ -25,24 +23,24 @@ BOOSTS = {"title": 2.0, "headings": 1.0, "anchors": 1.5, "url": 0.5, "body": 1.0
 FORM_FIELDS = ("title", "body")
 PHRASE_FIELDS = {"title": 2.0, "headings": 1.0, "anchors": 1.0, "body": 3.0}
 PAIR_FIELDS = {"title": 0.5, "body": 0.7}
-MOST_PAIRS = 8
-MOST_WISHED = 16
+MAX_PAIRS = 8
+MAX_WISHED = 16
 NAMING_WORDS = 4
 # With more groups than these, pages that have most of them come first by themselves.
 FEW_GROUPS = 3
 EARLIEST_S, LATEST_S = -(2**62), 2**62
 
-Forms = Callable[[str], Sequence[tuple[str, float]]]
+WordForms = Callable[[str], Sequence[tuple[str, float]]]
 
 
-class Wanted(NamedTuple):
+class QueryWord(NamedTuple):
     """One word of the query with all that may stand for it: words and what they count, its own first."""
 
     words: tuple[tuple[str, float], ...]
     is_needed: bool = True
 
 
-class Plan(NamedTuple):
+class RetrievalPlan(NamedTuple):
     """What to ask the index, what to ask if that brings too little, and the words that are wanted, in order.
 
     ``address`` finds pages by words of their URLs alone, the shortest first, where the query may name a site;
@@ -51,53 +49,53 @@ class Plan(NamedTuple):
 
     node: Node
     looser: tuple[Node, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[QueryWord, ...]
     address: Node | None = None
     in_order: Node | None = None
 
 
-def plan_of(asked: Asked, forms: Forms, access: Sequence[str]) -> Plan:
+def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> RetrievalPlan:
     """The plan of a query, within what the reader may see; ``forms`` names what else may stand for a word."""
-    needed, wished = _sorted_groups(asked)
-    fixed = [_group(group, forms) for group in needed if _is_strict(group)]
-    free = [_group(group, forms) for group in needed if not _is_strict(group)]
-    wishes = (*(_group(group, forms) for group in wished), *_order_wishes(asked))
-    filters = tuple(_filters(asked, access))
-    unwanted = tuple(_part(part, _nothing) for part in asked.none) + tuple(_left_out(asked))
+    needed, wished = _split_groups(asked)
+    fixed = [_build_group(group, forms) for group in needed if _is_strict(group)]
+    free = [_build_group(group, forms) for group in needed if not _is_strict(group)]
+    wishes = (*(_build_group(group, forms) for group in wished), *_build_order_wishes(asked))
+    filters = tuple(_build_filters(asked, access))
+    unwanted = tuple(_build_part(part, _no_forms) for part in asked.none) + tuple(_build_exclusions(asked))
 
     def node(parts: Sequence[Node]) -> Node:
-        found = All((*parts, *filters), wishes)
-        return But(found, unwanted) if unwanted else found
+        found = And((*parts, *filters), wishes)
+        return AndNot(found, unwanted) if unwanted else found
 
-    looser = tuple(node([*fixed, Any(tuple(free), most)]) for most in _fewer(len(free)))
-    address = All((*_addressed(needed), *filters)) if 0 < len(needed) <= NAMING_WORDS and not unwanted else None
-    words = _words(asked)
-    in_order = All((Phrase("body", words), *filters)) if len(words) > 1 and not unwanted else None
-    return Plan(node([*fixed, *free]), looser, _wanted(asked, needed, forms), address, in_order)
+    looser = tuple(node([*fixed, Or(tuple(free), most)]) for most in _relax_counts(len(free)))
+    address = And((*_build_url_parts(needed), *filters)) if 0 < len(needed) <= NAMING_WORDS and not unwanted else None
+    words = _list_words(asked)
+    in_order = And((Phrase("body", words), *filters)) if len(words) > 1 and not unwanted else None
+    return RetrievalPlan(node([*fixed, *free]), looser, _build_query_words(asked, needed, forms), address, in_order)
 
 
-def _sorted_groups(asked: Asked) -> tuple[list[tuple[Part, ...]], list[tuple[Part, ...]]]:
+def _split_groups(asked: ParsedQuery) -> tuple[list[tuple[QueryPart, ...]], list[tuple[QueryPart, ...]]]:
     """The groups that a page must have, and those that it had better have."""
-    telling = [group for group in asked.every if not _is_small(group)]
+    telling = [group for group in asked.every if not _is_stop_group(group)]
     if not telling:
         return list(asked.every), []
-    return telling, [group for group in asked.every if _is_small(group)]
+    return telling, [group for group in asked.every if _is_stop_group(group)]
 
 
-def _is_small(group: Sequence[Part]) -> bool:
+def _is_stop_group(group: Sequence[QueryPart]) -> bool:
     return all(
         not part.quoted and part.place == "any" and all(is_stop_word(word) for word in part.words) for part in group
     )
 
 
-def _is_strict(group: Sequence[Part]) -> bool:
+def _is_strict(group: Sequence[QueryPart]) -> bool:
     return any(part.quoted or part.place != "any" for part in group)
 
 
-def _fewer(groups: int) -> list[int]:
+def _relax_counts(groups: int) -> list[int]:
     """How many groups looser plans ask for: of few all but one, then half; of many half at once.
 
-    >>> _fewer(2), _fewer(3), _fewer(5), _fewer(1)
+    >>> _relax_counts(2), _relax_counts(3), _relax_counts(5), _relax_counts(1)
     ([1], [2, 1], [2], [])
     """
     if groups > FEW_GROUPS:
@@ -108,98 +106,100 @@ def _fewer(groups: int) -> list[int]:
 # --- What must be there ---
 
 
-def _group(group: Sequence[Part], forms: Forms) -> Node:
-    nodes = tuple(_part(part, forms) for part in group)
-    return nodes[0] if len(nodes) == 1 else Any(nodes)
+def _build_group(group: Sequence[QueryPart], forms: WordForms) -> Node:
+    nodes = tuple(_build_part(part, forms) for part in group)
+    return nodes[0] if len(nodes) == 1 else Or(nodes)
 
 
-def _part(part: Part, forms: Forms) -> Node:
+def _build_part(part: QueryPart, forms: WordForms) -> Node:
     """Pages with a part in a field where it is looked for."""
     fields = TEXT_FIELDS if part.place == "any" else (part.place,)
     if part.is_phrase:
-        return Any(tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields))
+        return Or(tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields))
     own = tuple(Term(field, part.words[0], BOOSTS[field]) for field in fields if part.words)
     others = () if part.quoted or not part.words else forms(part.words[0])
     where = FORM_FIELDS if part.place == "any" else fields
-    return Any(
-        own + tuple(_form(field, word, BOOSTS[field] * weight) for word, weight in others for field in where),
+    return Or(
+        own + tuple(_build_form(field, word, BOOSTS[field] * weight) for word, weight in others for field in where),
     )
 
 
-def _form(field: str, form: str, boost: float) -> Node:
+def _build_form(field: str, form: str, boost: float) -> Node:
     """Another word, or several that stand for one."""
     words = tuple(form.split())
     return Phrase(field, words, boost) if len(words) > 1 else Term(field, form, boost)
 
 
-def _addressed(groups: Sequence[Sequence[Part]]) -> list[Node]:
-    return [Any(tuple(Phrase("url", part.words) for part in group)) for group in groups]
+def _build_url_parts(groups: Sequence[Sequence[QueryPart]]) -> list[Node]:
+    return [Or(tuple(Phrase("url", part.words) for part in group)) for group in groups]
 
 
-def _nothing(_word: str) -> Sequence[tuple[str, float]]:
+def _no_forms(_word: str) -> Sequence[tuple[str, float]]:
     return ()
 
 
 # --- What had better be there ---
 
 
-def _order_wishes(asked: Asked) -> Iterator[Node]:
+def _build_order_wishes(asked: ParsedQuery) -> Iterator[Node]:
     """The words in the order of the query: all of them, and each with its neighbour."""
-    words = _words(asked)
+    words = _list_words(asked)
     if len(words) < 2:
         return
     for field, boost in PHRASE_FIELDS.items():
         yield Phrase(field, words, boost)
     if len(words) > 2:
-        for pair in list(pairwise(words))[:MOST_PAIRS]:
+        for pair in list(pairwise(words))[:MAX_PAIRS]:
             if not all(is_stop_word(word) for word in pair):
                 yield from (Phrase(field, pair, boost) for field, boost in PAIR_FIELDS.items())
 
 
-def _words(asked: Asked) -> tuple[str, ...]:
-    return tuple(word for group in asked.every for part in group for word in part.words)[:MOST_WISHED]
+def _list_words(asked: ParsedQuery) -> tuple[str, ...]:
+    return tuple(word for group in asked.every for part in group for word in part.words)[:MAX_WISHED]
 
 
 # --- Filters ---
 
 
-def _filters(asked: Asked, access: Sequence[str]) -> Iterator[Node]:
-    yield OneOf("access", tuple(access))
+def _build_filters(asked: ParsedQuery, access: Sequence[str]) -> Iterator[Node]:
+    yield TermSet("access", tuple(access))
     for field, values in (("site", asked.sites), ("kind", asked.kinds), ("language", asked.languages)):
         if values:
-            yield OneOf(field, values)
+            yield TermSet(field, values)
     if asked.after_s is not None or asked.before_s is not None:
-        low = EARLIEST_S if asked.after_s is None else _whole(asked.after_s)
-        yield Between("date", low, LATEST_S if asked.before_s is None else _whole(asked.before_s) - 1)
+        low = EARLIEST_S if asked.after_s is None else _clamp_time(asked.after_s)
+        yield Range("date", low, LATEST_S if asked.before_s is None else _clamp_time(asked.before_s) - 1)
 
 
-def _whole(time_s: float) -> int:
+def _clamp_time(time_s: float) -> int:
     return int(min(max(time_s, EARLIEST_S), LATEST_S))
 
 
-def _left_out(asked: Asked) -> Iterator[Node]:
+def _build_exclusions(asked: ParsedQuery) -> Iterator[Node]:
     exact = (("site", asked.not_sites), ("kind", asked.not_kinds), ("language", asked.not_languages))
-    yield from (OneOf(field, values) for field, values in exact if values)
+    yield from (TermSet(field, values) for field, values in exact if values)
 
 
 # --- What is looked at closely ---
 
 
-def _wanted(asked: Asked, needed: Sequence[tuple[Part, ...]], forms: Forms) -> tuple[Wanted, ...]:
+def _build_query_words(
+    asked: ParsedQuery, needed: Sequence[tuple[QueryPart, ...]], forms: WordForms
+) -> tuple[QueryWord, ...]:
     """A slot for each word. Alternatives of the query ("a OR b") have slots of their own, none of them needed.
 
     So a page with both is better than one with either; and a title that somebody pasted with the bar that stands
     before the name of its site is found by all its words in order.
     """
     return tuple(
-        Wanted(_alternatives(word, part, forms), len(group) == 1 and group in needed)
+        QueryWord(_list_alternatives(word, part, forms), len(group) == 1 and group in needed)
         for group in asked.every
         for part in group
         for word in part.words
     )
 
 
-def _alternatives(word: str, part: Part, forms: Forms) -> tuple[tuple[str, float], ...]:
+def _list_alternatives(word: str, part: QueryPart, forms: WordForms) -> tuple[tuple[str, float], ...]:
     """The word, and what may stand for it; of several words that may, each a little."""
     others = () if part.quoted or part.is_phrase else forms(word)
     found = {word: 1.0}

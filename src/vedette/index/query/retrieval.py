@@ -11,24 +11,6 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = [
-    "EXACT_FIELDS",
-    "NUMBER_FIELDS",
-    "TEXT_FIELDS",
-    "All",
-    "Any",
-    "Best",
-    "Between",
-    "But",
-    "Finder",
-    "Forward",
-    "Hits",
-    "Node",
-    "OneOf",
-    "Phrase",
-    "Term",
-]
-
 TEXT_FIELDS = ("title", "headings", "anchors", "url", "body")
 EXACT_FIELDS = ("site", "kind", "language", "access")
 NUMBER_FIELDS = ("id", "date")  # date: seconds since 1970, of what the page says, else of when it was first fetched
@@ -51,14 +33,14 @@ class Phrase(NamedTuple):
     slop: int = 0
 
 
-class OneOf(NamedTuple):
+class TermSet(NamedTuple):
     """A filter: pages with one of these values in an exact field."""
 
     field: str
     values: tuple[str, ...]
 
 
-class Between(NamedTuple):
+class Range(NamedTuple):
     """A filter: pages whose number lies between these, both included."""
 
     field: str
@@ -66,35 +48,35 @@ class Between(NamedTuple):
     high: int
 
 
-class Any(NamedTuple):
+class Or(NamedTuple):
     """Pages with so many of these at least; scores add up."""
 
     parts: "tuple[Node, ...]"
     at_least: int = 1
 
 
-class All(NamedTuple):
+class And(NamedTuple):
     """Pages with all of these, preferably with the wishes too; scores add up. Without parts: every page."""
 
     parts: "tuple[Node, ...]"
     wishes: "tuple[Node, ...]" = ()
 
 
-class Best(NamedTuple):
+class DisMax(NamedTuple):
     """Pages with one of these; the best score counts, and of the others' this share."""
 
     parts: "tuple[Node, ...]"
     tie: float = 0.0
 
 
-class But(NamedTuple):
+class AndNot(NamedTuple):
     """Pages with the one and none of the others."""
 
     wanted: "Node"
     unwanted: "tuple[Node, ...]"
 
 
-Node = Term | Phrase | OneOf | Between | Any | All | Best | But
+Node = Term | Phrase | TermSet | Range | Or | And | DisMax | AndNot
 
 
 class Hits(NamedTuple):
@@ -105,7 +87,7 @@ class Hits(NamedTuple):
     total: int = -1
 
 
-class Forward(NamedTuple):
+class ForwardTokens(NamedTuple):
     """The words of some pages as numbers, field behind field (``TEXT_FIELDS``), page behind page; and how many each.
 
     ``lengths`` has a row per page and a column per field. A long body is cut (``index.fields.MOST_WORDS``).
@@ -115,7 +97,7 @@ class Forward(NamedTuple):
     lengths: Ints
 
 
-class Finder(Protocol):
+class Searcher(Protocol):
     """An index at one moment."""
 
     def find(self, node: Node, most: int, *, count: bool = False) -> Hits:

@@ -5,11 +5,9 @@ language may mean something in another ("die", "war", "sin"), or even in its own
 nothing else should get what he asks for.
 """
 
-from vedette.text import words_of
+from vedette.text import split_words
 
-__all__ = ["STOP_WORDS", "is_stop_word"]
-
-_WRITTEN = {
+_LISTS = {
     "en": """
         a all also an and any are as at be been but by can do does for from had has have how i if in is it its my no not
         of on or our so some than that the their them there these they this to was we were what when where which who
@@ -72,7 +70,7 @@ _WRITTEN = {
 }
 
 STOP_WORDS: dict[str, tuple[str, ...]] = {
-    language: tuple(dict.fromkeys(words_of(written))) for language, written in _WRITTEN.items()
+    language: tuple(dict.fromkeys(split_words(written))) for language, written in _LISTS.items()
 }
 _ALL = frozenset(word for words in STOP_WORDS.values() for word in words)
 

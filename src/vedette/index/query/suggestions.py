@@ -19,20 +19,18 @@ import numpy.typing as npt
 from vedette.index.query.stop_words import is_stop_word
 from vedette.index.query.vocabulary import Vocabulary
 from vedette.policy import Ints
-from vedette.text import spaced, words_of
-
-__all__ = ["Suggestions", "build_suggestions"]
+from vedette.text import normalize_words, split_words
 
 Numbers = npt.NDArray[np.int32]
 
-MOST_SHOWN_WORDS = 8
-MOST_LETTERS = 80
-MOST_WORDS = 16  # by which a phrase is found; what is shown as one word may be several
-MOST_TYPED = 200
-MOST_FILTERED = 8192
-MOST_SORTED = 64
-MOST_COMPLETED = 12
-FEW_WORDS = 2  # completions of the last word that are offered beside phrases
+MAX_SHOWN_WORDS = 8
+MAX_LETTERS = 80
+MAX_WORDS = 16  # by which a phrase is found; what is shown as one word may be several
+MAX_TYPED = 200
+MAX_FILTERED = 8192
+MAX_SORTED = 64
+MAX_COMPLETED = 12
+MAX_WORD_COMPLETIONS = 2  # completions of the last word that are offered beside phrases
 SHORT = 8  # letters that make no difference to how good a phrase is
 LAST_CHARACTER = "\U0010ffff"
 
@@ -56,51 +54,51 @@ class Suggestions:
 
     def complete(self, typed: str, most: int = 8) -> tuple[str, ...]:
         """How something typed may go on, the best first; none reads like another or like what is there already."""
-        text = typed[:MOST_TYPED]
-        words = words_of(text)
+        text = typed[:MAX_TYPED]
+        words = split_words(text)
         if not words or most < 1:
             return ()
         # The last word is open if a letter typed next would still belong to it.
-        is_open = len(words_of(f"{text}x")) == len(words)
-        begun = list(self._begun(words)) if is_open else []
-        phrases = list(self._having(words, is_open=is_open, most=most))
+        is_open = len(split_words(f"{text}x")) == len(words)
+        begun = list(self._complete_word(words)) if is_open else []
+        phrases = list(self._find_phrases(words, is_open=is_open, most=most))
         offered = [*begun, *phrases] if len(words) == 1 else [*phrases, *begun]
-        return _different(offered, " ".join(words))[:most]
+        return _deduplicate(offered, " ".join(words))[:most]
 
-    def _begun(self, words: list[str]) -> Iterator[tuple[str, str]]:
+    def _complete_word(self, words: list[str]) -> Iterator[tuple[str, str]]:
         """What was typed, with its last word completed to frequent words of the index."""
-        rows = self.vocabulary.with_prefix(words[-1])
+        rows = self.vocabulary.find_prefix(words[-1])
         pages = self.vocabulary.df[rows.start : rows.stop]
-        best = map(self.vocabulary.word, (_largest(pages, MOST_COMPLETED) + rows.start).tolist())
+        best = map(self.vocabulary.get_word, (_pick_largest(pages, MAX_COMPLETED) + rows.start).tolist())
         telling = [word for word in best if word != words[-1] and not is_stop_word(word)]
-        for word in telling[:FEW_WORDS]:
+        for word in telling[:MAX_WORD_COMPLETIONS]:
             form = " ".join([*words[:-1], word])
-            if len(words) <= MOST_SHOWN_WORDS and len(form) <= MOST_LETTERS:
+            if len(words) <= MAX_SHOWN_WORDS and len(form) <= MAX_LETTERS:
                 yield form, form
 
-    def _having(self, words: list[str], *, is_open: bool, most: int) -> Iterator[tuple[str, str]]:
+    def _find_phrases(self, words: list[str], *, is_open: bool, most: int) -> Iterator[tuple[str, str]]:
         """The best phrases that have all words, the last of which may be only begun."""
-        ranges = [self._range(word, word + "\0") for word in words[:-1]]
-        ranges.append(self._range(words[-1], words[-1] + (LAST_CHARACTER if is_open else "\0")))
-        numbers = self._sharing(ranges)
+        ranges = [self._find_range(word, word + "\0") for word in words[:-1]]
+        ranges.append(self._find_range(words[-1], words[-1] + (LAST_CHARACTER if is_open else "\0")))
+        numbers = self._intersect(ranges)
         form = " ".join(words)
         leading = sorted(numbers.tolist(), key=lambda number: not self.forms[number].startswith(form))
         yield from ((self.forms[number], self.phrases[number]) for number in leading[: most + 1])
 
-    def _range(self, first: str, end: str) -> tuple[int, int]:
+    def _find_range(self, first: str, end: str) -> tuple[int, int]:
         """The words from one on and before another."""
         return bisect_left(self.words, first), bisect_left(self.words, end)
 
-    def _sharing(self, ranges: list[tuple[int, int]]) -> Numbers:
+    def _intersect(self, ranges: list[tuple[int, int]]) -> Numbers:
         """The best phrases that have a word of each range, in order; a range within another needs a word of its own."""
         distinct = tuple(dict.fromkeys(ranges))
         slices = [self.filed[self.starts[first] : self.starts[end]] for first, end in distinct]
-        numbers = _smallest(min(slices, key=len), MOST_FILTERED if len(distinct) > 1 else MOST_SORTED)
+        numbers = _pick_smallest(min(slices, key=len), MAX_FILTERED if len(distinct) > 1 else MAX_SORTED)
         for first, end in distinct if len(distinct) > 1 else ():
             needed = sum(first <= other and other_end <= end for other, other_end in distinct)
             words = self.table[numbers]
             numbers = numbers[((words >= first) & (words < end)).sum(axis=1) >= needed]
-        return numbers[:MOST_SORTED]
+        return numbers[:MAX_SORTED]
 
 
 def build_suggestions(phrases: Iterable[tuple[str, float]], vocabulary: Vocabulary) -> Suggestions:
@@ -120,16 +118,16 @@ def build_suggestions(phrases: Iterable[tuple[str, float]], vocabulary: Vocabula
     """
     merged: dict[str, tuple[float, float, str]] = {}
     for text, weight in phrases:
-        shown, form = _presentable(text)
+        shown, form = _shorten(text)
         total, heaviest, best = merged.get(form, (0.0, weight, shown))
         merged[form] = total + weight, max(heaviest, weight), shown if weight > heaviest else best
     merged.pop("", None)
     ordered = sorted(merged, key=lambda form: (-merged[form][0] / (SHORT + len(form)), form))
-    return _filed(tuple(ordered), tuple(merged[form][2] for form in ordered), vocabulary)
+    return _build_index(tuple(ordered), tuple(merged[form][2] for form in ordered), vocabulary)
 
 
-def _filed(forms: tuple[str, ...], phrases: tuple[str, ...], vocabulary: Vocabulary) -> Suggestions:
-    split = [form.split(" ", MOST_WORDS)[:MOST_WORDS] for form in forms]
+def _build_index(forms: tuple[str, ...], phrases: tuple[str, ...], vocabulary: Vocabulary) -> Suggestions:
+    split = [form.split(" ", MAX_WORDS)[:MAX_WORDS] for form in forms]
     lengths = np.array([len(words) for words in split], np.int64)
     every = [word for words in split for word in words]
     words = tuple(sorted(set(every)))
@@ -137,26 +135,26 @@ def _filed(forms: tuple[str, ...], phrases: tuple[str, ...], vocabulary: Vocabul
     numbers = np.array([number_of[word] for word in every], np.int32)
     rows = np.repeat(np.arange(len(forms), dtype=np.int32), lengths)
     columns = np.arange(len(every)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    table = np.full((len(forms), MOST_WORDS), -1, np.int32)
+    table = np.full((len(forms), MAX_WORDS), -1, np.int32)
     table[rows, columns] = numbers
     order = np.argsort(numbers, kind="stable")
     starts = np.searchsorted(numbers[order], np.arange(len(words) + 1))
     return Suggestions(phrases, forms, words, starts, rows[order], table, vocabulary)
 
 
-def _presentable(text: str) -> tuple[str, str]:
+def _shorten(text: str) -> tuple[str, str]:
     """As much of a text as is offered, and its words; both empty where nothing is."""
-    shown = text[: 4 * MOST_LETTERS]
+    shown = text[: 4 * MAX_LETTERS]
     if not shown.isprintable():
         shown = "".join(character if character.isprintable() else " " for character in shown)
-    words = shown.split(None, MOST_SHOWN_WORDS)[:MOST_SHOWN_WORDS]
-    while words and sum(map(len, words)) + len(words) - 1 > MOST_LETTERS:
+    words = shown.split(None, MAX_SHOWN_WORDS)[:MAX_SHOWN_WORDS]
+    while words and sum(map(len, words)) + len(words) - 1 > MAX_LETTERS:
         words.pop()
     shown = " ".join(words)
-    return shown, spaced(shown).decode()
+    return shown, normalize_words(shown).decode()
 
 
-def _different(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
+def _deduplicate(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
     """What is offered, the first of each form, without what is typed already."""
     shown: dict[str, str] = {}
     for form, text in offered:
@@ -165,12 +163,12 @@ def _different(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
     return tuple(shown.values())
 
 
-def _largest(values: Ints, most: int) -> Ints:
+def _pick_largest(values: Ints, most: int) -> Ints:
     """The places of the largest values, the largest first."""
     places = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
     return places[np.lexsort((places, -values[places]))]
 
 
-def _smallest(numbers: Numbers, most: int) -> Numbers:
+def _pick_smallest(numbers: Numbers, most: int) -> Numbers:
     """At most so many different numbers, the smallest ones, in order."""
     return np.unique(np.partition(numbers, most)[:most] if len(numbers) > most else numbers)

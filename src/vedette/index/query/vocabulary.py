@@ -20,20 +20,18 @@ import numpy.typing as npt
 import xxhash
 
 from vedette.policy import Ints
-from vedette.text import word_numbers
+from vedette.text import raw_word_hashes
 
-__all__ = ["Stem", "Vocabulary", "build_vocabulary"]
-
-Stem = Callable[[str, Sequence[str]], list[str]]
+Stemmer = Callable[[str, Sequence[str]], list[str]]
 Keys = npt.NDArray[np.uint64]
 
-SHORTEST = 4  # letters of a word that has other forms
-LONGEST = 40
+MIN_LETTERS = 4  # letters of a word that has other forms
+MAX_LETTERS = 40
 LATIN_END = "\u0250"  # behind it, only few of the languages have anything to say
 OTHER_SCRIPTS = ("ar", "el", "ru", "ta")
 CLOSE_WEIGHT, CLOSE_LETTERS = 0.8, 2  # of forms whose endings differ by so few letters, as singular and plural do
-PER_LETTER, LEAST_WEIGHT = 0.08, 0.3
-UNAGREED = 0.7  # what is left of a weight where next to no language agrees
+PER_LETTER, MIN_WEIGHT = 0.08, 0.3
+MIN_AGREEMENT_FACTOR = 0.7  # what is left of a weight where next to no language agrees
 
 _DIGIT = re.compile(r"\d")
 
@@ -51,71 +49,73 @@ class Vocabulary:
     starts: Ints
     df: Ints
     languages: tuple[str, ...]
-    stem: Stem
+    stem: Stemmer
     stem_keys: Keys
     stem_rows: npt.NDArray[np.uint32]
 
     def __len__(self) -> int:
         return len(self.df)
 
-    def word(self, row: int) -> str:
+    def get_word(self, row: int) -> str:
         """The word in a row."""
-        return self._bytes(row).decode("utf-8", "surrogatepass")
+        return self._word_bytes(row).decode("utf-8", "surrogatepass")
 
-    def df_of(self, word: str) -> int:
+    def doc_freq(self, word: str) -> int:
         """How many pages have a word; 0 where none has."""
-        row = self._place(word)
-        return int(self.df[row]) if row < len(self) and self.word(row) == word else 0
+        row = self._bisect(word)
+        return int(self.df[row]) if row < len(self) and self.get_word(row) == word else 0
 
-    def with_prefix(self, prefix: str) -> range:
+    def find_prefix(self, prefix: str) -> range:
         """The rows of all words that begin so, itself included."""
-        first = self._place(prefix)
-        end = bisect_left(range(len(self)), 1, first, key=lambda row: not self._bytes(row).startswith(_bytes(prefix)))
+        first = self._bisect(prefix)
+        end = bisect_left(
+            range(len(self)), 1, first, key=lambda row: not self._word_bytes(row).startswith(_encode_word(prefix))
+        )
         return range(first, end)
 
-    def forms_of(self, word: str, most: int = 6) -> tuple[tuple[str, float], ...]:
+    def find_forms(self, word: str, most: int = 6) -> tuple[tuple[str, float], ...]:
         """Other words of the index that are forms of this one, the most frequent first, each with a weight below 1.
 
         The word itself need not be in the index. Short words and words with digits have no other forms.
         """
         if not _is_inflected(word):
             return ()
-        sharing = [self._sharing(language, word, most) for language in self.languages]
+        sharing = [self._find_by_stem(language, word, most) for language in self.languages]
         rows, languages = np.unique(np.concatenate([np.zeros(0, np.int64), *sharing]), return_counts=True)
         best = np.lexsort((rows, -self.df[rows]))
-        found = ((self.word(int(rows[at])), int(languages[at])) for at in best)
-        forms = [(form, self._weight(word, form, count)) for form, count in found if form != word]
+        found = ((self.get_word(int(rows[at])), int(languages[at])) for at in best)
+        forms = [(form, self._weigh_form(word, form, count)) for form, count in found if form != word]
         return tuple(forms[:most])
 
-    def _sharing(self, language: str, word: str, most: int) -> Ints:
+    def _find_by_stem(self, language: str, word: str, most: int) -> Ints:
         """The most frequent words that have the word's stem in a language, perhaps itself among them."""
-        key = _keys(language, self.stem(language, [word]))[0]
+        key = _compute_stem_keys(language, self.stem(language, [word]))[0]
         first = int(np.searchsorted(self.stem_keys, key))
         few = slice(first, first + most + 1)
         return np.asarray(self.stem_rows[few][self.stem_keys[few] == key], np.int64)
 
-    def _weight(self, word: str, form: str, agreeing: int) -> float:
+    def _weigh_form(self, word: str, form: str, agreeing: int) -> float:
         voters = [language for language in self.languages if language not in OTHER_SCRIPTS]
         share = min(1.0, agreeing / len(voters)) if word < LATIN_END and voters else 1.0
-        return round(_likeness(word, form) * (UNAGREED + (1 - UNAGREED) * share), 3)
+        return round(_compute_likeness(word, form) * (MIN_AGREEMENT_FACTOR + (1 - MIN_AGREEMENT_FACTOR) * share), 3)
 
-    def _place(self, word: str) -> int:
-        return bisect_left(range(len(self)), _bytes(word), key=self._bytes)
+    def _bisect(self, word: str) -> int:
+        return bisect_left(range(len(self)), _encode_word(word), key=self._word_bytes)
 
-    def _bytes(self, row: int) -> bytes:
+    def _word_bytes(self, row: int) -> bytes:
         return self.text[self.starts[row] : self.starts[row + 1]]
 
 
-def build_vocabulary(pairs: Iterable[tuple[str, int]], stem: Stem, languages: Sequence[str]) -> Vocabulary:
+def build_vocabulary(pairs: Iterable[tuple[str, int]], stem: Stemmer, languages: Sequence[str]) -> Vocabulary:
     """The vocabulary of words and how many pages have each; of a word told twice the larger number counts.
 
     ``stem`` stems many words of a language (ISO 639-1) at once.
 
     >>> plain = lambda language, words: [word.rstrip("s") for word in words]
     >>> words = build_vocabulary([("cache", 40), ("caches", 12), ("cash", 3)], plain, ["en"])
-    >>> words.df_of("caches"), words.forms_of("caches"), words.forms_of("cash")
+    >>> words.doc_freq("caches"), words.find_forms("caches"), words.find_forms("cash")
     (12, (('cache', 0.8),), ())
-    >>> [words.word(row) for row in words.with_prefix("cac")]
+    >>> [words.get_word(row) for row in words.find_prefix("cac")]
     ['cache', 'caches']
     """
     known: dict[str, int] = {}
@@ -123,46 +123,48 @@ def build_vocabulary(pairs: Iterable[tuple[str, int]], stem: Stem, languages: Se
         if word and known.get(word, 0) < pages:
             known[word] = pages
     words = sorted(known)
-    encoded = [_bytes(word) for word in words]
+    encoded = [_encode_word(word) for word in words]
     starts = np.zeros(len(words) + 1, np.int64)
     np.cumsum([len(word) for word in encoded], out=starts[1:])
     df = np.array([known[word] for word in words], np.int64)
     languages = tuple(dict.fromkeys(languages))
-    keys, rows = _stemmed(words, df, stem, languages)
+    keys, rows = _build_stem_index(words, df, stem, languages)
     return Vocabulary(b"".join(encoded), starts, df, languages, stem, keys, rows)
 
 
-def _stemmed(words: list[str], df: Ints, stem: Stem, languages: tuple[str, ...]) -> tuple[Keys, npt.NDArray[np.uint32]]:
+def _build_stem_index(
+    words: list[str], df: Ints, stem: Stemmer, languages: tuple[str, ...]
+) -> tuple[Keys, npt.NDArray[np.uint32]]:
     """The keys of all stems in all languages, in order, and their words."""
     inflected = np.array([row for row, word in enumerate(words) if _is_inflected(word)], np.int64)
     rows = inflected[np.argsort(-df[inflected], kind="stable")]
     chosen = [words[row] for row in rows.tolist()]
-    parts = [_keys(language, stem(language, chosen)) for language in languages]
+    parts = [_compute_stem_keys(language, stem(language, chosen)) for language in languages]
     keys = np.concatenate([np.zeros(0, np.uint64), *parts])
     order = np.argsort(keys, kind="stable")
     return keys[order], np.tile(rows.astype(np.uint32), len(languages))[order]
 
 
-def _keys(language: str, stems: list[str]) -> Keys:
+def _compute_stem_keys(language: str, stems: list[str]) -> Keys:
     """A number for each stem in a language."""
     form = " ".join([stem or "-" for stem in stems])
-    keys = word_numbers(_bytes(form)) if stems else np.zeros(0, np.uint64)
+    keys = raw_word_hashes(_encode_word(form)) if stems else np.zeros(0, np.uint64)
     keys ^= np.uint64(xxhash.xxh3_64_intdigest(language.encode()))
     return keys
 
 
-def _bytes(word: str) -> bytes:
+def _encode_word(word: str) -> bytes:
     return word.encode("utf-8", "surrogatepass")
 
 
 def _is_inflected(word: str) -> bool:
     """Whether a word may have other forms: numbers and short words have none, and very long ones are no words."""
-    return SHORTEST <= len(word) <= LONGEST and not _DIGIT.search(word)
+    return MIN_LETTERS <= len(word) <= MAX_LETTERS and not _DIGIT.search(word)
 
 
-def _likeness(word: str, form: str) -> float:
+def _compute_likeness(word: str, form: str) -> float:
     """How near two forms are, by how many letters their endings have behind what they share."""
     pairs = zip(word, form, strict=False)
     same = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(word), len(form)))
     further = max(0, len(word) + len(form) - 2 * same - CLOSE_LETTERS)
-    return max(LEAST_WEIGHT, CLOSE_WEIGHT - PER_LETTER * further)
+    return max(MIN_WEIGHT, CLOSE_WEIGHT - PER_LETTER * further)

@@ -9,26 +9,24 @@ from itertools import combinations
 
 import numpy as np
 
-from vedette.discover.polling.sources import Sources, latest_yields, room_for
+from vedette.discover.polling.sources import Sources, get_latest_yields, grow_rows
 from vedette.policy import Floats, Ints, Picks
 
-__all__ = ["best_first", "clusters", "new_sets", "news", "shares", "worth_at"]
-
 # Pairs are compared among so many distinct sets at most, the largest; all others stand for themselves.
-MOST_SETS = 2_000
+MAX_SETS = 2_000
 
 
-def news(batch: Sources) -> int:
+def count_new(batch: Sources) -> int:
     """How many new targets the looks of a batch showed together."""
     return len(np.unique(batch.shown[batch.shown_new]))
 
 
-def shares(batch: Sources) -> Floats:
+def compute_shares(batch: Sources) -> Floats:
     """p_i of section 3.6.1: the share of what was new that each row leads to; 0 where nothing was."""
-    return latest_yields(batch) / max(news(batch), 1)
+    return get_latest_yields(batch) / max(count_new(batch), 1)
 
 
-def new_sets(batch: Sources) -> list[int]:
+def build_new_sets(batch: Sources) -> list[int]:
     """The new targets of each row, as a number with a bit for each."""
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))[batch.shown_new]
     bits = np.unique(batch.shown[batch.shown_new], return_inverse=True)[1]
@@ -38,41 +36,41 @@ def new_sets(batch: Sources) -> list[int]:
     return sets
 
 
-def clusters(sets: Sequence[int], likeness: float) -> list[int]:
+def cluster_sets(sets: Sequence[int], likeness: float) -> list[int]:
     """The cluster of each set, numbered; -1 for empty sets. Who is like any of a cluster belongs to it.
 
     Two sets are alike where their Jaccard coefficient is at least ``likeness``.
 
-    >>> clusters([0b0011, 0b0111, 0b1000, 0], 0.6)
+    >>> cluster_sets([0b0011, 0b0111, 0b1000, 0], 0.6)
     [0, 0, 1, -1]
     """
     distinct = [bits for bits in dict.fromkeys(sets) if bits]
     head = dict(zip(distinct, distinct, strict=True))
-    largest = sorted(distinct, key=int.bit_count, reverse=True)[:MOST_SETS]
+    largest = sorted(distinct, key=int.bit_count, reverse=True)[:MAX_SETS]
     for one, other in combinations(largest, 2):
         if (one & other).bit_count() >= likeness * (one | other).bit_count():
-            head[_head(head, one)] = _head(head, other)
+            head[_find_root(head, one)] = _find_root(head, other)
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(_head(head, bits), len(numbers)) if bits else -1 for bits in sets]
+    return [numbers.setdefault(_find_root(head, bits), len(numbers)) if bits else -1 for bits in sets]
 
 
-def _head(head: dict[int, int], bits: int) -> int:
+def _find_root(head: dict[int, int], bits: int) -> int:
     while head[bits] != bits:
         head[bits] = head[head[bits]]
         bits = head[bits]
     return bits
 
 
-def worth_at(rows: Floats, place: Ints) -> Floats:
+def lookup_values(rows: Floats, place: Ints) -> Floats:
     """What is remembered of these places; 0 where that is nothing."""
-    return room_for(rows, place)[place]
+    return grow_rows(rows, place)[place]
 
 
-def best_first(options: Sources, worth: Floats, k: int, *, told: bool) -> Picks:
+def pick_best(options: Sources, worth: Floats, k: int, *, told: bool) -> Picks:
     """The k rows that are worth most, if anything; equals go by place.
 
     Who was not ``told`` of anything new yet takes the stalest: without a full crawl there must be a first look.
     """
-    order = np.lexsort((options.place, -worth if told else options.last_look_s))
+    order = np.lexsort((options.place, -worth if told else options.last_poll_s))
     rows = order[: min(k, np.count_nonzero(worth)) if told else k].astype(np.int64)
     return Picks(rows, np.ones(len(rows)))

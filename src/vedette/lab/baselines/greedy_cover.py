@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Cover", "greedy"]
-
 
 class Cover(NamedTuple):
     """The chosen rows in their order, and how much each added; the gains never rise."""
@@ -21,26 +19,26 @@ class Cover(NamedTuple):
     rows: tuple[int, ...]
     gains: tuple[int, ...]
 
-    def found_by(self, most: int) -> int:
+    def count_found(self, most: int) -> int:
         """How many new pages the first ``most`` picks find: the k-budgeted cover."""
         return sum(self.gains[:most])
 
-    def size_for(self, share: float) -> int:
+    def find_size(self, share: float) -> int:
         """How many picks it takes to find this share of all that can be found: the rho-partial cover.
 
-        >>> Cover((4, 2, 7), (6, 3, 1)).size_for(0.9), Cover((4, 2, 7), (6, 3, 1)).size_for(0.91)
+        >>> Cover((4, 2, 7), (6, 3, 1)).find_size(0.9), Cover((4, 2, 7), (6, 3, 1)).find_size(0.91)
         (2, 3)
         """
         wanted = share * sum(self.gains) - 1e-9  # 0.7 of ten is seven, whatever the rounding says
         return int(np.searchsorted(np.cumsum(self.gains), wanted)) + 1 if self.gains and wanted > 0 else 0
 
 
-def greedy(sets: Sequence[int], *, most: int | None = None) -> Cover:
+def compute_greedy_cover(sets: Sequence[int], *, most: int | None = None) -> Cover:
     """GREEDY over sets of bits, until all is covered or ``most`` rows are taken; of equals the first row is taken.
 
     What a row adds can only fall, so a row is weighed again only when it is at the top of the heap.
 
-    >>> greedy([0b0011, 0b1110, 0b1000])
+    >>> compute_greedy_cover([0b0011, 0b1110, 0b1000])
     Cover(rows=(1, 0), gains=(3, 1))
     """
     heap = [(-bits.bit_count(), row) for row, bits in enumerate(sets) if bits]

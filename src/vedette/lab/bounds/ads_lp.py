@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.ads_market import MarketDay
+from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Floats, Ints
 
-__all__ = ["best_revenue", "lp_revenue"]
 
-
-def best_revenue(days: Sequence[MarketDay], slots: int, factors: Floats) -> Floats:
+def solve_days(days: Sequence[AdMarketDay], slots: int, factors: Floats) -> Floats:
     """The bound of each day."""
     found = []
     for day in days:
@@ -30,14 +28,16 @@ def best_revenue(days: Sequence[MarketDay], slots: int, factors: Floats) -> Floa
         value = offers.bid * day.rate
         can = offers.bid <= day.budget[offers.advertiser]
         found.append(
-            lp_revenue(value[can], offers.phrase[can], offers.advertiser[can], asked, day.budget, factors[:slots])
+            solve_lp_revenue(value[can], offers.phrase[can], offers.advertiser[can], asked, day.budget, factors[:slots])
         )
     return np.array(found)
 
 
-def lp_revenue(value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats) -> float:
+def solve_lp_revenue(
+    value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats
+) -> float:
     """The largest sum, for ads worth ``value`` a showing in the first slot."""
-    optimize, sparse = _scipy()
+    optimize, sparse = _import_scipy()
     ads, slots = len(value), len(factors)
     if not ads:
         return 0.0
@@ -60,7 +60,7 @@ def lp_revenue(value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, bud
     return float(-solved.fun)
 
 
-def _scipy() -> tuple[Any, Any]:
+def _import_scipy() -> tuple[Any, Any]:
     """The library, which has no types to check against; late, as who only lists experiments does not need it."""
     try:
         return import_module("scipy.optimize"), import_module("scipy.sparse")

@@ -12,17 +12,15 @@ its freshness says little.
 
 import numpy as np
 
-from vedette.lab.quality.change import slot_gains
-from vedette.lab.quality.corpus import ranges
-from vedette.lab.quality.quality import Side
+from vedette.lab.quality.change import compute_slot_gains
+from vedette.lab.quality.corpus import concat_ranges
+from vedette.lab.quality.quality import ScoredVersions
 from vedette.lab.quality.workload import Workload
 from vedette.lab.worlds.history import History
 from vedette.policy import Ints
 
-__all__ = ["BoundDeltaQ"]
-
 # Below this part of what all queries together count, a gain is an error of rounding.
-NOTHING = 1e-12
+MIN_GAIN_SHARE = 1e-12
 
 
 class BoundDeltaQ:
@@ -33,49 +31,49 @@ class BoundDeltaQ:
 
     def __init__(self, history: History, workload: Workload) -> None:
         self._history, self._workload = history, workload
-        self._turns_s, self._turns = np.sort(np.append(history.version_at_s, history.died_s)), -1
+        self._event_times_s, self._event_count = np.sort(np.append(history.version_at_s, history.died_s)), -1
         unknown = np.full(history.pages, -1)
-        self._local, self._live = Side(workload, unknown), Side(workload, unknown)
+        self._local, self._live = ScoredVersions(workload, unknown), ScoredVersions(workload, unknown)
         self._stale = np.ones(workload.queries, bool)
         self._gain = np.zeros(len(workload.slot_page))
-        self._least = NOTHING * float(workload.frequency.sum())
+        self._least = MIN_GAIN_SHARE * float(workload.frequency.sum())
 
-    def chosen(self, copies: Ints, now_s: float, most: int) -> Ints:
+    def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
         """The pages to fetch now, ascending."""
         if not most:
             return np.zeros(0, np.int64)
-        self._see(self._local, copies)
-        self._see_live(now_s)
+        self._update_side(self._local, copies)
+        self._update_live(now_s)
         outdated = np.unique(self._workload.slot_page[self._local.scores != self._live.scores])
-        return outdated if len(outdated) <= most else self._best(most)
+        return outdated if len(outdated) <= most else self._choose_best(most)
 
-    def _see_live(self, now_s: float) -> None:
-        turns = int(np.searchsorted(self._turns_s, now_s, side="right"))
+    def _update_live(self, now_s: float) -> None:
+        turns = int(np.searchsorted(self._event_times_s, now_s, side="right"))
         # Most hours nothing happens anywhere, and then nobody needs to be asked what it says.
-        if turns != self._turns:
-            self._turns = turns
-            self._see(self._live, self._history.version_at(np.arange(self._history.pages), now_s))
+        if turns != self._event_count:
+            self._event_count = turns
+            self._update_side(self._live, self._history.version_at(np.arange(self._history.pages), now_s))
 
-    def _see(self, side: Side, versions: Ints) -> None:
+    def _update_side(self, side: ScoredVersions, versions: Ints) -> None:
         pages = np.flatnonzero(side.versions != versions)
-        self._stale[side.put(pages, versions[pages])] = True
+        self._stale[side.update(pages, versions[pages])] = True
 
-    def _best(self, most: int) -> Ints:
+    def _choose_best(self, most: int) -> Ints:
         """One after the other, each as if it had been fetched when the next is looked for."""
         taken: list[int] = []
         while len(taken) < most:
-            self._work_out()
+            self._recompute_gains()
             worth = np.bincount(self._workload.slot_page, self._gain, self._history.pages)
             page = int(worth.argmax())
             if worth[page] <= self._least:
                 break
             taken.append(page)
-            self._stale[self._local.put(np.array([page]), self._live.versions[[page]])] = True
+            self._stale[self._local.update(np.array([page]), self._live.versions[[page]])] = True
         return np.sort(np.array(taken, np.int64))
 
-    def _work_out(self) -> None:
+    def _recompute_gains(self) -> None:
         workload, queries = self._workload, np.flatnonzero(self._stale)
-        self._gain[ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0.0
-        slots, gains = slot_gains(workload, self._local.scores, self._live.scores, queries)
+        self._gain[concat_ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0.0
+        slots, gains = compute_slot_gains(workload, self._local.scores, self._live.scores, queries)
         self._gain[slots] = workload.frequency[workload.slot_query[slots]] * gains
         self._stale[queries] = False

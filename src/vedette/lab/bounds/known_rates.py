@@ -22,9 +22,7 @@ import numpy as np
 
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known
-
-__all__ = ["BoundKnown", "best_slope", "bound_known", "frequency_at", "rates_between"]
+from vedette.refresh.known_pages import KnownPages
 
 DAY_S = 86_400.0
 HALVINGS = 80
@@ -51,11 +49,11 @@ class BoundKnown:
         """All is known, so nothing is learned."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After the interval; the first time after a part of it, so that not all pages are due together."""
         interval_s = self._interval_s(batch, now)
         part = np.where(batch.first_fetch, rng.random(len(batch)), 1.0)
@@ -63,20 +61,20 @@ class BoundKnown:
         due: Floats = np.where(np.isfinite(interval_s), batch.last_fetch_s + part * interval_s, inf)
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval, in words."""
         return f"bound-known: every {self._interval_s(batch, now)[row] / 3600:.1f} h"
 
-    def _interval_s(self, batch: Known, now: float) -> Floats:
+    def _interval_s(self, batch: KnownPages, now: float) -> Floats:
         day = min(int((now - self.begin_s) / DAY_S), len(self.slope) - 1)
-        per_s = frequency_at(self.rate[batch.place], self.slope[day])
+        per_s = solve_frequency(self.rate[batch.place], self.slope[day])
         interval_s: Floats = np.divide(1.0, per_s, out=np.full(len(batch), inf), where=per_s > 0)
         return interval_s
 
 
-def bound_known(history: History, begin_s: float, end_s: float, budget: float) -> BoundKnown:
+def build_bound_known(history: History, begin_s: float, end_s: float, budget: float) -> BoundKnown:
     """The bound for a part of a history and a budget in fetches a day."""
-    rate = rates_between(history, begin_s, end_s)
+    rate = measure_rates(history, begin_s, end_s)
     moving = np.flatnonzero(rate > 0)
     bin_ = np.rint(np.log(rate[moving]) * BINS_PER_FACTOR_E).astype(np.int64)
     first = int(bin_.min(initial=0))
@@ -86,11 +84,11 @@ def bound_known(history: History, begin_s: float, end_s: float, budget: float) -
         lived_s = np.minimum(history.died_s[moving], day_s + DAY_S) - np.maximum(history.born_s[moving], day_s)
         alive = np.bincount(bin_ - first, np.maximum(lived_s, 0.0) / DAY_S).astype(np.float64)
         rates = np.exp((np.arange(len(alive)) + first) / BINS_PER_FACTOR_E)
-        slopes.append(best_slope(rates, alive, budget / DAY_S))
+        slopes.append(solve_slope(rates, alive, budget / DAY_S))
     return BoundKnown(rate, np.array(slopes), begin_s)
 
 
-def rates_between(history: History, begin_s: float, end_s: float) -> Floats:
+def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
     """Changes a second of each page while it lived in a span."""
     lived_s = np.minimum(history.died_s, end_s) - np.maximum(history.born_s, begin_s)
     is_change = np.append(False, history.version_page[1:] == history.version_page[:-1])
@@ -101,13 +99,13 @@ def rates_between(history: History, begin_s: float, end_s: float) -> Floats:
     return rates
 
 
-def best_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
+def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
     """The slope at which the frequencies of so many pages of each rate add up to the budget.
 
     Where there are few pages, each is fetched a million times a change at most, and the rest is not spent.
 
-    >>> m = best_slope(np.array([1.0, 100.0]), np.ones(2), budget_per_s=1.0)
-    >>> frequency_at(np.array([1.0, 100.0]), m).round(3).tolist()
+    >>> m = solve_slope(np.array([1.0, 100.0]), np.ones(2), budget_per_s=1.0)
+    >>> solve_frequency(np.array([1.0, 100.0]), m).round(3).tolist()
     [1.0, 0.0]
     """
     some = pages > 0
@@ -117,11 +115,11 @@ def best_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
     low, high = float(SLOPES[0] / rates.max()), float(1 / rates.min())
     for _ in range(HALVINGS):
         middle = sqrt(low) * sqrt(high)
-        low, high = (middle, high) if pages @ frequency_at(rates, middle) > budget_per_s else (low, middle)
+        low, high = (middle, high) if pages @ solve_frequency(rates, middle) > budget_per_s else (low, middle)
     return high
 
 
-def frequency_at(rates: Floats, slope: float) -> Floats:
+def solve_frequency(rates: Floats, slope: float) -> Floats:
     """Fetches a second at which each page's slope has this value; 0 where it is lower from the start."""
     # Where no page changes, the slope is infinite, and no page has it.
     wanted = np.where(rates > 0, np.maximum(rates, 1e-300) * slope, inf)

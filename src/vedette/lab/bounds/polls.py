@@ -11,15 +11,13 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.polling.sources import Brought
-from vedette.lab.runs.discovery.arrivals import greedy
+from vedette.discover.polling.sources import PollResults
+from vedette.lab.runs.discovery.arrivals import compute_greedy_cover
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Ints
 
-__all__ = ["BOUNDS", "GreedyLooks", "MyopicLooks"]
 
-
-class MyopicLooks:
+class MyopicBound:
     """At each snapshot the k sources that together show most targets which it has not found yet, by greedy cover.
 
     It spends its whole budget, as a crawler does: where fewer than k bring anything, others fill up.
@@ -32,19 +30,21 @@ class MyopicLooks:
 
     def choose(self, snapshot: int) -> Ints:
         """Sources in the order in which they were taken."""
-        source, target = self._world.shown(snapshot)
+        source, target = self._world.visible_links(snapshot)
         missing = ~self._found[target]
-        rows = greedy(_as_bits(source[missing], target[missing], self._world.sources), most=self._k).rows
+        rows = compute_greedy_cover(
+            _to_bitsets(source[missing], target[missing], self._world.sources), most=self._k
+        ).rows
         order = dict.fromkeys((*rows, *range(self._world.sources)))
         return np.array(list(order)[: self._k], np.int64)
 
-    def see(self, snapshot: int, brought: Brought) -> None:
+    def observe(self, snapshot: int, brought: PollResults) -> None:
         """What was found need not be found again."""
         del snapshot
         self._found[brought.target] = True
 
 
-def _as_bits(source: Ints, target: Ints, sources: int) -> list[int]:
+def _to_bitsets(source: Ints, target: Ints, sources: int) -> list[int]:
     """What each source shows, as a number with a bit for each target."""
     sets = [0] * sources
     bits = np.unique(target, return_inverse=True)[1]
@@ -53,24 +53,24 @@ def _as_bits(source: Ints, target: Ints, sources: int) -> list[int]:
     return sets
 
 
-class GreedyLooks:
+class GreedyBound:
     """The looks of a whole span, taken one by one: always the look that shows most targets no taken look shows.
 
     At most k at a snapshot; of equals the earliest. It stops when all is found, so it may spend less than its budget.
     """
 
     def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
-        self._plan = _Planning(world, k, begin, end).plan()
+        self._plan = _GreedyPlanner(world, k, begin, end).build_plan()
 
     def choose(self, snapshot: int) -> Ints:
         """The sources that were planned for this snapshot."""
         return np.array(self._plan.get(snapshot, []), np.int64)
 
-    def see(self, snapshot: int, brought: Brought) -> None:
+    def observe(self, snapshot: int, brought: PollResults) -> None:
         """Nothing that a look brings was unknown."""
 
 
-class _Planning:
+class _GreedyPlanner:
     """``gain[source, snapshot]`` is what a look would still add. It only falls, so levels are gone through downwards.
 
     Keeping all gains exact costs one step for each row of each target once, when the target is covered; finding the
@@ -82,37 +82,37 @@ class _Planning:
         self._missing: npt.NDArray[np.bool_] = np.ones(world.targets, bool)
         self._room: Ints = np.zeros(world.snapshots, np.int64)
         self._room[begin:end] = k
-        self._gain = _links_shown(world)
+        self._gain = _count_links(world)
         self._by_target = np.argsort(world.target, kind="stable")
         self._first_row = np.searchsorted(world.target[self._by_target], np.arange(world.targets + 1))
 
-    def plan(self) -> Mapping[int, list[int]]:
+    def build_plan(self) -> Mapping[int, list[int]]:
         """The sources to look at, by snapshot."""
         looks: dict[int, list[int]] = {}
         for level in range(int(self._gain.max(initial=0)), 0, -1):
             snapshots, sources = np.nonzero((self._gain == level).T & (self._room > 0)[:, None])
             for snapshot, source in zip(snapshots.tolist(), sources.tolist(), strict=True):
                 if self._room[snapshot] > 0 and self._gain[source, snapshot] == level:
-                    self._take(source, snapshot)
+                    self._take_poll(source, snapshot)
                     looks.setdefault(snapshot, []).append(source)
         return looks
 
-    def _take(self, source: int, snapshot: int) -> None:
+    def _take_poll(self, source: int, snapshot: int) -> None:
         self._room[snapshot] -= 1
         shown = self._world.links(source, snapshot)
         covered = shown[self._missing[shown]]
         self._missing[covered] = False
         for target in covered.tolist():
-            self._cover(target)
+            self._cover_target(target)
 
-    def _cover(self, target: int) -> None:
+    def _cover_target(self, target: int) -> None:
         """Nobody gains by this target any more."""
         world = self._world
         for row in self._by_target[self._first_row[target] : self._first_row[target + 1]].tolist():
             self._gain[world.source[row], world.start[row] : world.stop[row]] -= 1
 
 
-def _links_shown(world: Frontpages) -> npt.NDArray[np.int32]:
+def _count_links(world: Frontpages) -> npt.NDArray[np.int32]:
     """How many targets a look at each source at each snapshot shows; far below 0 where it would fail, for ever."""
     steps = np.zeros((world.sources, world.snapshots + 1), np.int32)
     np.add.at(steps, (world.source, world.start), 1)
@@ -121,4 +121,4 @@ def _links_shown(world: Frontpages) -> npt.NDArray[np.int32]:
     return np.where(world.ok.T, shown, np.int32(-1)).astype(np.int32)
 
 
-BOUNDS: Mapping[str, type[MyopicLooks | GreedyLooks]] = {"bound-myopic": MyopicLooks, "bound-greedy": GreedyLooks}
+BOUNDS: Mapping[str, type[MyopicBound | GreedyBound]] = {"bound-myopic": MyopicBound, "bound-greedy": GreedyBound}

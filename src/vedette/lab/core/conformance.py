@@ -1,6 +1,6 @@
 """What every policy owes its callers, whatever it decides: checks that say in words what is wrong.
 
-The test suite puts them to the policies of this package with batches of every kind; ``complaint_of`` puts them to a
+The test suite puts them to the policies of this package with batches of every kind; ``find_violation`` puts them to a
 policy from elsewhere before it is run.
 """
 
@@ -13,28 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.polling.sources import Brought, LookBook, Sources
-from vedette.frontier.unseen import Unseen
+from vedette.discover.polling.sources import PollHistory, PollResults, Sources
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Ints, rng_for
-from vedette.refresh.known_pages import Known
-
-__all__ = [
-    "NOW_S",
-    "STAGES",
-    "Trial",
-    "complaint_of",
-    "fits_the_batch",
-    "gives_its_reasons",
-    "keeps_what_it_is_handed",
-    "repeats_itself",
-    "sample_sources",
-    "shapes_of",
-    "survives_storage",
-]
+from vedette.refresh.known_pages import KnownPages
 
 NOW_S = 1_700_000_000.0
 _HOUR_S = 3_600.0
-_MOST_HOURS = 6
+_MAX_HOURS = 6
 _TARGETS = 40  # few, so that sources show the same ones
 
 
@@ -43,16 +29,20 @@ def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
 
     Half of the batches are to choose from; the others are as after a look at every source, in any order.
     """
-    book = LookBook(rng.integers(0, 3, rows))
+    book = PollHistory(rng.integers(0, 3, rows))
     known = np.zeros(_TARGETS, bool)
-    for hour in range(int(rng.integers(0, _MOST_HOURS)), 0, -1):
+    for hour in range(int(rng.integers(0, _MAX_HOURS)), 0, -1):
         some = rng.permutation(rows)[: rng.integers(0, rows + 1)]
-        book.enter(_looks(rng, some, known), NOW_S - hour * _HOUR_S)
-    return book.options() if rng.random() < 0.5 else book.enter(_looks(rng, rng.permutation(rows), known), NOW_S)
+        book.record(_sample_polls(rng, some, known), NOW_S - hour * _HOUR_S)
+    return (
+        book.list_options()
+        if rng.random() < 0.5
+        else book.record(_sample_polls(rng, rng.permutation(rows), known), NOW_S)
+    )
 
 
-def _looks(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> Brought:
-    """What a look at each of these sources brings, up to five targets; ``known`` learns of it."""
+def _sample_polls(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> PollResults:
+    """What a look at each of these sources brings, up to five targets; ``sample_known`` learns of it."""
     ok = rng.random(len(place)) < 0.8
     many = rng.integers(0, 6, len(place)) * ok
     start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
@@ -60,13 +50,13 @@ def _looks(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) 
     target = (np.repeat(first, many) + np.arange(start[-1])) % _TARGETS
     new = ~known[target]
     known[target] = True
-    return Brought(place, ok, start, target, new)
+    return PollResults(place, ok, start, target, new)
 
 
 SHAPES = ("worth", "due", "choose")
 STAGES: Mapping[str, str] = {"worth": "order", "due": "refresh", "choose": "discover"}
-ROWS = (0, 1, 2, 30)
-_OWED = ("name", "start", "observe", "reason")
+BATCH_SIZES = (0, 1, 2, 30)
+_REQUIRED = ("name", "start", "observe", "reason")
 
 
 class Trial(NamedTuple):
@@ -79,7 +69,7 @@ class Trial(NamedTuple):
     k: int = 3
     seed: int = 1
 
-    def learned(self) -> Any:  # noqa: ANN401 - a state is whatever its policy makes of it
+    def learn_state(self) -> Any:  # noqa: ANN401 - a state is whatever its policy makes of it
         """The state of a policy that has seen something."""
         return self.policy.observe(self.policy.start(None), self.seen, NOW_S)
 
@@ -92,7 +82,7 @@ class Decision:
     propensities: list[float]
 
 
-def shapes_of(policy: object) -> list[str]:
+def find_shapes(policy: object) -> list[str]:
     """The kinds of decisions that it makes; a policy makes one."""
     return [shape for shape in SHAPES if hasattr(policy, shape)]
 
@@ -108,27 +98,27 @@ def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # no
     return Decision(trial.policy.worth(state, trial.batch, NOW_S, rng).tolist(), [])
 
 
-def keeps_what_it_is_handed(trial: Trial) -> str:
+def check_no_mutation(trial: Trial) -> str:
     """Neither a decision nor an observation changes the batch or the state that it was given."""
-    state = trial.learned()
-    before, state_before = _columns(trial.batch), pickle.dumps(state)
+    state = trial.learn_state()
+    before, state_before = _column_bytes(trial.batch), pickle.dumps(state)
     decide(trial, state)
     trial.policy.observe(state, trial.seen, NOW_S)
-    if _columns(trial.batch) != before:
+    if _column_bytes(trial.batch) != before:
         return "it changes the batch that it is handed"
     return "" if pickle.dumps(state) == state_before else "it changes the state that it is handed"
 
 
-def _columns(batch: Any) -> list[bytes]:  # noqa: ANN401 - each stage has its own kind
+def _column_bytes(batch: Any) -> list[bytes]:  # noqa: ANN401 - each stage has its own kind
     return [np.asarray(getattr(batch, each.name)).tobytes() for each in fields(batch)]
 
 
-def fits_the_batch(trial: Trial) -> str:
+def check_output_shape(trial: Trial) -> str:
     """Empty, one row or many: a number for each row, or at most k distinct rows with their propensities."""
-    decision = decide(trial, trial.learned())
+    decision = decide(trial, trial.learn_state())
     rows = len(trial.batch)
     if trial.shape == "choose":
-        return _wrong_picks(decision, rows, trial.k)
+        return _check_picks(decision, rows, trial.k)
     if len(decision.values) != rows:
         return f"it gives {len(decision.values)} numbers for {rows} rows"
     # What is never due has no time; what is worth something has a number.
@@ -137,7 +127,7 @@ def fits_the_batch(trial: Trial) -> str:
     return f"it gives {wrong[0]} for a row" if wrong else ""
 
 
-def _wrong_picks(decision: Decision, rows: int, k: int) -> str:
+def _check_picks(decision: Decision, rows: int, k: int) -> str:
     picked = decision.values
     if len(picked) != len(frozenset(picked)) or len(picked) > min(k, rows):
         return f"it picks {len(picked)} of {rows} rows where {min(k, rows)} distinct ones may be picked"
@@ -149,9 +139,9 @@ def _wrong_picks(decision: Decision, rows: int, k: int) -> str:
     return f"it gives a propensity of {wrong[0]}; it must be above 0 and at most 1" if wrong else ""
 
 
-def repeats_itself(trial: Trial) -> str:
+def check_deterministic(trial: Trial) -> str:
     """What is handed in is all that counts: no clock, no order of calls, no hidden state."""
-    state = trial.learned()
+    state = trial.learn_state()
     first = decide(trial, state)
     decide(trial, state, trial.seed + 1)
     again = trial._replace(policy=type(trial.policy)())
@@ -160,9 +150,9 @@ def repeats_itself(trial: Trial) -> str:
     return "" if same else "it decides otherwise when asked the same again"
 
 
-def survives_storage(trial: Trial) -> str:
+def check_serializable(trial: Trial) -> str:
     """A state that was written and read again decides as before; where it is plain, JSON keeps it too."""
-    state = trial.learned()
+    state = trial.learn_state()
     copies = [pickle.loads(pickle.dumps(state))]  # noqa: S301 - our own bytes
     if isinstance(state, dict | list | str | int | float):
         copies.append(json.loads(json.dumps(state)))
@@ -171,61 +161,61 @@ def survives_storage(trial: Trial) -> str:
     return "" if same else "it decides otherwise after its state was stored and read again"
 
 
-def gives_its_reasons(trial: Trial) -> str:
+def check_reasons(trial: Trial) -> str:
     """A person who asks why gets a sentence: not empty, not two lines."""
-    state = trial.learned()
+    state = trial.learn_state()
     reasons = [trial.policy.reason(state, trial.batch, row, NOW_S) for row in range(min(len(trial.batch), 5))]
     good = all(isinstance(reason, str) and len(reason.strip().splitlines()) == 1 for reason in reasons)
     return "" if good else "its reason must be one line of text"
 
 
 CHECKS: tuple[Callable[[Trial], str], ...] = (
-    keeps_what_it_is_handed,  # first: the others may then rely on it
-    fits_the_batch,
-    repeats_itself,
-    survives_storage,
-    gives_its_reasons,
+    check_no_mutation,  # first: the others may then rely on it
+    check_output_shape,
+    check_deterministic,
+    check_serializable,
+    check_reasons,
 )
 
 
-def unseen(rng: np.random.Generator, rows: int) -> Unseen:
+def sample_unseen(rng: np.random.Generator, rows: int) -> UnseenUrls:
     """URLs that were never fetched, with depths, numbers and in-links in any order."""
-    return Unseen(*(rng.integers(0, 2**31, rows) for _ in range(3)))
+    return UnseenUrls(*(rng.integers(0, 2**31, rows) for _ in range(3)))
 
 
-def known(rng: np.random.Generator, rows: int) -> Known:
+def sample_known(rng: np.random.Generator, rows: int) -> KnownPages:
     """Pages that were fetched, each once in a batch, with and without a known time of change."""
     fetched_s = NOW_S - rng.uniform(0, 1e8, rows)
     modified_s = np.where(rng.random(rows) < 0.5, np.nan, NOW_S - rng.uniform(0, 1e8, rows))
-    return Known(rng.permutation(rows), fetched_s, rng.random(rows) < 0.5, rng.random(rows) < 0.5, modified_s)
+    return KnownPages(rng.permutation(rows), fetched_s, rng.random(rows) < 0.5, rng.random(rows) < 0.5, modified_s)
 
 
 SAMPLES: Mapping[str, Callable[[np.random.Generator, int], Any]] = {
-    "order": unseen,
-    "refresh": known,
+    "order": sample_unseen,
+    "refresh": sample_known,
     "discover": sample_sources,
 }
 
 
-def complaint_of(policy: object) -> str:
+def find_violation(policy: object) -> str:
     """What is wrong with a policy from elsewhere, in words; empty where nothing is."""
-    if missing := [name for name in _OWED if not hasattr(policy, name)]:
+    if missing := [name for name in _REQUIRED if not hasattr(policy, name)]:
         return f"it has no {missing[0]}"
-    shapes = shapes_of(policy)
+    shapes = find_shapes(policy)
     if len(shapes) != 1:
         return f"it must have exactly one of {', '.join(SHAPES)}; it has {' and '.join(shapes) or 'none'}"
-    found = (_checked(check, trial) for trial in _trials(policy, shapes[0]) for check in CHECKS)
+    found = (_run_check(check, trial) for trial in _iter_trials(policy, shapes[0]) for check in CHECKS)
     return next(filter(None, found), "")
 
 
-def _trials(policy: object, shape: str) -> Iterator[Trial]:
+def _iter_trials(policy: object, shape: str) -> Iterator[Trial]:
     sample = SAMPLES[STAGES[shape]]
-    for number, rows in enumerate(ROWS * 3):
+    for number, rows in enumerate(BATCH_SIZES * 3):
         rng = rng_for(number, "lab/conformance/sample")
         yield Trial(policy, shape, sample(rng, int(rng.integers(0, 6))), sample(rng, rows), k=3 * number, seed=number)
 
 
-def _checked(check: Callable[[Trial], str], trial: Trial) -> str:
+def _run_check(check: Callable[[Trial], str], trial: Trial) -> str:
     try:
         return check(trial)
     except Exception as error:  # noqa: BLE001 - whatever a stranger's code does is said, not passed on

@@ -7,13 +7,11 @@ spread over cores, interrupted and gone on with, and always come out the same.
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-__all__ = ["METRICS", "Cell", "Experiment", "Measured", "Metric", "Span"]
-
 
 class Metric(NamedTuple):
     """What a number says, in words; its unit; and whether more of it is better (None: neither)."""
 
-    words: str
+    description: str
     unit: str = ""
     more_is_better: bool | None = None
 
@@ -56,7 +54,7 @@ class Cell(NamedTuple):
     span: Span = Span()
 
 
-Measured = Mapping[str, float]
+Measurements = Mapping[str, float]
 
 
 class Experiment(Protocol):
@@ -98,5 +96,5 @@ class Experiment(Protocol):
     def budgets(self) -> tuple[float, ...]:
         """Those that are run where nobody says which; a budget is fetches a day unless ``about`` says otherwise."""
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """The rows of a cell; a row may have further columns (``step``, ``host``, ``k``), which are numbers, too."""

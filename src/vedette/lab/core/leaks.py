@@ -9,20 +9,18 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["Decided", "first_leak"]
-
 World = TypeVar("World")
 
 
-class Decided(NamedTuple):
+class LoggedDecision(NamedTuple):
     """A decision: when it was made (a time or a step, as the world counts), and what was decided: numbers, in order."""
 
     at: float
-    what: Sequence[float]
+    values: Sequence[float]
 
 
-def first_leak(
-    run: Callable[[World], Sequence[Decided]],
+def find_first_leak(
+    run: Callable[[World], Sequence[LoggedDecision]],
     world: World,
     altered_after: Callable[[World, float, int], World],
     at: float,
@@ -30,25 +28,25 @@ def first_leak(
 ) -> int | None:
     """The first decision before ``at`` that another future changes, as its number in the log; None where none does.
 
-    ``altered_after(world, at, seed)`` is the world with what comes from ``at`` on made otherwise. Several futures are
+    ``alter_future(world, at, seed)`` is the world with what comes from ``at`` on made otherwise. Several futures are
     tried, since one may look the same by chance where a cheat looks. Decisions at ``at`` itself may already differ.
     """
-    told = _before(run(world), at)
-    leaks = [_difference(told, _before(run(altered_after(world, at, seed)), at)) for seed in seeds]
+    told = _select_before(run(world), at)
+    leaks = [_find_difference(told, _select_before(run(altered_after(world, at, seed)), at)) for seed in seeds]
     return min((leak for leak in leaks if leak is not None), default=None)
 
 
-def _before(log: Sequence[Decided], at: float) -> list[Decided]:
+def _select_before(log: Sequence[LoggedDecision], at: float) -> list[LoggedDecision]:
     return [decided for decided in log if decided.at < at]
 
 
-def _difference(one: Sequence[Decided], other: Sequence[Decided]) -> int | None:
+def _find_difference(one: Sequence[LoggedDecision], other: Sequence[LoggedDecision]) -> int | None:
     pairs = enumerate(zip_longest(one, other))
-    return next((number for number, (first, second) in pairs if not _same(first, second)), None)
+    return next((number for number, (first, second) in pairs if not _is_same(first, second)), None)
 
 
-def _same(first: Decided | None, second: Decided | None) -> bool:
+def _is_same(first: LoggedDecision | None, second: LoggedDecision | None) -> bool:
     if first is None or second is None:
         return False
-    whats = np.asarray(first.what, np.float64), np.asarray(second.what, np.float64)
+    whats = np.asarray(first.values, np.float64), np.asarray(second.values, np.float64)
     return first.at == second.at and np.array_equal(*whats, equal_nan=True)

@@ -13,19 +13,17 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from vedette.engine.decision_record import Decision, read_decision
-from vedette.engine.scheduling.policy_runner import Mind
-from vedette.engine.scheduling.refresh_policies import policy_named
-from vedette.frontier.impact.estimates import Weighed
-from vedette.frontier.queues import ORDERS, OrderName
-from vedette.frontier.unseen import Unseen
-from vedette.lab.runs.refresh.run import again
+from vedette.engine.decision_record import Decision, parse_decision
+from vedette.engine.scheduling.policy_runner import PolicyRunner
+from vedette.engine.scheduling.refresh_policies import create_policy
+from vedette.frontier.impact.estimates import UnseenWithGain
+from vedette.frontier.queues import ORDER_POLICIES, OrderName
+from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.runs.refresh.run import observe_and_schedule
 from vedette.policy import rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
-
-__all__ = ["Difference", "differences", "remade", "replay"]
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
 
@@ -39,38 +37,38 @@ class Difference(NamedTuple):
     row: int
 
 
-def replay(log: Path) -> Difference | None:
+def replay_log(log: Path) -> Difference | None:
     """The first difference between a log and what the lab makes of it; None where there is none."""
     with log.open(encoding="utf-8") as lines:
-        return differences(read_decision(line) for line in lines)
+        return find_difference(parse_decision(line) for line in lines)
 
 
-def differences(decisions: Iterable[Decision | None]) -> Difference | None:
+def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
     """The first difference; a line that is not whole, as a killed crawl may leave one, is passed over."""
     for number, decision in enumerate(decisions):
-        column = _unlike(decision) if decision is not None else None
+        column = _compare_decision(decision) if decision is not None else None
         if decision is not None and column is not None:
             return Difference(number, decision.stage, *column)
     return None
 
 
-def remade(decision: Decision) -> Columns:
+def redo_decision(decision: Decision) -> Columns:
     """What the lab decides on the same facts."""
     return STAGES[decision.stage](decision)
 
 
-def _unlike(decision: Decision) -> tuple[str, int] | None:
+def _compare_decision(decision: Decision) -> tuple[str, int] | None:
     """The first column and row that come out otherwise."""
-    made = remade(decision)
+    made = redo_decision(decision)
     for name, told in decision.outcome.items():
         # Nothing else is the same number: decisions are compared to the bit, and never is never.
-        unlike = _differing(np.asarray(told), made[name])
+        unlike = _find_differing_rows(np.asarray(told), made[name])
         if len(unlike):
             return name, int(unlike[0])
     return None
 
 
-def _differing(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+def _find_differing_rows(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
     """The rows that differ; unknown is unknown, and rows that only one has differ."""
     if told.shape != made.shape:
         return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
@@ -78,13 +76,13 @@ def _differing(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> 
     return np.flatnonzero(unlike.any(axis=1) if told.ndim > 1 else unlike)
 
 
-def _refreshed(decision: Decision) -> Columns:
+def _redo_policy_refresh(decision: Decision) -> Columns:
     """A batch of the refresh policy: what it remembers after it, and when its pages are due."""
     facts = {name: np.asarray(column) for name, column in decision.facts.items()}
-    mind = Mind(policy_named(next(iter(decision.policies))))
-    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
+    mind = PolicyRunner(create_policy(next(iter(decision.policies))))
+    batch = KnownPages(**{name: facts[name] for name in KnownPages.__slots__ if name in facts})
     memory = Memory(facts["pages"], facts["groups"])
-    learn = {"refresh/fetched": mind.observe, "refresh/gained": mind.gained}.get(decision.stage)
+    learn = {"refresh/fetched": mind.observe, "refresh/gained": mind.learn_gains}.get(decision.stage)
     after = learn(memory, batch, decision.now_s) if learn else memory
     made = {"pages": after.pages, "groups": after.groups}
     if decision.stage == "refresh/gained":
@@ -93,29 +91,29 @@ def _refreshed(decision: Decision) -> Columns:
     return {**made, "due_s": mind.due(after, batch, decision.now_s, float(facts["price"][0]), rng)}
 
 
-def _refresh(decision: Decision) -> Columns:
+def _redo_schedule(decision: Decision) -> Columns:
     facts = {name: np.asarray(column) for name, column in decision.facts.items()}
-    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
+    batch = KnownPages(**{name: facts[name] for name in KnownPages.__slots__ if name in facts})
     rng = rng_for(decision.seed, decision.stream)
     pages, sources = (cast("dict[str, Any]", decision.policies[who]) for who in ("pages", "sources"))
-    state, due_s = again(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
-    _, looks_s = again(Fixed(**sources), (), batch, decision.now_s, rng)
+    state, due_s = observe_and_schedule(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
+    _, looks_s = observe_and_schedule(Fixed(**sources), (), batch, decision.now_s, rng)
     return {"state": state, "due_s": np.where(facts["is_source"], looks_s, due_s)}
 
 
-def _order(decision: Decision) -> Columns:
-    policy = ORDERS[cast("OrderName", next(iter(decision.policies)))].policy
-    batch = Unseen(*(np.asarray(decision.facts[name], np.int64) for name in Unseen.__slots__))
+def _redo_order(decision: Decision) -> Columns:
+    policy = ORDER_POLICIES[cast("OrderName", next(iter(decision.policies)))].policy
+    batch = UnseenUrls(*(np.asarray(decision.facts[name], np.int64) for name in UnseenUrls.__slots__))
     if "gain" in decision.facts:
-        batch = Weighed(batch.depth, batch.found, batch.inlinks, np.asarray(decision.facts["gain"], np.float64))
+        batch = UnseenWithGain(batch.depth, batch.found, batch.inlinks, np.asarray(decision.facts["gain"], np.float64))
     rng = rng_for(decision.seed, decision.stream)
     return {"worth": policy.worth(policy.start(None), batch, decision.now_s, rng)}
 
 
 STAGES: Mapping[str, Callable[[Decision], Columns]] = {
-    "refresh": _refresh,
-    "refresh/fetched": _refreshed,
-    "refresh/asked": _refreshed,
-    "refresh/gained": _refreshed,
-    "order": _order,
+    "refresh": _redo_schedule,
+    "refresh/fetched": _redo_policy_refresh,
+    "refresh/asked": _redo_policy_refresh,
+    "refresh/gained": _redo_policy_refresh,
+    "order": _redo_order,
 }

@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Span
-from vedette.lab.core.registry import check_policy, experiment_named
-from vedette.lab.worlds.catalog import WorldMissing, remember, worlds_there
+from vedette.lab.core.registry import check_policy, find_experiment
+from vedette.lab.worlds.catalog import WorldMissing, list_worlds, register_world
 
-__all__ = ["Plan", "Wanted", "plan_of", "read_span"]
-
-MOST_SEEDS = 100_000
+MAX_SEEDS = 100_000
 _NUMBER = re.compile(r"\d{1,12}")
 
 
-class Wanted(NamedTuple):
+class RunRequest(NamedTuple):
     """A run as it was asked for; what is empty is for the experiment to say."""
 
     experiments: Sequence[str]
@@ -29,7 +27,7 @@ class Wanted(NamedTuple):
     span: Span = Span()
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """A run that can be carried out: its cells in their order, the command that asks for it, and what was left out."""
 
     cells: tuple[Cell, ...]
@@ -52,25 +50,25 @@ class Plan(NamedTuple):
         return list(dict.fromkeys(cell.policy for cell in self.cells))
 
 
-def plan_of(wanted: Wanted) -> Plan:
+def build_plan(wanted: RunRequest) -> RunPlan:
     """The cells of a run, worlds outermost: a process keeps the world that it has. Wrong words are refused here."""
-    found = [(name, experiment_named(name)) for name in wanted.experiments]
+    found = [(name, find_experiment(name)) for name in wanted.experiments]
     if not wanted.worlds:
-        wanted = wanted._replace(worlds=_usual_worlds(found))
-    _check(wanted)
-    labels, skipped = _worlds(wanted.worlds, found)
+        wanted = wanted._replace(worlds=_default_worlds(found))
+    _check_request(wanted)
+    labels, skipped = _resolve_worlds(wanted.worlds, found)
     cells = [
         cell
         for label in labels
         for name, experiment in found
         if label.partition(":")[0] in experiment.worlds
-        for cell in _cells(name, experiment, label, wanted)
+        for cell in _iter_cells(name, experiment, label, wanted)
     ]
-    return Plan(tuple(cells), _command(wanted, labels), tuple(skipped))
+    return RunPlan(tuple(cells), _format_command(wanted, labels), tuple(skipped))
 
 
-def _cells(name: str, experiment: Experiment, label: str, wanted: Wanted) -> Iterator[Cell]:
-    policies = tuple(wanted.policies) or _tried(experiment, label)
+def _iter_cells(name: str, experiment: Experiment, label: str, wanted: RunRequest) -> Iterator[Cell]:
+    policies = tuple(wanted.policies) or _default_policies(experiment, label)
     for policy in policies:
         check_policy(experiment, policy)
     budgets = tuple(wanted.budgets) or experiment.budgets
@@ -78,35 +76,35 @@ def _cells(name: str, experiment: Experiment, label: str, wanted: Wanted) -> Ite
         yield Cell(name, label, policy, float(budget), seed, wanted.span)
 
 
-def _tried(experiment: Experiment, label: str) -> tuple[str, ...]:
+def _default_policies(experiment: Experiment, label: str) -> tuple[str, ...]:
     """The policies that are put to a world where nobody names any: made pages have no texts."""
     left_out = experiment.of_texts if label.startswith("made:") else ()
     return tuple(name for name in experiment.policies if name not in left_out)
 
 
-def _usual_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
+def _default_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
     """The worlds that experiments are put to where nobody names any: those that they say themselves."""
     return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
 
 
-def _check(wanted: Wanted) -> None:
+def _check_request(wanted: RunRequest) -> None:
     if not wanted.experiments:
         raise UsageError("name an experiment; vedette lab list shows them")
     if not wanted.worlds:
-        raise UsageError(f"say --world; there are: {', '.join(worlds_there())}")
+        raise UsageError(f"say --world; there are: {', '.join(list_worlds())}")
     if wrong := [budget for budget in wanted.budgets if not (0 < budget < math.inf)]:
         raise UsageError(f"a budget of {wrong[0]:g} buys nothing: write numbers above 0, such as 10,100")
-    if not 1 <= wanted.seeds <= MOST_SEEDS:
-        raise UsageError(f"--seeds {wanted.seeds}: write a number from 1 to {MOST_SEEDS}")
+    if not 1 <= wanted.seeds <= MAX_SEEDS:
+        raise UsageError(f"--seeds {wanted.seeds}: write a number from 1 to {MAX_SEEDS}")
 
 
-def _worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]]) -> tuple[list[str], list[str]]:
+def _resolve_worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]]) -> tuple[list[str], list[str]]:
     """The labels of the worlds that are here, and what to say of those that are not."""
     labels: list[str] = []
     skipped: list[str] = []
     for name in names:
         try:
-            label = remember(name)
+            label = register_world(name)
         except WorldMissing as missing:
             skipped.append(str(missing))
             continue
@@ -124,13 +122,13 @@ def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
         raise UsageError(f"{asked} cannot be put to {label}: it takes worlds of the kinds {', '.join(kinds)}")
 
 
-def read_span(begin: str, end: str) -> Span:
+def parse_span(begin: str, end: str) -> Span:
     """The part of a world, from two days or two numbers, the end excluded.
 
-    >>> read_span("2023-01-01", "2023-02-01")
+    >>> parse_span("2023-01-01", "2023-02-01")
     Span(begin='2023-01-01', end='2023-02-01')
     """
-    orders = [_order(text) for text in (begin, end) if text]
+    orders = [_parse_end(text) for text in (begin, end) if text]
     numbers = [bool(_NUMBER.fullmatch(text)) for text in (begin, end) if text]
     if any(numbers) and not all(numbers):
         raise UsageError(f"--from {begin} --to {end}: write two days or two numbers")
@@ -139,7 +137,7 @@ def read_span(begin: str, end: str) -> Span:
     return Span(begin, end)
 
 
-def _order(text: str) -> int:
+def _parse_end(text: str) -> int:
     if _NUMBER.fullmatch(text):
         return int(text)
     try:
@@ -148,7 +146,7 @@ def _order(text: str) -> int:
         raise UsageError(f'"{text}" is neither a day nor a number: write 2023-01-31, or 100') from error
 
 
-def _command(wanted: Wanted, labels: Sequence[str]) -> str:
+def _format_command(wanted: RunRequest, labels: Sequence[str]) -> str:
     """The command that asks for the same, with labels for paths; worlds that are not here are left out."""
     words = ["vedette lab run", ",".join(wanted.experiments), "--world", ",".join(labels)]
     words += ["--budget", ",".join(f"{budget:g}" for budget in wanted.budgets)] if wanted.budgets else []

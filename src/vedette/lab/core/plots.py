@@ -15,15 +15,13 @@ import xxhash
 
 from vedette.web.console.ui.scales import round_up
 
-__all__ = ["NOTHING", "THIN", "Axis", "Dot", "Plot", "Series", "axis_of", "draw", "said", "x_axis"]
-
-THIN = "\u2009"
-NOTHING = "\N{EN DASH}"
-TICKS = 5
-FEW = 7  # places that are each written below the axis
-WIDE = 20.0  # times as much as the least: then steps are factors
-NEAREST = 36.0  # between two numbers below the axis
-MOST = 1e15  # what is larger is no measurement
+THIN_SPACE = "\u2009"
+NO_VALUE = "\N{EN DASH}"
+TARGET_TICKS = 5
+MAX_LABELED = 7  # places that are each written below the axis
+LOG_SCALE_RATIO = 20.0  # times as much as the least: then steps are factors
+MIN_TICK_DISTANCE = 36.0  # between two numbers below the axis
+MAX_VALUE = 1e15  # what is larger is no measurement
 
 
 class Axis(NamedTuple):
@@ -34,97 +32,97 @@ class Axis(NamedTuple):
     begin: float
     end: float
     ticks: tuple[float, ...]
-    by_factors: bool = False
+    is_log: bool = False
 
-    def place(self, value: float) -> float:
+    def to_pixels(self, value: float) -> float:
         """Where a value is drawn; what lies outside is drawn at the edge."""
-        low, high, at = (math.log(v) if self.by_factors else v for v in (self.low, self.high, max(value, self._least)))
+        low, high, at = (math.log(v) if self.is_log else v for v in (self.low, self.high, max(value, self._minimum)))
         share = (at - low) / (high - low) if high > low else 0.5
         return self.begin + min(max(share, 0.0), 1.0) * (self.end - self.begin)
 
     @property
-    def _least(self) -> float:
-        return self.low if self.by_factors else -math.inf
+    def _minimum(self) -> float:
+        return self.low if self.is_log else -math.inf
 
 
-def axis_of(values: Sequence[float], unit: str, begin: float, end: float) -> Axis:
+def build_y_axis(values: Sequence[float], unit: str, begin: float, end: float) -> Axis:
     """An axis for amounts: from zero, to the next round number; shares end at 1 where they come near.
 
-    >>> axis_of([0.2, 0.93], "share", 0, 100).ticks
+    >>> build_y_axis([0.2, 0.93], "share", 0, 100).ticks
     (0.0, 0.25, 0.5, 0.75, 1.0)
-    >>> axis_of([-3.0, 7.0], "", 0, 100).ticks
+    >>> build_y_axis([-3.0, 7.0], "", 0, 100).ticks
     (-5.0, -2.5, 0.0, 2.5, 5.0, 7.5)
     """
-    low = max(min((*values, 0.0)), -MOST)
-    high = min(max((*values, 0.0)), MOST)
+    low = max(min((*values, 0.0)), -MAX_VALUE)
+    high = min(max((*values, 0.0)), MAX_VALUE)
     if unit == "share" and low == 0.0 and 0.8 < high <= 1.0:
         return Axis(0.0, 1.0, begin, end, (0.0, 0.25, 0.5, 0.75, 1.0))
-    step = round_up((high - low) / (TICKS - 1)) if high > low else 1.0
+    step = round_up((high - low) / (TARGET_TICKS - 1)) if high > low else 1.0
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = tuple(number * step for number in range(first, max(last, first + 1) + 1))
     return Axis(ticks[0], ticks[-1], begin, end, ticks)
 
 
-def x_axis(values: Sequence[float], begin: float, end: float) -> Axis:
+def build_x_axis(values: Sequence[float], begin: float, end: float) -> Axis:
     """An axis for what was chosen: from the least to the most; in factors where these are far apart.
 
-    >>> round(x_axis([10.0, 100.0, 1000.0], 0, 100).place(100.0), 6)
+    >>> round(build_x_axis([10.0, 100.0, 1000.0], 0, 100).to_pixels(100.0), 6)
     50.0
     """
     places = sorted(frozenset(values))
-    by_factors = places[0] > 0 and places[-1] / places[0] >= WIDE
+    by_factors = places[0] > 0 and places[-1] / places[0] >= LOG_SCALE_RATIO
     bare = Axis(places[0], places[-1], begin, end, (), by_factors)
-    return bare._replace(ticks=_readable(bare, places if len(places) <= FEW else _between(bare)))
+    return bare._replace(ticks=_drop_overlapping(bare, places if len(places) <= MAX_LABELED else _choose_ticks(bare)))
 
 
-def _between(axis: Axis) -> list[float]:
-    if axis.by_factors:
+def _choose_ticks(axis: Axis) -> list[float]:
+    if axis.is_log:
         powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
         return [10.0**power for power in powers if axis.low <= 10.0**power <= axis.high] or [axis.low, axis.high]
-    step = round_up((axis.high - axis.low) / (TICKS - 1))
+    step = round_up((axis.high - axis.low) / (TARGET_TICKS - 1))
     numbers = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
     return [number * step for number in numbers]
 
 
-def _readable(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
+def _drop_overlapping(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
     """Those that do not cover each other, from the first on."""
     kept: list[float] = []
     for place in places:
-        if not kept or abs(axis.place(place) - axis.place(kept[-1])) >= NEAREST:
+        if not kept or abs(axis.to_pixels(place) - axis.to_pixels(kept[-1])) >= MIN_TICK_DISTANCE:
             kept.append(place)
     return tuple(kept)
 
 
-def said(value: float, unit: str) -> str:
+def format_value(value: float, unit: str) -> str:
     """A number as people read it, with its unit.
 
-    >>> [said(*each).replace(THIN, " ") for each in ((0.834, "share"), (12345.0, ""), (2.5, "h"), (0.00123, ""))]
+    >>> [format_value(*each).replace(THIN_SPACE, " ") for each in ((0.834, "share"), (12345.0, ""), (2.5, "h"), (0.00123, ""))]
     ['83.4 %', '12 345', '2.5 h', '0.00123']
     """
     if not math.isfinite(value):
-        return NOTHING
+        return NO_VALUE
     if unit == "share":
-        return f"{_short(100 * value)}{THIN}%"
-    return f"{_short(value)}{THIN}{unit}" if unit else _short(value)
+        return f"{_format_number(100 * value)}{THIN_SPACE}%"
+    return f"{_format_number(value)}{THIN_SPACE}{unit}" if unit else _format_number(value)
 
 
-def _short(value: float) -> str:
+def _format_number(value: float) -> str:
     """Three digits that count; whole from a hundred on, with thin spaces."""
     if abs(value) >= 100:
-        return f"{round(value):,}".replace(",", THIN) if abs(value) < MOST else f"{value:.2e}"
+        return f"{round(value):,}".replace(",", THIN_SPACE) if abs(value) < MAX_VALUE else f"{value:.2e}"
     text = f"{value:.3g}"
     return text if "e" in text or float(text) else "0"
 
 
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 64, 176, 56, 48  # around what is drawn
-LONGEST_UNIT = 2
+MAX_UNIT_CHARS = 2
 HEIGHT = 400
-LINE = 18  # between two lines of text
+LINE_HEIGHT = 18  # between two lines of text
 FIRST_BAR = 24
-CHARACTER = 7.5  # about as wide as one is at 13 px
-COLOURS = 6
-BELOW_LEAST = 2.5  # how many times smaller than the least place zero seems, where steps are factors
+CHARACTER_WIDTH = 7.5  # about as wide as one is at 13 px
+COLOR_COUNT = 6
+ZERO_FACTOR = 2.5  # how many times smaller than the least place zero seems, where steps are factors
 
 # Colours that can be told apart without seeing red or green; each pair is light and dark.
 _STYLE = """\
@@ -150,7 +148,7 @@ text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 """
 
 
-class Dot(NamedTuple):
+class Point(NamedTuple):
     """A measured value: where, how much, and between what with 95 % (NaN where that is not known)."""
 
     x: float
@@ -163,139 +161,139 @@ class Series(NamedTuple):
     """What one policy reached."""
 
     policy: str
-    dots: Sequence[Dot]
+    points: Sequence[Point]
 
 
 class Plot(NamedTuple):
     """A plot: what it shows, what goes to the right, what goes up, and in which unit."""
 
     title: str
-    x_words: str
-    y_words: str
+    x_label: str
+    y_label: str
     unit: str
     series: Sequence[Series]
 
 
-def draw(plot: Plot) -> str:
+def draw_svg(plot: Plot) -> str:
     """The SVG file: lines over x, or a row for each policy where there is one x. What is not finite is left out."""
-    finite = [Series(each.policy, _finite(each.dots)) for each in plot.series]
-    drawn = [each for each in finite if each.dots]
-    places = frozenset(dot.x for each in drawn for dot in each.dots)
+    finite = [Series(each.policy, _select_finite(each.points)) for each in plot.series]
+    drawn = [each for each in finite if each.points]
+    places = frozenset(dot.x for each in drawn for dot in each.points)
     if len(places) > 1:
-        return _file(plot, HEIGHT, _lines(plot, drawn))
-    return _file(plot, TOP + BOTTOM + FIRST_BAR + LINE * 2 * max(len(drawn), 1), _bars(plot, drawn))
+        return _render_svg(plot, HEIGHT, _draw_lines(plot, drawn))
+    return _render_svg(plot, TOP + BOTTOM + FIRST_BAR + LINE_HEIGHT * 2 * max(len(drawn), 1), _draw_bars(plot, drawn))
 
 
-def _finite(dots: Sequence[Dot]) -> list[Dot]:
+def _select_finite(dots: Sequence[Point]) -> list[Point]:
     kept = (dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y))
     return sorted(kept, key=lambda dot: dot.x)
 
 
-def _file(plot: Plot, height: float, inside: str) -> str:
+def _render_svg(plot: Plot, height: float, inside: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" '
-        f'role="img" aria-labelledby="title desc">\n<title id="title">{_text(plot.title)}</title>\n'
-        f'<desc id="desc">{_text(_description(plot))}</desc>\n<style>\n{_STYLE}</style>\n'
+        f'role="img" aria-labelledby="title desc">\n<title id="title">{_escape_text(plot.title)}</title>\n'
+        f'<desc id="desc">{_escape_text(_describe_plot(plot))}</desc>\n<style>\n{_STYLE}</style>\n'
         f'<rect width="{WIDTH}" height="{height:g}" fill="var(--paper)"/>\n'
-        f'<text class="title" x="16" y="24">{_text(_cut(plot.title, WIDTH - 32))}</text>\n{inside}</svg>\n'
+        f'<text class="title" x="16" y="24">{_escape_text(_truncate(plot.title, WIDTH - 32))}</text>\n{inside}</svg>\n'
     )
 
 
-def _description(plot: Plot) -> str:
-    ends = [f"{each.policy} {said(each.dots[-1].y, plot.unit)}" for each in plot.series if each.dots]
-    return f"{plot.y_words} by {plot.x_words}; last: {', '.join(ends) or 'nothing'}"
+def _describe_plot(plot: Plot) -> str:
+    ends = [f"{each.policy} {format_value(each.points[-1].y, plot.unit)}" for each in plot.series if each.points]
+    return f"{plot.y_label} by {plot.x_label}; last: {', '.join(ends) or 'nothing'}"
 
 
-def _lines(plot: Plot, series: Sequence[Series]) -> str:
-    dots = [dot for each in series for dot in each.dots]
-    across = _to_the_right(sorted(frozenset(float(dot.x) for dot in dots)))
-    up = axis_of(_all_values(dots), plot.unit, HEIGHT - BOTTOM, TOP)
-    tones = _tones(series)
-    labels = _apart([up.place(each.dots[-1].y) for each in series], TOP, HEIGHT - BOTTOM)
+def _draw_lines(plot: Plot, series: Sequence[Series]) -> str:
+    dots = [dot for each in series for dot in each.points]
+    across = _choose_x_axis(sorted(frozenset(float(dot.x) for dot in dots)))
+    up = build_y_axis(_collect_values(dots), plot.unit, HEIGHT - BOTTOM, TOP)
+    tones = _assign_colors(series)
+    labels = _spread_labels([up.to_pixels(each.points[-1].y) for each in series], TOP, HEIGHT - BOTTOM)
     drawn = (
-        f'<g class="{_class(each.policy)}"{tones.get(each.policy, "")}>{_band(each.dots, across, up)}'
-        f"{_line(each.dots, across, up)}{_label(each, across, up, y)}</g>\n"
-        for each, y in sorted(zip(series, labels, strict=True), key=lambda pair: _rank(pair[0].policy))
+        f'<g class="{_css_class(each.policy)}"{tones.get(each.policy, "")}>{_draw_band(each.points, across, up)}'
+        f"{_draw_line(each.points, across, up)}{_draw_label(each, across, up, y)}</g>\n"
+        for each, y in sorted(zip(series, labels, strict=True), key=lambda pair: _layer(pair[0].policy))
     )
-    words = f'<text x="{LEFT}" y="{TOP - 12}">{_text(_cut(plot.y_words, WIDTH - LEFT - 16))}</text>\n'
-    return words + _grid(across, up, plot) + "".join(drawn)
+    words = f'<text x="{LEFT}" y="{TOP - 12}">{_escape_text(_truncate(plot.y_label, WIDTH - LEFT - 16))}</text>\n'
+    return words + _draw_grid(across, up, plot) + "".join(drawn)
 
 
-def _to_the_right(places: Sequence[float]) -> Axis:
+def _choose_x_axis(places: Sequence[float]) -> Axis:
     """The axis of what was chosen: numbers that are counted have whole ones below; zero has room beside factors.
 
-    >>> _to_the_right([0.0, 1.0, 2.0, 3.0]).ticks
+    >>> _choose_x_axis([0.0, 1.0, 2.0, 3.0]).ticks
     (0.0, 1.0, 2.0, 3.0)
-    >>> axis = _to_the_right([0.0, 0.1, 1.0, 10.0, 100.0])
-    >>> axis.ticks, axis.place(0.0) == LEFT, axis.place(0.1) > LEFT
+    >>> axis = _choose_x_axis([0.0, 0.1, 1.0, 10.0, 100.0])
+    >>> axis.ticks, axis.to_pixels(0.0) == LEFT, axis.to_pixels(0.1) > LEFT
     ((0.0, 0.1, 1.0, 10.0, 100.0), True, True)
     """
-    if places[0] == 0.0 and places[-1] - places[-2] >= WIDE * places[1]:
-        axis = x_axis([places[1] / BELOW_LEAST, *places[1:]], LEFT, WIDTH - RIGHT)
-        ticks = [tick for tick in axis.ticks if axis.place(tick) - LEFT >= NEAREST]
+    if places[0] == 0.0 and places[-1] - places[-2] >= LOG_SCALE_RATIO * places[1]:
+        axis = build_x_axis([places[1] / ZERO_FACTOR, *places[1:]], LEFT, WIDTH - RIGHT)
+        ticks = [tick for tick in axis.ticks if axis.to_pixels(tick) - LEFT >= MIN_TICK_DISTANCE]
         return axis._replace(ticks=(0.0, *ticks))
-    axis = x_axis(places, LEFT, WIDTH - RIGHT)
-    if axis.by_factors or not all(place.is_integer() for place in places):
+    axis = build_x_axis(places, LEFT, WIDTH - RIGHT)
+    if axis.is_log or not all(place.is_integer() for place in places):
         return axis
-    drawn = [axis.place(place) for place in places]
-    is_roomy = all(later - earlier >= NEAREST for earlier, later in pairwise(drawn))
+    drawn = [axis.to_pixels(place) for place in places]
+    is_roomy = all(later - earlier >= MIN_TICK_DISTANCE for earlier, later in pairwise(drawn))
     return axis._replace(ticks=tuple(places if is_roomy else (tick for tick in axis.ticks if tick.is_integer())))
 
 
-def _all_values(dots: Sequence[Dot]) -> list[float]:
+def _collect_values(dots: Sequence[Point]) -> list[float]:
     values = [value for dot in dots for value in (dot.y, dot.low, dot.high)]
     return [value for value in values if math.isfinite(value)]
 
 
-def _grid(across: Axis, up: Axis, plot: Plot) -> str:
-    unit = _unit_of_ticks(plot)
+def _draw_grid(across: Axis, up: Axis, plot: Plot) -> str:
+    unit = _tick_unit(plot)
     ups = (
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.place(tick):.1f}" y2="{up.place(tick):.1f}"/>'
-        f'<text x="{LEFT - 8}" y="{up.place(tick) + 4:.1f}" text-anchor="end">{said(tick, unit)}</text>\n'
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.to_pixels(tick):.1f}" y2="{up.to_pixels(tick):.1f}"/>'
+        f'<text x="{LEFT - 8}" y="{up.to_pixels(tick) + 4:.1f}" text-anchor="end">{format_value(tick, unit)}</text>\n'
         for tick in up.ticks
     )
     base = HEIGHT - BOTTOM
     rights = (
-        f'<text x="{across.place(tick):.1f}" y="{base + 18}" text-anchor="middle">{said(tick, "")}</text>\n'
+        f'<text x="{across.to_pixels(tick):.1f}" y="{base + 18}" text-anchor="middle">{format_value(tick, "")}</text>\n'
         for tick in across.ticks
     )
     middle = (LEFT + WIDTH - RIGHT) / 2
-    words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{_text(_cut(plot.x_words, 480))}</text>\n'
+    words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{_escape_text(_truncate(plot.x_label, 480))}</text>\n'
     return "".join(ups) + "".join(rights) + words
 
 
-def _unit_of_ticks(plot: Plot) -> str:
+def _tick_unit(plot: Plot) -> str:
     """A long unit has no room beside an axis; the words of the plot say it, too."""
-    return plot.unit if len(plot.unit) <= LONGEST_UNIT or plot.unit == "share" else ""
+    return plot.unit if len(plot.unit) <= MAX_UNIT_CHARS or plot.unit == "share" else ""
 
 
-def _band(dots: Sequence[Dot], across: Axis, up: Axis) -> str:
+def _draw_band(dots: Sequence[Point], across: Axis, up: Axis) -> str:
     known = [dot for dot in dots if math.isfinite(dot.low) and math.isfinite(dot.high)]
     if len(known) < 2:
         return ""
-    there = [f"{across.place(dot.x):.1f} {up.place(dot.high):.1f}" for dot in known]
-    back = [f"{across.place(dot.x):.1f} {up.place(dot.low):.1f}" for dot in reversed(known)]
+    there = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.high):.1f}" for dot in known]
+    back = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.low):.1f}" for dot in reversed(known)]
     return f'<path class="band" d="M{"L".join([*there, *back])}Z"/>'
 
 
-def _line(dots: Sequence[Dot], across: Axis, up: Axis) -> str:
-    places = [f"{across.place(dot.x):.1f} {up.place(dot.y):.1f}" for dot in dots]
+def _draw_line(dots: Sequence[Point], across: Axis, up: Axis) -> str:
+    places = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.y):.1f}" for dot in dots]
     # A line of no length has round ends, and so is a dot.
     return f'<path d="M{"L".join(places)}{"h0" if len(places) == 1 else ""}"/>'
 
 
-def _label(series: Series, across: Axis, up: Axis, y: float) -> str:
+def _draw_label(series: Series, across: Axis, up: Axis, y: float) -> str:
     """The policy's name beside the end of its line, and a hair that leads there where it had to give way."""
-    last = series.dots[-1]
-    end, x = across.place(last.x), WIDTH - RIGHT + 14
-    hair = f'<path style="stroke-width:.75" d="M{end + 4:.1f} {up.place(last.y):.1f}L{x - 3} {y - 4:.1f}"/>'
-    return f'{hair}<text x="{x}" y="{y:.1f}">{_text(_cut(series.policy, RIGHT - 20))}</text>'
+    last = series.points[-1]
+    end, x = across.to_pixels(last.x), WIDTH - RIGHT + 14
+    hair = f'<path style="stroke-width:.75" d="M{end + 4:.1f} {up.to_pixels(last.y):.1f}L{x - 3} {y - 4:.1f}"/>'
+    return f'{hair}<text x="{x}" y="{y:.1f}">{_escape_text(_truncate(series.policy, RIGHT - 20))}</text>'
 
 
-def _apart(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
+def _spread_labels(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
     """Where labels stand so that none covers another: as near as they can to where they belong."""
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    line = min(LINE, (bottom - top) / max(len(wanted) - 1, 1))
+    line = min(LINE_HEIGHT, (bottom - top) / max(len(wanted) - 1, 1))
     placed = [wanted[place] + 4 for place in order]
     for earlier, later in pairwise(range(len(placed))):
         placed[later] = max(placed[later], placed[earlier] + line)
@@ -307,67 +305,67 @@ def _apart(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
     return [found[place] for place in range(len(wanted))]
 
 
-def _bars(plot: Plot, series: Sequence[Series]) -> str:
+def _draw_bars(plot: Plot, series: Sequence[Series]) -> str:
     """One row for each policy: its name, its value as a dot, its interval as a line."""
-    values = _all_values([dot for each in series for dot in each.dots])
-    wide = min(240.0, 24 + CHARACTER * max((len(each.policy) for each in series), default=0))
-    across = axis_of(values, plot.unit, wide, WIDTH - 96)
-    bottom = TOP + FIRST_BAR + LINE * 2 * max(len(series), 1) - LINE
-    unit = _unit_of_ticks(plot)
+    values = _collect_values([dot for each in series for dot in each.points])
+    wide = min(240.0, 24 + CHARACTER_WIDTH * max((len(each.policy) for each in series), default=0))
+    across = build_y_axis(values, plot.unit, wide, WIDTH - 96)
+    bottom = TOP + FIRST_BAR + LINE_HEIGHT * 2 * max(len(series), 1) - LINE_HEIGHT
+    unit = _tick_unit(plot)
     ticks = (
-        f'<line class="grid" x1="{across.place(tick):.1f}" x2="{across.place(tick):.1f}" y1="{TOP}" y2="{bottom}"/>'
-        f'<text x="{across.place(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{said(tick, unit)}</text>\n'
+        f'<line class="grid" x1="{across.to_pixels(tick):.1f}" x2="{across.to_pixels(tick):.1f}" y1="{TOP}" y2="{bottom}"/>'
+        f'<text x="{across.to_pixels(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{format_value(tick, unit)}</text>\n'
         for tick in across.ticks
     )
-    tones = _tones(series)
+    tones = _assign_colors(series)
     rows = (
-        _bar(each, across, TOP + FIRST_BAR + LINE * 2 * number, plot.unit, tones.get(each.policy, ""))
+        _draw_bar(each, across, TOP + FIRST_BAR + LINE_HEIGHT * 2 * number, plot.unit, tones.get(each.policy, ""))
         for number, each in enumerate(series)
     )
-    words = f'<text x="{WIDTH / 2:g}" y="{bottom + 40}" text-anchor="middle">{_text(_cut(plot.y_words, 640))}</text>\n'
+    words = f'<text x="{WIDTH / 2:g}" y="{bottom + 40}" text-anchor="middle">{_escape_text(_truncate(plot.y_label, 640))}</text>\n'
     return "".join(ticks) + "".join(rows) + words
 
 
-def _bar(series: Series, across: Axis, y: float, unit: str, tone: str) -> str:
-    dot = series.dots[-1]
+def _draw_bar(series: Series, across: Axis, y: float, unit: str, tone: str) -> str:
+    dot = series.points[-1]
     low, high = (dot.low, dot.high) if math.isfinite(dot.low) and math.isfinite(dot.high) else (dot.y, dot.y)
-    name = _text(_cut(series.policy, 224))
+    name = _escape_text(_truncate(series.policy, 224))
     return (
-        f'<g class="{_class(series.policy)}"{tone}>'
+        f'<g class="{_css_class(series.policy)}"{tone}>'
         f'<text x="16" y="{y + 4}">{name}</text>'
-        f'<line x1="{across.place(low):.1f}" x2="{across.place(high):.1f}" y1="{y}" y2="{y}"/>'
-        f'<circle cx="{across.place(dot.y):.1f}" cy="{y}" r="4.5"/>'
-        f'<text x="{WIDTH - 12}" y="{y + 4}" text-anchor="end">{said(dot.y, unit)}</text></g>\n'
+        f'<line x1="{across.to_pixels(low):.1f}" x2="{across.to_pixels(high):.1f}" y1="{y}" y2="{y}"/>'
+        f'<circle cx="{across.to_pixels(dot.y):.1f}" cy="{y}" r="4.5"/>'
+        f'<text x="{WIDTH - 12}" y="{y + 4}" text-anchor="end">{format_value(dot.y, unit)}</text></g>\n'
     )
 
 
-def _class(policy: str) -> str:
-    return f"series {('bound', 'baseline', 'default')[_rank(policy)]}"
+def _css_class(policy: str) -> str:
+    return f"series {('bound', 'baseline', 'default')[_layer(policy)]}"
 
 
-def _rank(policy: str) -> int:
+def _layer(policy: str) -> int:
     """What is drawn later lies above: bounds first, ``default`` last."""
     return 0 if policy.startswith("bound-") else 2 if policy == "default" else 1
 
 
-def _tones(series: Sequence[Series]) -> dict[str, str]:
+def _assign_colors(series: Sequence[Series]) -> dict[str, str]:
     """The colours of those that are neither: by the name alone, or the next that is free."""
-    free = list(range(COLOURS))
+    free = list(range(COLOR_COUNT))
     tones: dict[str, str] = {}
-    for policy in sorted(each.policy for each in series if _rank(each.policy) == 1):
-        free = free or list(range(COLOURS))
-        wanted = xxhash.xxh64_intdigest(policy.encode("utf-8", "replace")) % COLOURS
-        colour = min(free, key=lambda each: (each - wanted) % COLOURS)
+    for policy in sorted(each.policy for each in series if _layer(each.policy) == 1):
+        free = free or list(range(COLOR_COUNT))
+        wanted = xxhash.xxh64_intdigest(policy.encode("utf-8", "replace")) % COLOR_COUNT
+        colour = min(free, key=lambda each: (each - wanted) % COLOR_COUNT)
         free.remove(colour)
         tones[policy] = f' style="--tone: var(--c{colour})"'
     return tones
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """A text that any reader of XML takes, whatever somebody calls a policy."""
     return escape("".join(each if each.isprintable() else "\ufffd" for each in text))
 
 
-def _cut(text: str, width: float) -> str:
-    most = max(int(width / CHARACTER), 1)
+def _truncate(text: str, width: float) -> str:
+    most = max(int(width / CHARACTER_WIDTH), 1)
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -19,37 +19,23 @@ import vedette
 from vedette.errors import UsageError
 from vedette.lab import baselines
 from vedette.lab import experiments as folder
-from vedette.lab.core.conformance import STAGES, complaint_of, shapes_of
+from vedette.lab.core.conformance import STAGES, find_shapes, find_violation
 from vedette.lab.core.experiment import METRICS, Experiment, Metric
 
-__all__ = [
-    "BOUND",
-    "DEFAULT",
-    "check_policy",
-    "experiment_named",
-    "experiments",
-    "is_from_elsewhere",
-    "metric_of",
-    "near",
-    "policies",
-    "policy_named",
-    "policy_packages",
-]
-
 DEFAULT = "default"
-BOUND = "bound-"
+BOUND_PREFIX = "bound-"
 # The package of a stage, where the stage is called otherwise.
 CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
 # What decides live today, stage by stage (see ring.refreshing and ring.choice).
-LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
-_ASKED_OF_EXPERIMENTS = (
+LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
+_EXPERIMENT_ATTRIBUTES = (
     *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
     "run",
 )
 
 
 @cache
-def experiments() -> Mapping[str, Experiment]:
+def list_experiments() -> Mapping[str, Experiment]:
     """Every experiment of the package by its name: each module of the folder that has an ``EXPERIMENT``."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."))
     modules = [importlib.import_module(name) for name in names]
@@ -57,20 +43,20 @@ def experiments() -> Mapping[str, Experiment]:
     return {each.name: each for each in found}
 
 
-def experiment_named(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment:
     """An experiment by its name, or by the place of its object elsewhere."""
-    if not is_from_elsewhere(name):
-        if name not in experiments():
-            raise UsageError(f'there is no experiment "{name}"; {near(name, experiments())}')
-        return experiments()[name]
-    found = _loaded(name)
-    if missing := [each for each in _ASKED_OF_EXPERIMENTS if not hasattr(found, each)]:
+    if not is_plugin(name):
+        if name not in list_experiments():
+            raise UsageError(f'there is no experiment "{name}"; {suggest_name(name, list_experiments())}')
+        return list_experiments()[name]
+    found = _import_object(name)
+    if missing := [each for each in _EXPERIMENT_ATTRIBUTES if not hasattr(found, each)]:
         raise UsageError(f"{name} is no experiment: it has no {missing[0]}; see vedette.lab.core.experiment")
     return cast("Experiment", found)
 
 
 @cache
-def policies(stage: str) -> Mapping[str, Any]:
+def load_policies(stage: str) -> Mapping[str, Any]:
     """The policies of a stage by their names: those that may run live, and the published ones that only the lab runs."""
     modules = [module for name in policy_packages(stage) for module in _modules(name)]
     modules.sort(key=lambda module: module.__name__.rpartition(".")[2])
@@ -93,55 +79,55 @@ def _modules(name: str) -> list[ModuleType]:
 
 
 def _is_policy(kind: object, module: str) -> bool:
-    return inspect.isclass(kind) and kind.__module__ == module and bool(shapes_of(kind))
+    return inspect.isclass(kind) and kind.__module__ == module and bool(find_shapes(kind))
 
 
-def policy_named(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has its own shape
+def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has its own shape
     """A policy of a stage by its name, by ``default``, or by its place elsewhere, as a cell has it."""
-    if is_from_elsewhere(name):
-        policy = _conforming(name)
-        if (meant := STAGES[shapes_of(policy)[0]]) != stage:
+    if is_plugin(name):
+        policy = _load_policy(name)
+        if (meant := STAGES[find_shapes(policy)[0]]) != stage:
             raise UsageError(f"{name} decides for the stage {meant}, and this asks a policy of {stage}")
         return policy
-    wanted = LIVE.get(stage, name) if name == DEFAULT else name
-    known = policies(stage)
+    wanted = LIVE_POLICIES.get(stage, name) if name == DEFAULT else name
+    known = load_policies(stage)
     if wanted not in known:
-        raise UsageError(f'there is no policy "{name}" of {stage}; {near(name, known)}')
+        raise UsageError(f'there is no policy "{name}" of {stage}; {suggest_name(name, known)}')
     return known[wanted]
 
 
 def check_policy(experiment: Experiment, name: str) -> None:
     """Refuse a policy that an experiment cannot run, saying which it can."""
-    if is_from_elsewhere(name):
-        _conforming(name)
+    if is_plugin(name):
+        _load_policy(name)
     elif name not in experiment.policies:
-        raise UsageError(f'"{experiment.name}" has no policy "{name}"; {near(name, experiment.policies)}')
+        raise UsageError(f'"{experiment.name}" has no policy "{name}"; {suggest_name(name, experiment.policies)}')
 
 
-def metric_of(experiment: Experiment, name: str) -> Metric:
+def find_metric(experiment: Experiment, name: str) -> Metric:
     """What a number of an experiment means."""
     return experiment.own.get(name) or METRICS.get(name) or Metric(name)
 
 
-def is_from_elsewhere(name: str) -> bool:
+def is_plugin(name: str) -> bool:
     """Whether a name is a place: ``package.module:Name``."""
     return ":" in name
 
 
 @cache
-def _conforming(name: str) -> Any:  # noqa: ANN401 - see policy_named
-    kind = _loaded(name)
+def _load_policy(name: str) -> Any:  # noqa: ANN401 - see policy_named
+    kind = _import_object(name)
     try:
         policy = kind() if inspect.isclass(kind) else kind
     except Exception as error:
         raise UsageError(f"{name} cannot be made without arguments: {error}") from error
-    if complaint := complaint_of(policy):
+    if complaint := find_violation(policy):
         raise UsageError(f"{name} is not run: {complaint}; see vedette.policy for what a policy owes")
     return policy
 
 
 @cache
-def _loaded(place: str) -> Any:  # noqa: ANN401 - anything may be there
+def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
     module, _, name = place.partition(":")
     if os.getcwd() not in sys.path:  # noqa: PTH109 - sys.path holds texts
         # An installed program does not look in the folder where it is started, and there it is written.
@@ -158,10 +144,10 @@ def _loaded(place: str) -> Any:  # noqa: ANN401 - anything may be there
         ) from error
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, known: Iterable[str]) -> str:
     """What to say of a word that is not known: the nearest, and all that are.
 
-    >>> near("radnom", ["random", "round-robin"])
+    >>> suggest_name("radnom", ["random", "round-robin"])
     'did you mean random? There are: random, round-robin'
     """
     names = list(known)

@@ -18,27 +18,14 @@ from typing import Any, NamedTuple
 
 import vedette
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measured, Span
-from vedette.lab.core.plan import Plan
-from vedette.lab.core.registry import experiment_named, is_from_elsewhere
-from vedette.lab.worlds.catalog import fingerprint
-
-__all__ = [
-    "MANIFEST",
-    "OF_A_CELL",
-    "ROWS",
-    "Row",
-    "RunFolder",
-    "columns_of",
-    "default_folder",
-    "plain",
-    "read_rows",
-    "write_rows",
-]
+from vedette.lab.core.experiment import Cell, Measurements, Span
+from vedette.lab.core.plan import RunPlan
+from vedette.lab.core.registry import find_experiment, is_plugin
+from vedette.lab.worlds.catalog import fingerprint_world
 
 # What is known of a row before its numbers.
-OF_A_CELL = ("experiment", "world", "policy", "budget", "seed", "from", "to")
-_TEXTS = ("experiment", "world", "policy", "from", "to")
+CELL_COLUMNS = ("experiment", "world", "policy", "budget", "seed", "from", "to")
+_TEXT_COLUMNS = ("experiment", "world", "policy", "from", "to")
 
 
 class Row(NamedTuple):
@@ -48,24 +35,24 @@ class Row(NamedTuple):
     numbers: Mapping[str, float]
 
 
-def columns_of(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
+def list_columns(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
     """The names of all numbers: what an experiment promises first, in its order, then the rest by name."""
     names = dict.fromkeys(name for row in rows for name in row.numbers)
     promised = [name for name in dict.fromkeys(metrics) if name in names]
     return [*promised, *sorted(name for name in names if name not in promised)]
 
 
-def plain(row: Row) -> dict[str, str | float | int | None]:
+def to_dict(row: Row) -> dict[str, str | float | int | None]:
     """A row as it is told to programs: what is no finite number is null, as JSON has it."""
     cell = row.cell
     known = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
-    told: dict[str, str | float | int | None] = dict(zip(OF_A_CELL, known, strict=True))
+    told: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, known, strict=True))
     return told | {name: value if math.isfinite(value) else None for name, value in row.numbers.items()}
 
 
 def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
     """Parquet without a time or a place in it; a number that a row does not have is null."""
-    pa, parquet = _arrow()
+    pa, parquet = _import_pyarrow()
     cells = [row.cell for row in rows]
     texts = {
         "experiment": [cell.experiment for cell in cells],
@@ -77,43 +64,43 @@ def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
     arrays = {name: pa.array(values, pa.string()) for name, values in texts.items()}
     arrays["budget"] = pa.array([cell.budget for cell in cells], pa.float64())
     arrays["seed"] = pa.array([cell.seed for cell in cells], pa.int64())
-    numbers = columns_of(rows, metrics)
+    numbers = list_columns(rows, metrics)
     for name in numbers:
         arrays[name] = pa.array([row.numbers.get(name) for row in rows], pa.float64())
-    table = pa.table({name: arrays[name] for name in (*OF_A_CELL, *numbers)})
+    table = pa.table({name: arrays[name] for name in (*CELL_COLUMNS, *numbers)})
     parquet.write_table(table, path, compression="zstd", store_schema=False)
 
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of such a file."""
-    _, parquet = _arrow()
+    _, parquet = _import_pyarrow()
     # One thread: a process that starts others, and is interrupted, has none besides its own.
     table = parquet.read_table(path, use_threads=False)
-    if missing := [name for name in OF_A_CELL if name not in table.column_names]:
+    if missing := [name for name in CELL_COLUMNS if name not in table.column_names]:
         raise UsageError(f"{path.name} holds no rows of the lab: it has no column {missing[0]}")
-    return [_row(values) for values in table.to_pylist()]
+    return [_parse_row(values) for values in table.to_pylist()]
 
 
-def _row(values: Mapping[str, object]) -> Row:
-    texts = {name: str(values[name]) for name in _TEXTS}
+def _parse_row(values: Mapping[str, object]) -> Row:
+    texts = {name: str(values[name]) for name in _TEXT_COLUMNS}
     cell = Cell(
         texts["experiment"],
         texts["world"],
         texts["policy"],
-        _number(values["budget"]),
-        int(_number(values["seed"])),
+        _to_float(values["budget"]),
+        int(_to_float(values["seed"])),
         Span(texts["from"], texts["to"]),
     )
-    rest = {name: value for name, value in values.items() if name not in OF_A_CELL and value is not None}
-    return Row(cell, {name: _number(value) for name, value in rest.items()})
+    rest = {name: value for name, value in values.items() if name not in CELL_COLUMNS and value is not None}
+    return Row(cell, {name: _to_float(value) for name, value in rest.items()})
 
 
-def _number(value: object) -> float:
+def _to_float(value: object) -> float:
     assert isinstance(value, int | float), "a number"
     return float(value)
 
 
-def _arrow() -> tuple[Any, Any]:
+def _import_pyarrow() -> tuple[Any, Any]:
     """The library and its part for Parquet; it has no types to check against."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
@@ -121,94 +108,94 @@ def _arrow() -> tuple[Any, Any]:
         raise UsageError('rows are kept with pyarrow, which is not here: pip install "vedette[lab]"') from error
 
 
-ROWS, MANIFEST, CELLS = "rows.parquet", "manifest.json", "cells"
+ROWS_FILE, MANIFEST_FILE, CELLS_FOLDER = "rows.parquet", "manifest.json", "cells"
 LIBRARIES = ("numpy", "pyarrow")
 
 
-def default_folder(plan: Plan) -> Path:
+def default_folder(plan: RunPlan) -> Path:
     """Where a run goes if nobody says: the same command finds it again."""
     name = "-".join(name.rpartition(".")[2].partition(":")[0] for name in plan.experiments)
-    return Path("lab-runs") / f"{name}-{_short(plan.command)[:8]}"
+    return Path("lab-runs") / f"{name}-{_short_hash(plan.command)[:8]}"
 
 
 class RunFolder:
     """A run's files. Opening it takes what is there of the same run, and refuses the folder of another."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: RunPlan) -> None:
         self.path = path
         self._plan = plan
-        self._worlds = {label: fingerprint(label) for label in plan.worlds}
-        self._code = _code(tuple(dict.fromkeys((*plan.experiments, *plan.policies))))
-        self._refuse_another()
-        (path / CELLS).mkdir(parents=True, exist_ok=True)
-        for aside in (path / CELLS).glob("*.new"):
+        self._worlds = {label: fingerprint_world(label) for label in plan.worlds}
+        self._code = _hash_code(tuple(dict.fromkeys((*plan.experiments, *plan.policies))))
+        self._check_same_run()
+        (path / CELLS_FOLDER).mkdir(parents=True, exist_ok=True)
+        for aside in (path / CELLS_FOLDER).glob("*.new"):
             aside.unlink()
-        _put(path / "command", f"{plan.command}\n".encode())
+        _write_atomic(path / "command", f"{plan.command}\n".encode())
 
-    def _refuse_another(self) -> None:
+    def _check_same_run(self) -> None:
         command = self.path / "command"
         if command.is_file() and command.read_text(encoding="utf-8").strip() != self._plan.command:
             raise UsageError(f"{self.path} holds another run; name another folder with --out")
         if not command.is_file() and self.path.exists() and (self.path.is_file() or any(self.path.iterdir())):
             raise UsageError(f"{self.path} holds something else than a run; name another folder with --out")
 
-    def undone(self) -> list[Cell]:
+    def list_pending(self) -> list[Cell]:
         """The cells that are still to be worked out, in their order."""
-        return [cell for cell in self._plan.cells if not self._file(cell).is_file()]
+        return [cell for cell in self._plan.cells if not self._cell_path(cell).is_file()]
 
-    def keep(self, cell: Cell, rows: Sequence[Measured]) -> None:
+    def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
         """Write down a cell's rows; from then on it is finished, whatever happens."""
         # Floats come back from their shortest text as they were.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
-        _put(self._file(cell), json.dumps(told).encode())
+        _write_atomic(self._cell_path(cell), json.dumps(told).encode())
 
-    def rows(self) -> list[Row]:
+    def load_rows(self) -> list[Row]:
         """The rows of all cells, in the order of the plan, however they were worked out."""
-        return [Row(cell, row) for cell in self._plan.cells for row in json.loads(self._file(cell).read_bytes())]
+        return [Row(cell, row) for cell in self._plan.cells for row in json.loads(self._cell_path(cell).read_bytes())]
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """All cells are there: write rows and manifest. What belongs to earlier conditions goes."""
-        metrics = [name for each in self._plan.experiments for name in experiment_named(each).metrics]
-        aside = self.path / f"{ROWS}.new"
-        write_rows(self.rows(), metrics, aside)
-        aside.replace(self.path / ROWS)
-        _put(self.path / MANIFEST, f"{json.dumps(self._manifest(), indent=2)}\n".encode())
-        wanted = frozenset(self._file(cell).name for cell in self._plan.cells)
-        for file in sorted((self.path / CELLS).iterdir()):
+        metrics = [name for each in self._plan.experiments for name in find_experiment(each).metrics]
+        aside = self.path / f"{ROWS_FILE}.new"
+        write_rows(self.load_rows(), metrics, aside)
+        aside.replace(self.path / ROWS_FILE)
+        _write_atomic(self.path / MANIFEST_FILE, f"{json.dumps(self._build_manifest(), indent=2)}\n".encode())
+        wanted = frozenset(self._cell_path(cell).name for cell in self._plan.cells)
+        for file in sorted((self.path / CELLS_FOLDER).iterdir()):
             if file.name not in wanted:
                 file.unlink()
 
-    def _manifest(self) -> Mapping[str, Any]:
+    def _build_manifest(self) -> Mapping[str, Any]:
         return {
             "command": self._plan.command,
-            "versions": versions(),
+            "versions": collect_versions(),
             "code": self._code,
             "worlds": self._worlds,
             "seeds": list(dict.fromkeys(cell.seed for cell in self._plan.cells)),
             "cells": len(self._plan.cells),
-            "rows": {"file": ROWS, "sha256": hashlib.sha256((self.path / ROWS).read_bytes()).hexdigest()},
+            "rows": {"file": ROWS_FILE, "sha256": hashlib.sha256((self.path / ROWS_FILE).read_bytes()).hexdigest()},
         }
 
-    def _file(self, cell: Cell) -> Path:
+    def _cell_path(self, cell: Cell) -> Path:
         conditions = [list(cell), self._worlds[cell.world], self._code]
-        return self.path / CELLS / f"{_short(json.dumps(conditions))}.json"
+        return self.path / CELLS_FOLDER / f"{_short_hash(json.dumps(conditions))}.json"
 
 
-def versions() -> dict[str, str]:
+def collect_versions() -> dict[str, str]:
     """Of what the numbers may depend on."""
     libraries = {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
     return {"vedette": vedette.__version__, "python": platform.python_version(), **libraries}
 
 
-def _code(names: tuple[str, ...]) -> str:
+def _hash_code(names: tuple[str, ...]) -> str:
     """The code that was run, as a short text: this package, and what was loaded from elsewhere."""
-    elsewhere = [find_spec(name.partition(":")[0]) for name in names if is_from_elsewhere(name)]
+    elsewhere = [find_spec(name.partition(":")[0]) for name in names if is_plugin(name)]
     files = [Path(spec.origin) for spec in elsewhere if spec and spec.origin]
-    return _short("".join([_package(), *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)]))
+    return _short_hash("".join([_hash_package(), *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)]))
 
 
 @cache
-def _package() -> str:
+def _hash_package() -> str:
     whole = hashlib.sha256()
     folder = Path(vedette.__file__).parent
     for file in sorted(folder.rglob("*.py")):
@@ -216,11 +203,11 @@ def _package() -> str:
     return whole.hexdigest()
 
 
-def _short(text: str) -> str:
+def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _put(path: Path, content: bytes) -> None:
+def _write_atomic(path: Path, content: bytes) -> None:
     """A file, whole or not at all, also when the power goes."""
     aside = path.with_name(f"{path.name}.new")
     with aside.open("wb") as opened:

@@ -14,14 +14,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
-from vedette.adapters.subprocesses import end_with_parent, is_orphan, leave_ctrl_c_to_parent
+from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 from vedette.errors import UsageError, VedetteError
-from vedette.lab.core.experiment import Cell, Measured
-from vedette.lab.core.registry import experiment_named
+from vedette.lab.core.experiment import Cell, Measurements
+from vedette.lab.core.registry import find_experiment
 from vedette.lab.core.run_folder import RunFolder
-from vedette.lab.worlds.catalog import places_known, remember
-
-__all__ = ["CellFailed", "Progress", "cores", "run_cells"]
+from vedette.lab.worlds.catalog import register_world, registered_worlds
 
 Progress = Callable[[int, int, Cell], None]
 
@@ -30,17 +28,17 @@ class CellFailed(VedetteError):
     """A cell could not be worked out; the message says which, and what is kept."""
 
 
-class _Said(NamedTuple):
+class _CellResult(NamedTuple):
     """What a process says of a cell: its rows, or what went wrong and whether the person typed it."""
 
-    rows: Sequence[Measured] = ()
-    wrong: str = ""
+    rows: Sequence[Measurements] = ()
+    error: str = ""
     is_usage: bool = False
     trace: str = ""
 
 
 @dataclass(slots=True)
-class _Hand:
+class _WorkerProcess:
     """A process that works cells out, and the one that it has."""
 
     process: BaseProcess
@@ -48,37 +46,37 @@ class _Hand:
     cell: Cell | None = field(default=None)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many cells can be worked out at once."""
     return len(os.sched_getaffinity(0))
 
 
 def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) -> None:
     """Work out what the folder lacks. Ends early by ``KeyboardInterrupt`` or a cell that fails; no process is left."""
-    left = folder.undone()
+    left = folder.list_pending()
     done = total - len(left)
-    with _hands(min(jobs or cores(), len(left))) as hands:
-        for cell, said in _worked_out(iter(left), hands):
-            if said.wrong:
-                raise _failure(cell, said)
-            folder.keep(cell, said.rows)
+    with _start_workers(min(jobs or count_cores(), len(left))) as hands:
+        for cell, said in _iter_results(iter(left), hands):
+            if said.error:
+                raise _build_error(cell, said)
+            folder.store_cell(cell, said.rows)
             done += 1
             progress(done, total, cell)
 
 
-def _worked_out(cells: Iterator[Cell], hands: Sequence[_Hand]) -> Iterator[tuple[Cell, _Said]]:
+def _iter_results(cells: Iterator[Cell], hands: Sequence[_WorkerProcess]) -> Iterator[tuple[Cell, _CellResult]]:
     """What came of each cell, in the order in which they are finished."""
-    busy = [hand for hand in hands if _give(hand, cells)]
+    busy = [hand for hand in hands if _send_next(hand, cells)]
     while busy:
         ready = wait([hand.channel for hand in busy])
         for hand in [hand for hand in busy if hand.channel in ready]:
             assert hand.cell is not None, "a busy process has a cell"
-            yield hand.cell, _hear(hand)
-            if not _give(hand, cells):
+            yield hand.cell, _receive(hand)
+            if not _send_next(hand, cells):
                 busy.remove(hand)
 
 
-def _give(hand: _Hand, cells: Iterator[Cell]) -> bool:
+def _send_next(hand: _WorkerProcess, cells: Iterator[Cell]) -> bool:
     hand.cell = next(cells, None)
     if hand.cell is not None:
         # One that has died is heard of at once, by the end of its channel.
@@ -87,37 +85,39 @@ def _give(hand: _Hand, cells: Iterator[Cell]) -> bool:
     return hand.cell is not None
 
 
-def _hear(hand: _Hand) -> _Said:
+def _receive(hand: _WorkerProcess) -> _CellResult:
     try:
-        said: _Said = hand.channel.recv()
+        said: _CellResult = hand.channel.recv()
     except (EOFError, OSError):
         hand.process.join(1.0)
-        return _Said(wrong=f"its process ended (exit code {hand.process.exitcode}); perhaps memory was short: --jobs 1")
+        return _CellResult(
+            error=f"its process ended (exit code {hand.process.exitcode}); perhaps memory was short: --jobs 1"
+        )
     return said
 
 
-def _failure(cell: Cell, said: _Said) -> VedetteError:
+def _build_error(cell: Cell, said: _CellResult) -> VedetteError:
     if said.is_usage:
-        return UsageError(said.wrong)
+        return UsageError(said.error)
     named = f"{cell.experiment} on {cell.world} with {cell.policy}, budget {cell.budget:g}, seed {cell.seed}"
-    error = CellFailed(f"{named}: {said.wrong}; what was finished is kept")
+    error = CellFailed(f"{named}: {said.error}; what was finished is kept")
     if said.trace:
         error.add_note(said.trace)
     return error
 
 
 @contextmanager
-def _hands(count: int) -> Iterator[list[_Hand]]:
+def _start_workers(count: int) -> Iterator[list[_WorkerProcess]]:
     # Not forked: a process that has threads (and libraries start some) cannot be copied safely.
     context = multiprocessing.get_context("spawn")
-    hands: list[_Hand] = []
+    hands: list[_WorkerProcess] = []
     try:
         for _ in range(count):
             here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, os.getpid(), places_known()), daemon=True)
+            process = context.Process(target=_run_worker, args=(there, os.getpid(), registered_worlds()), daemon=True)
             process.start()
             there.close()
-            hands.append(_Hand(process, here))
+            hands.append(_WorkerProcess(process, here))
         yield hands
     finally:
         for hand in hands:
@@ -128,23 +128,23 @@ def _hands(count: int) -> Iterator[list[_Hand]]:
             hand.channel.close()
 
 
-def _work(channel: Connection, parent: int, places: Mapping[str, str]) -> None:
+def _run_worker(channel: Connection, parent: int, places: Mapping[str, str]) -> None:
     """The life of a process: cells in, rows out, until nobody is there."""
-    leave_ctrl_c_to_parent()
-    end_with_parent()
+    ignore_sigint()
+    die_with_parent()
     if is_orphan(parent):
         return
     for typed in places.values():
-        remember(typed)
+        register_world(typed)
     with suppress(EOFError, OSError):
         while True:
-            channel.send(_answer(channel.recv()))
+            channel.send(_run_cell(channel.recv()))
 
 
-def _answer(cell: Cell) -> _Said:
+def _run_cell(cell: Cell) -> _CellResult:
     try:
-        return _Said(experiment_named(cell.experiment).run(cell))
+        return _CellResult(find_experiment(cell.experiment).run(cell))
     except UsageError as error:
-        return _Said(wrong=str(error), is_usage=True)
+        return _CellResult(error=str(error), is_usage=True)
     except Exception as error:  # noqa: BLE001 - told to the parent, which says it to the person
-        return _Said(wrong=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        return _CellResult(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())

@@ -5,28 +5,26 @@ from datetime import UTC, datetime
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Span
 
-__all__ = ["span_s"]
-
 DAY_S = 86400.0
 
 
-def span_s(span: Span, begin_s: float, end_s: float) -> tuple[float, float]:
+def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float]:
     """From when to when, within a world's own begin and end. A number counts days from its begin; dates are UTC.
 
-    >>> span_s(Span("1970-01-02", "3"), 0.0, 1e6)
+    >>> resolve_span(Span("1970-01-02", "3"), 0.0, 1e6)
     (86400.0, 259200.0)
     """
-    first = _time_s(span.begin, begin_s, begin_s)
-    last = _time_s(span.end, begin_s, end_s)
+    first = _parse_time(span.begin, begin_s, begin_s)
+    last = _parse_time(span.end, begin_s, end_s)
     first, last = max(first, begin_s), min(last, end_s)
     if first >= last:
         raise UsageError(
-            f"nothing lies from {span.begin or 'the begin'} to {span.end or 'the end'}; {_there(begin_s, end_s)}"
+            f"nothing lies from {span.begin or 'the begin'} to {span.end or 'the end'}; {_describe_range(begin_s, end_s)}"
         )
     return first, last
 
 
-def _time_s(typed: str, begin_s: float, default_s: float) -> float:
+def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
     if not typed:
         return default_s
     if typed.isascii() and typed.isdecimal():
@@ -38,6 +36,6 @@ def _time_s(typed: str, begin_s: float, default_s: float) -> float:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-def _there(begin_s: float, end_s: float) -> str:
+def _describe_range(begin_s: float, end_s: float) -> str:
     first, last = (datetime.fromtimestamp(at_s, UTC).date().isoformat() for at_s in (begin_s, end_s))
     return f"the world goes from {first} to {last}"

@@ -13,11 +13,9 @@ import numpy as np
 
 from vedette.policy import Floats, rng_for
 
-__all__ = ["Interval", "Paired", "holm", "interval", "paired"]
-
 LEVEL = 0.95
-DRAWS = 2000
-EXACT_UP_TO = 12  # pairs; 4096 ways to give them signs
+RESAMPLES = 2000
+MAX_EXACT_PAIRS = 12  # pairs; 4096 ways to give them signs
 _NORMAL = NormalDist()
 
 
@@ -30,7 +28,7 @@ class Interval(NamedTuple):
     n: int
 
 
-class Paired(NamedTuple):
+class PairedDifference(NamedTuple):
     """A mean difference of n pairs with its interval, and how often chance alone makes one as large (two-sided)."""
 
     mean: float
@@ -40,7 +38,7 @@ class Paired(NamedTuple):
     n: int
 
 
-def interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> Interval:
+def bootstrap_interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> Interval:
     """The mean with its bias-corrected and accelerated (BCa) bootstrap interval.
 
     Values are resampled with replacement; NaN is left out. Few values make any bootstrap too narrow, so the normal
@@ -49,12 +47,12 @@ def interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEV
     Confidence Intervals*, 1987. With ten values or more it holds the mean of normal or exponential ones in 93 % to 95 %
     of cases, with five in 91 %; three are too few for any bootstrap (74 %).
 
-    >>> interval([3.0, 3.0, 3.0])
+    >>> bootstrap_interval([3.0, 3.0, 3.0])
     Interval(mean=3.0, low=3.0, high=3.0, n=3)
-    >>> interval([1.0, 2.0, 3.0]).mean
+    >>> bootstrap_interval([1.0, 2.0, 3.0]).mean
     2.0
     """
-    sample = _finite(values)
+    sample = _drop_nan(values)
     n = len(sample)
     if n < 2:
         return Interval(float(sample[0]) if n else math.nan, math.nan, math.nan, n)
@@ -62,30 +60,30 @@ def interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEV
         # Of equal numbers even the mean may differ in its last bit.
         return Interval(float(sample[0]), float(sample[0]), float(sample[0]), n)
     mean = float(sample.mean())
-    means = _means_of_draws(sample, seed)
-    ends = _shares(sample, mean, means, level)
+    means = _resample_means(sample, seed)
+    ends = _bca_quantiles(sample, mean, means, level)
     low, high = np.quantile(means, ends)
     return Interval(mean, float(low), float(high), n)
 
 
-def _finite(values: Sequence[float] | Floats) -> Floats:
+def _drop_nan(values: Sequence[float] | Floats) -> Floats:
     sample = np.asarray(values, np.float64)
     return sample[~np.isnan(sample)]
 
 
-def _means_of_draws(sample: Floats, seed: int) -> Floats:
+def _resample_means(sample: Floats, seed: int) -> Floats:
     """The means of many samples of samples, in order of size."""
     rng = rng_for(seed, "lab/statistics/bootstrap")
     # By blocks, so that a long sample does not take much memory.
     block = max(1, 2_000_000 // len(sample))
     parts = [
-        sample[rng.integers(0, len(sample), (min(block, DRAWS - start), len(sample)))].mean(axis=1)
-        for start in range(0, DRAWS, block)
+        sample[rng.integers(0, len(sample), (min(block, RESAMPLES - start), len(sample)))].mean(axis=1)
+        for start in range(0, RESAMPLES, block)
     ]
     return np.sort(np.concatenate(parts))
 
 
-def _shares(sample: Floats, mean: float, means: Floats, level: float) -> tuple[float, float]:
+def _bca_quantiles(sample: Floats, mean: float, means: Floats, level: float) -> tuple[float, float]:
     """Which quantiles of the draws are the ends: those of BCa, widened for few values."""
     slack = 1e-9 * np.ptp(sample)  # means that differ by less are the same mean, rounded otherwise
     below = (np.sum(means < mean - slack) + np.sum(means <= mean + slack)) / (2 * len(means))
@@ -94,11 +92,11 @@ def _shares(sample: Floats, mean: float, means: Floats, level: float) -> tuple[f
     off = (sample - mean) / np.ptp(sample)
     acceleration = float(np.sum(off**3) / (6 * np.sum(off**2) ** 1.5))
     n = len(sample)
-    wide = math.sqrt(n / (n - 1)) * _student(0.5 + level / 2, n - 1)
-    return _adjusted(bias, acceleration, -wide), _adjusted(bias, acceleration, wide)
+    wide = math.sqrt(n / (n - 1)) * _student_quantile(0.5 + level / 2, n - 1)
+    return _adjust_quantile(bias, acceleration, -wide), _adjust_quantile(bias, acceleration, wide)
 
 
-def _adjusted(bias: float, acceleration: float, z: float) -> float:
+def _adjust_quantile(bias: float, acceleration: float, z: float) -> float:
     sum_z = bias + z
     # Beyond its pole the formula turns round; there the end of the draws is meant.
     scale = 1 - acceleration * sum_z
@@ -107,10 +105,10 @@ def _adjusted(bias: float, acceleration: float, z: float) -> float:
     return _NORMAL.cdf(bias + sum_z / scale)
 
 
-def _student(share: float, freedom: int) -> float:
+def _student_quantile(share: float, freedom: int) -> float:
     """Student's quantile: exact for 1 and 2 degrees of freedom, else by the expansion in 1 / freedom.
 
-    >>> [round(_student(0.975, n), 2) for n in (1, 2, 3, 9, 30)]
+    >>> [round(_student_quantile(0.975, n), 2) for n in (1, 2, 3, 9, 30)]
     [12.71, 4.3, 3.18, 2.26, 2.04]
     """
     if freedom == 1:
@@ -127,24 +125,26 @@ def _student(share: float, freedom: int) -> float:
     return z + math.fsum(term / freedom ** (power + 1) for power, term in enumerate(terms))
 
 
-def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats, seed: int = 1) -> Paired:
+def compare_paired(
+    first: Sequence[float] | Floats, second: Sequence[float] | Floats, seed: int = 1
+) -> PairedDifference:
     """``first`` minus ``second``, row by row: both had the same world, budget and seed, so what they share cancels.
 
-    The interval is that of ``interval`` over the differences. p is by giving the differences random signs: all ways
-    where there are at most 12 pairs, else 9 999 drawn ones and the one at hand. A pair with NaN is left out.
+    The interval is that of ``bootstrap_interval`` over the differences. p is by giving the differences random signs:
+    all ways where there are at most 12 pairs, else 9 999 drawn ones and the one at hand. A pair with NaN is left out.
 
-    >>> paired([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).p
+    >>> compare_paired([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).p
     0.25
     """
-    differences = _finite(np.asarray(first, np.float64) - np.asarray(second, np.float64))
-    return Paired(*interval(differences, seed)[:3], _by_signs(differences, seed), len(differences))
+    differences = _drop_nan(np.asarray(first, np.float64) - np.asarray(second, np.float64))
+    return PairedDifference(*bootstrap_interval(differences, seed)[:3], _sign_test(differences, seed), len(differences))
 
 
-def _by_signs(differences: Floats, seed: int) -> float:
+def _sign_test(differences: Floats, seed: int) -> float:
     n = len(differences)
     if n == 0:
         return math.nan
-    if n <= EXACT_UP_TO:
+    if n <= MAX_EXACT_PAIRS:
         signs = np.array(list(product((1.0, -1.0), repeat=n)))
     else:
         drawn = rng_for(seed, "lab/statistics/signs").integers(0, 2, (9_999, n))
@@ -154,13 +154,13 @@ def _by_signs(differences: Floats, seed: int) -> float:
     return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
 
 
-def holm(ps: Sequence[float]) -> list[float]:
+def adjust_holm(ps: Sequence[float]) -> list[float]:
     """The p values as they stand after m questions: the smallest times m, the next times m - 1, never falling.
 
     Below 0.05 after this, the chance that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays NaN,
     and is no question.
 
-    >>> holm([0.01, 0.04, 0.03])
+    >>> adjust_holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     asked = sorted((p, place) for place, p in enumerate(ps) if not math.isnan(p))

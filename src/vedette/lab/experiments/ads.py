@@ -8,24 +8,22 @@ the fluid optimum of each day, ``bound-known`` the default with true rates. Ther
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.core.experiment import Cell, Measured, Metric
-from vedette.lab.runs.ads.rows import MEASURED, OWN, market_rows, names_of_policies
-from vedette.lab.worlds.ads_market import MARKETS
-
-__all__ = ["EXPERIMENT", "Sponsor"]
+from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.runs.ads.rows import METRIC_NAMES, OWN_METRICS, build_market_rows, list_policy_names
+from vedette.lab.worlds.ads_market import AD_MARKETS
 
 
 @dataclass(frozen=True, slots=True)
-class Sponsor:
+class Ads:
     """The experiment."""
 
     name: str = "sponsor"
     about: str = "Which sponsored results to show, with unknown click rates and daily budgets? (budget: slots)"
     worlds: tuple[str, ...] = ("market",)
     # Where nobody names a world.
-    usual_worlds: tuple[str, ...] = tuple(f"market:{name}" for name in MARKETS)
-    metrics: tuple[str, ...] = (*MEASURED, *OWN)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN)
+    usual_worlds: tuple[str, ...] = tuple(f"market:{name}" for name in AD_MARKETS)
+    metrics: tuple[str, ...] = (*METRIC_NAMES, *OWN_METRICS)
+    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
     budgets: tuple[float, ...] = (1.0,)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = (("revenue", "day"),)
@@ -33,11 +31,11 @@ class Sponsor:
     @property
     def policies(self) -> tuple[str, ...]:
         """Those of sponsored choice, and the bounds."""
-        return names_of_policies()
+        return list_policy_names()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """One market, and each of its days."""
-        return market_rows(cell)
+        return build_market_rows(cell)
 
 
-EXPERIMENT = Sponsor()
+EXPERIMENT = Ads()

@@ -25,26 +25,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.core.spans import span_s
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.core.spans import resolve_span
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for
-
-__all__ = [
-    "EXPERIMENT",
-    "FEWEST",
-    "Changes",
-    "Spells",
-    "Verdicts",
-    "discoveries",
-    "gaps_of",
-    "hazard_ratios",
-    "rows_of",
-    "spells_of",
-    "survival",
-    "verdicts",
-]
 
 # Where changes come from a Poisson process, then, given that there were n of them in a window, they lie in it as n
 # independent uniform draws do, and the n + 1 gaps (both ends among them) are spread evenly over all ways to divide
@@ -59,58 +44,58 @@ __all__ = [
 
 Bools = npt.NDArray[np.bool_]
 
-FEWEST, LARGEST = 5, 200  # changes of a page that is tested
+MIN_CHANGES, MAX_CHANGES = 5, 200  # changes of a page that is tested
 DRAWS = 9999
 LEVEL = 0.05
 
 
-def gaps_of(begin_s: float, end_s: float, changes_s: Floats) -> Floats | None:
+def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | None:
     """The shares into which ascending changes divide a window; None where they are too few.
 
-    >>> gaps_of(0.0, 10.0, np.array([1.0, 2.0, 4.0, 6.0, 9.0])).tolist()
+    >>> normalize_gaps(0.0, 10.0, np.array([1.0, 2.0, 4.0, 6.0, 9.0])).tolist()
     [0.1, 0.1, 0.2, 0.2, 0.3, 0.1]
     """
-    if len(changes_s) > LARGEST:
-        changes_s, end_s = changes_s[:LARGEST], float(changes_s[LARGEST])
-    if len(changes_s) < FEWEST or end_s <= begin_s:
+    if len(changes_s) > MAX_CHANGES:
+        changes_s, end_s = changes_s[:MAX_CHANGES], float(changes_s[MAX_CHANGES])
+    if len(changes_s) < MIN_CHANGES or end_s <= begin_s:
         return None
     gaps: Floats = np.diff(changes_s, prepend=begin_s, append=end_s)
     return gaps / (end_s - begin_s)
 
 
-class Verdicts(NamedTuple):
+class TestResults(NamedTuple):
     """For each page, how often memoryless changes look as odd, and whether they are rather in bursts than regular."""
 
     p: Floats
     bursts: Bools
 
 
-def verdicts(pages: Sequence[Floats], seed: int) -> Verdicts:
+def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
     """The test of each page, by the shares of its gaps."""
     p, bursts = np.ones(len(pages)), np.zeros(len(pages), bool)
     sizes = np.array([len(gaps) for gaps in pages], np.int64)
     odd = np.array([float(gaps @ gaps) for gaps in pages])
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == size)
-        drawn = _drawn(size, seed)
+        drawn = _null_distribution(size, seed)
         # The page itself counts as one more draw: so a p-value is never too small.
         above = 1 + DRAWS - np.searchsorted(drawn, odd[rows])
         below = 1 + np.searchsorted(drawn, odd[rows], side="right")
         p[rows] = np.minimum(1.0, 2 * np.minimum(above, below) / (DRAWS + 1))
         bursts[rows] = above < below
-    return Verdicts(p, bursts)
+    return TestResults(p, bursts)
 
 
-def _drawn(size: int, seed: int) -> Floats:
+def _null_distribution(size: int, seed: int) -> Floats:
     """Greenwood's statistic of memoryless pages with so many gaps, ascending."""
     gaps = rng_for(seed, f"lab/memoryless/{size}").standard_exponential((DRAWS, size))
     return np.sort((gaps**2).sum(axis=1) / gaps.sum(axis=1) ** 2)
 
 
-def discoveries(p: Floats, level: float = LEVEL) -> Bools:
+def select_discoveries(p: Floats, level: float = LEVEL) -> Bools:
     """Which p-values stand when at most this share of those that stand may be false.
 
-    >>> discoveries(np.array([0.04, 0.001, 0.2, 0.02])).tolist()
+    >>> select_discoveries(np.array([0.04, 0.001, 0.2, 0.02])).tolist()
     [False, True, False, True]
     """
     order = np.argsort(p, kind="stable")
@@ -120,7 +105,7 @@ def discoveries(p: Floats, level: float = LEVEL) -> Bools:
     return found
 
 
-def hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> list[float]:
+def compute_hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> list[float]:
     """The hazard from each edge to the next, by that of memoryless pages with as many changes; 1 where they are.
 
     Edges are ages in units of a page's mean interval, window by changes. Of n + 1 gaps of a memoryless page each is
@@ -145,7 +130,7 @@ SCALED_AGES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 MONDAY_H = 72  # hours from a Monday's midnight to the epoch's begin, a Thursday's
 
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "pages": Metric("pages watched"),
     "changes": Metric("changes seen"),
     "rate_d": Metric("changes per page and day; with a quantile: of the pages' own rates", "1/d"),
@@ -168,7 +153,7 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-class Spells(NamedTuple):
+class VersionSpans(NamedTuple):
     """The times for which versions were watched: whose, from when to when, its age at both ends, whether it changed."""
 
     page: Ints
@@ -180,7 +165,7 @@ class Spells(NamedTuple):
     wave: Bools  # it ended in a wave
 
 
-def spells_of(history: History, begin_s: float, end_s: float, *, waves: bool) -> Spells:
+def build_version_spans(history: History, begin_s: float, end_s: float, *, waves: bool) -> VersionSpans:
     """All versions as they were watched from begin to end; without waves as though those had changed nothing."""
     first = np.zeros(len(history.version_page), bool)
     first[history.first_version] = True
@@ -193,8 +178,8 @@ def spells_of(history: History, begin_s: float, end_s: float, *, waves: bool) ->
     lo, hi = np.maximum(at_s, begin_s), np.minimum(until_s, end_s)
     changed = follows & (until_s < end_s)
     seen = (lo < hi) | (changed & (lo == hi) & (at_s >= begin_s))  # two versions at one second are a change, too
-    spells = Spells(page, lo, hi, lo - at_s, hi - at_s, changed, changed & in_wave)
-    return Spells(*(column[seen] for column in spells))
+    spells = VersionSpans(page, lo, hi, lo - at_s, hi - at_s, changed, changed & in_wave)
+    return VersionSpans(*(column[seen] for column in spells))
 
 
 class Survival(NamedTuple):
@@ -203,7 +188,7 @@ class Survival(NamedTuple):
     age_s: Floats
     share: Floats
 
-    def at(self, age_s: float) -> float:
+    def share_at(self, age_s: float) -> float:
         """The share that lives longer than this."""
         place = int(np.searchsorted(self.age_s, age_s, side="right"))
         return float(self.share[place - 1]) if place else 1.0
@@ -214,12 +199,12 @@ class Survival(NamedTuple):
         return float(self.age_s[place]) if place < len(self.age_s) else np.nan
 
 
-def survival(spells: Spells) -> Survival:
+def estimate_survival(spells: VersionSpans) -> Survival:
     """The product-limit estimate, with versions that were old when the watching began.
 
-    >>> three = Spells(*(np.array(c) for c in ([0, 1, 2], [0.0] * 3, [2.0, 3.0, 5.0], [0.0] * 3, [2.0, 3.0, 5.0],
+    >>> three = VersionSpans(*(np.array(c) for c in ([0, 1, 2], [0.0] * 3, [2.0, 3.0, 5.0], [0.0] * 3, [2.0, 3.0, 5.0],
     ...                  [True, False, True], [False] * 3)))
-    >>> survival(three).share.round(3).tolist()
+    >>> estimate_survival(three).share.round(3).tolist()
     [0.667, 0.0]
     """
     ages, ended = np.unique(spells.exit_s[spells.changed], return_counts=True)
@@ -227,18 +212,18 @@ def survival(spells: Spells) -> Survival:
     return Survival(ages, np.cumprod(1 - ended / np.maximum(at_risk, ended)))
 
 
-def rows_of(history: History, begin_s: float, end_s: float, *, waves: bool, seed: int) -> list[Measured]:
+def build_rows(history: History, begin_s: float, end_s: float, *, waves: bool, seed: int) -> list[Measurements]:
     """All rows of the time from begin to end."""
-    spells = spells_of(history, begin_s, end_s, waves=waves)
+    spells = build_version_spans(history, begin_s, end_s, waves=waves)
     if not len(spells.page):
         return []
-    tested = _tested(spells)
-    rows = [_summary(spells, tested, seed), *_quantile_rows(spells), *_age_rows(spells)]
-    rows += [*_hour_rows(spells), *_ratio_rows(tested)]
+    tested = _collect_gaps(spells)
+    rows = [_build_summary(spells, tested, seed), *_build_quantile_rows(spells), *_build_age_rows(spells)]
+    rows += [*_build_hour_rows(spells), *_build_ratio_rows(tested)]
     return [{"waves": float(waves), **row} for row in rows]
 
 
-def _counts(spells: Spells) -> tuple[Ints, Floats]:
+def _count_changes(spells: VersionSpans) -> tuple[Ints, Floats]:
     """The changes of each page that was watched, and for how many days it was."""
     _, place = np.unique(spells.page, return_inverse=True)
     return np.bincount(place, spells.changed).astype(np.int64), np.bincount(
@@ -246,12 +231,12 @@ def _counts(spells: Spells) -> tuple[Ints, Floats]:
     ) / DAY_S
 
 
-def _summary(spells: Spells, tested: list[Floats], seed: int) -> dict[str, float]:
-    changes, days = _counts(spells)
-    hours = _hours(spells)
+def _build_summary(spells: VersionSpans, tested: list[Floats], seed: int) -> dict[str, float]:
+    changes, days = _count_changes(spells)
+    hours = _hours_of_week(spells)
     total = max(int(changes.sum()), 1)
-    p, bursts = verdicts(tested, seed)
-    odd = discoveries(p)
+    p, bursts = test_pages(tested, seed)
+    odd = select_discoveries(p)
     return {
         "pages": len(changes),
         "changes": int(changes.sum()),
@@ -267,59 +252,59 @@ def _summary(spells: Spells, tested: list[Floats], seed: int) -> dict[str, float
     }
 
 
-def _hours(spells: Spells) -> Ints:
+def _hours_of_week(spells: VersionSpans) -> Ints:
     return (spells.end_s[spells.changed] // 3600 + MONDAY_H).astype(np.int64) % 168
 
 
-def _hour_rows(spells: Spells) -> list[dict[str, float]]:
-    counts = np.bincount(_hours(spells), minlength=168)
+def _build_hour_rows(spells: VersionSpans) -> list[dict[str, float]]:
+    counts = np.bincount(_hours_of_week(spells), minlength=168)
     return [{"hour": hour, "hour_share": float(count / max(counts.sum(), 1))} for hour, count in enumerate(counts)]
 
 
-def _quantile_rows(spells: Spells) -> list[dict[str, float]]:
-    changes, days = _counts(spells)
+def _build_quantile_rows(spells: VersionSpans) -> list[dict[str, float]]:
+    changes, days = _count_changes(spells)
     watched = days > 0
     rates = changes[watched] / days[watched]
-    lives = survival(spells)
+    lives = estimate_survival(spells)
     return [
         {"quantile": q, "rate_d": float(np.quantile(rates, q)), "lifetime_d": lives.quantile(q) / DAY_S}
         for q in QUANTILES
     ]
 
 
-def _age_rows(spells: Spells) -> list[dict[str, float]]:
-    lives = survival(spells)
+def _build_age_rows(spells: VersionSpans) -> list[dict[str, float]]:
+    lives = estimate_survival(spells)
     rows: list[dict[str, float]] = []
     for age_d, next_d in zip(AGES_D, (*AGES_D[1:], np.inf), strict=True):
         low_s, high_s = age_d * DAY_S, next_d * DAY_S
-        days = _time_between(spells, low_s, high_s) / DAY_S
+        days = _time_at_ages(spells, low_s, high_s) / DAY_S
         ends = spells.exit_s[spells.changed]
         changes = int(((ends >= low_s) & (ends < high_s)).sum())
-        aged = _time_between(spells, low_s, np.inf) / max(_time_between(spells, 0.0, np.inf), 1e-9)
+        aged = _time_at_ages(spells, low_s, np.inf) / max(_time_at_ages(spells, 0.0, np.inf), 1e-9)
         hazard_d = changes / days if days else np.nan
-        rows.append({"age_d": age_d, "outlived": lives.at(low_s), "aged": aged, "hazard_d": hazard_d})
+        rows.append({"age_d": age_d, "outlived": lives.share_at(low_s), "aged": aged, "hazard_d": hazard_d})
     return rows
 
 
-def _time_between(spells: Spells, low_s: float, high_s: float) -> float:
+def _time_at_ages(spells: VersionSpans, low_s: float, high_s: float) -> float:
     """The time that was spent at such ages."""
     return float(np.maximum(np.minimum(spells.exit_s, high_s) - np.maximum(spells.entry_s, low_s), 0).sum())
 
 
-def _tested(spells: Spells) -> list[Floats]:
+def _collect_gaps(spells: VersionSpans) -> list[Floats]:
     """The gaps of each page that has enough changes."""
     cuts = np.flatnonzero(np.diff(spells.page)) + 1
     found: list[Floats] = []
     for rows in np.split(np.arange(len(spells.page)), cuts):
         changes_s = spells.end_s[rows][spells.changed[rows]]
-        gaps = gaps_of(float(spells.begin_s[rows[0]]), float(spells.end_s[rows[-1]]), changes_s)
+        gaps = normalize_gaps(float(spells.begin_s[rows[0]]), float(spells.end_s[rows[-1]]), changes_s)
         if gaps is not None:
             found.append(gaps)
     return found
 
 
-def _ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
-    ratios = hazard_ratios(tested, SCALED_AGES)
+def _build_ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
+    ratios = compute_hazard_ratios(tested, SCALED_AGES)
     return [{"scaled_age": age, "hazard_ratio": ratio} for age, ratio in zip(SCALED_AGES, ratios, strict=True)]
 
 
@@ -329,18 +314,20 @@ class Changes:
     name = "changes"
     about = "How do pages change, and do they remember when they did so last? (no policy, no budget)"
     worlds = ("git", "made", "live")
-    own = OWN
-    metrics = tuple(OWN)
+    own = OWN_METRICS
+    metrics = tuple(OWN_METRICS)
     policies = ("as-recorded",)
     budgets = (1.0,)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """All rows, with waves and without."""
         history = open_history(cell.world)
-        begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
-        return [row for waves in (True, False) for row in rows_of(history, begin_s, end_s, waves=waves, seed=cell.seed)]
+        begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
+        return [
+            row for waves in (True, False) for row in build_rows(history, begin_s, end_s, waves=waves, seed=cell.seed)
+        ]
 
 
 EXPERIMENT: Experiment = Changes()

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from vedette.lab.core.experiment import Cell, Measured, Metric, Span
-from vedette.lab.core.registry import policy_named
-from vedette.lab.core.spans import span_s
-from vedette.lab.runs.discovery.arrivals import PACES
-from vedette.lab.runs.discovery.cycles import CYCLE_OWN, Cycle, bound_rows, cycles_of, policy_rows
-from vedette.lab.runs.discovery.rows import MEASURED, OWN, looks_of, names_of_policies, rows_of
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.registry import find_policy
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.runs.discovery.arrivals import INTERVALS_S
+from vedette.lab.runs.discovery.cycles import CYCLE_METRICS, Cycle, build_bound_rows, build_cycles, build_policy_rows
+from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
 from vedette.lab.worlds.catalog import open_frontpages, open_history
-
-__all__ = ["EXPERIMENT", "Discovery"]
 
 _DAY_S = 86_400.0
 
@@ -31,8 +29,8 @@ class Discovery:
         "Which known pages to look at for what is new? (budget: looks a snapshot, over all hosts; git: a cycle)"
     )
     worlds: tuple[str, ...] = ("frontpages", "git", "made", "live")
-    metrics: tuple[str, ...] = (*MEASURED, *OWN, *CYCLE_OWN)
-    own: Mapping[str, Metric] = field(default_factory=lambda: {**OWN, **CYCLE_OWN})
+    metrics: tuple[str, ...] = (*METRIC_NAMES, *OWN_METRICS, *CYCLE_METRICS)
+    own: Mapping[str, Metric] = field(default_factory=lambda: {**OWN_METRICS, **CYCLE_METRICS})
     budgets: tuple[float, ...] = (3.0, 5.0, 10.0, 20.0)
     of_texts: tuple[str, ...] = ()
     # Figures 3.5 and 3.6 of Pandey08 have depth on their other axis; a budget is its upper limit.
@@ -41,30 +39,30 @@ class Discovery:
     @property
     def policies(self) -> tuple[str, ...]:
         """Those of the discover stage, and the bounds."""
-        return names_of_policies()
+        return list_policy_names()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """On front pages all hosts compete for the same looks; in histories each has its own."""
         if cell.world.startswith("frontpages:"):
-            return rows_of(open_frontpages(cell.world), cell)
-        rows: list[Measured] = []
+            return build_rows(open_frontpages(cell.world), cell)
+        rows: list[Measurements] = []
         for pace in ("weekly", "monthly"):
-            found = _cycle_rows(cell, _hosts(cell.world, cell.span, pace))
-            rows += [{"days": PACES[pace] / _DAY_S, **row} for row in found]
+            found = _build_cycle_rows(cell, _load_cycles(cell.world, cell.span, pace))
+            rows += [{"days": INTERVALS_S[pace] / _DAY_S, **row} for row in found]
         return rows
 
 
-def _cycle_rows(cell: Cell, hosts: list[list[Cycle]]) -> list[Measured]:
+def _build_cycle_rows(cell: Cell, hosts: list[list[Cycle]]) -> list[Measurements]:
     if cell.policy.startswith("bound-"):
         # All that could be found at a cycle is gone at the next, so both bounds are the same here.
-        return bound_rows(hosts, looks_of(cell))
-    return policy_rows(policy_named("discover", cell.policy), hosts, looks_of(cell), cell.seed)
+        return build_bound_rows(hosts, parse_poll_budget(cell))
+    return build_policy_rows(find_policy("discover", cell.policy), hosts, parse_poll_budget(cell), cell.seed)
 
 
 @lru_cache(maxsize=2)  # cells of one world come one after the other
-def _hosts(world: str, span: Span, pace: str) -> list[list[Cycle]]:
+def _load_cycles(world: str, span: Span, pace: str) -> list[list[Cycle]]:
     history = open_history(world)
-    return cycles_of(history, *span_s(span, history.begin_s, history.end_s), PACES[pace])
+    return build_cycles(history, *resolve_span(span, history.begin_s, history.end_s), INTERVALS_S[pace])
 
 
 EXPERIMENT = Discovery()

@@ -1,9 +1,9 @@
 """Does it matter for search what is important by links? Importance against impact, page by page.
 
 The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
-is 10). All pages that live at the end of the span are ranked for every query by their text alone (``text_scoring`` of
-``vedette.lab.quality.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the number
-of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
+is 10). All pages that live at the end of the span are ranked for every query by their text alone (``build_tfidf`` of
+``vedette.lab.quality.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the
+number of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
 
 Queries are of three kinds (``queries_from``): 0, the TREC Million Query file, whose frequencies are Zipf's law over an
 order drawn by the seed; 1, the Excite log of 1997, with its own repetitions; 2, drawn from the pages, two neighbouring
@@ -25,22 +25,20 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.index.pagerank import page_importance, percentiles
-from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.core.spans import span_s
-from vedette.lab.quality.corpus import corpus_of, ranges
-from vedette.lab.quality.query_files import Queries, occurring, read_query_file
-from vedette.lab.quality.scoring import text_scoring
-from vedette.lab.quality.workload import drawn_queries, result_lists, slot_scores, workload_of
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.quality.corpus import concat_ranges, load_corpus
+from vedette.lab.quality.query_files import Queries, read_query_file, select_answerable
+from vedette.lab.quality.scoring import build_tfidf
+from vedette.lab.quality.workload import build_workload, compute_slot_scores, draw_queries, rank_results
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History, Texts
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = ["EXPERIMENT", "impact_of", "importance_of", "rows_of", "seen_at", "spearman"]
-
-FILES = ("trec-million-query.txt", "excite-1997.tsv")
-DRAWS = 500
+QUERY_FILES = ("trec-million-query.txt", "excite-1997.tsv")
+RESAMPLES = 500
 BINS = 10
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "spearman": Metric("rank correlation of importance and impact"),
     "spearman_low": Metric("lower end of its 95 % interval"),
     "spearman_high": Metric("upper end of its 95 % interval"),
@@ -55,7 +53,7 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-class Seen(NamedTuple):
+class WebSnapshot(NamedTuple):
     """A web as it is at one moment: a history of one version a page, and the links between them."""
 
     web: History
@@ -63,7 +61,7 @@ class Seen(NamedTuple):
     target: Ints
 
 
-class _Picked(Texts):
+class _SelectedTexts(Texts):
     """The texts of some versions, numbered anew."""
 
     def __init__(self, texts: Texts, versions: Ints) -> None:
@@ -73,15 +71,18 @@ class _Picked(Texts):
         return self._texts.text(int(self._versions[version]))
 
 
-def seen_at(history: History, now_s: float) -> Seen:
+def take_snapshot(history: History, now_s: float) -> WebSnapshot:
     """The pages that live at a moment, each as it is then."""
-    alive = history.alive_at(now_s)
+    alive = history.live_pages_at(now_s)
     alive = alive[history.kind[alive] == PAGE]
     version = history.version_at(alive, now_s)
     place = np.full(history.pages, -1, np.int64)
     place[alive] = np.arange(len(alive))
     starts, ends = history.link_start[version], history.link_start[version + 1]
-    source, target = np.repeat(np.arange(len(alive)), ends - starts), place[history.link_to[ranges(starts, ends)]]
+    source, target = (
+        np.repeat(np.arange(len(alive)), ends - starts),
+        place[history.link_to[concat_ranges(starts, ends)]],
+    )
     web = replace(
         history,
         urls=[history.urls[page] for page in alive.tolist()],
@@ -91,36 +92,36 @@ def seen_at(history: History, now_s: float) -> Seen:
         **{name: getattr(history, name)[version] for name in ("version_at_s", "digest", "words", "wave")},
         link_start=np.zeros(len(alive) + 1, np.int64),
         link_to=np.zeros(0, np.int64),
-        texts=_Picked(history.texts, version),
+        texts=_SelectedTexts(history.texts, version),
     )
     inside = (target >= 0) & (target != source)
-    return Seen(web, source[inside], target[inside])
+    return WebSnapshot(web, source[inside], target[inside])
 
 
-def importance_of(seen: Seen, measure: str) -> Floats:
+def compute_importance(seen: WebSnapshot, measure: str) -> Floats:
     """The importance of each page by links: "in-links" or "pagerank"."""
     if measure == "in-links":
         return np.bincount(seen.target, minlength=seen.web.pages).astype(np.float64)
     return page_importance(seen.source, seen.target, seen.web.pages, hosts=seen.web.site)
 
 
-class Impact(NamedTuple):
+class PageImpact(NamedTuple):
     """How often each page is among the first results, and how many queries any page answers."""
 
     pages: Floats
     queries: int
 
 
-def impact_of(seen: Seen, queries: Queries, first: int) -> Impact:
+def compute_impact(seen: WebSnapshot, queries: Queries, first: int) -> PageImpact:
     """How often each page is among the ``first`` results of all that is asked."""
-    corpus = corpus_of(seen.web, queries.term)
+    corpus = load_corpus(seen.web, queries.term)
     everything = np.arange(seen.web.pages)
-    workload = workload_of(corpus, occurring(queries, corpus), text_scoring(corpus, everything))
-    lists = result_lists(workload, slot_scores(workload, everything), np.arange(workload.queries))
+    workload = build_workload(corpus, select_answerable(queries, corpus), build_tfidf(corpus, everything))
+    lists = rank_results(workload, compute_slot_scores(workload, everything), np.arange(workload.queries))
     shown = lists.rank <= first
     weights = workload.frequency[lists.row[shown]]
     pages = np.bincount(workload.slot_page[lists.slot[shown]], weights, minlength=seen.web.pages)
-    return Impact(pages.astype(np.float64), len(np.unique(lists.row)))
+    return PageImpact(pages.astype(np.float64), len(np.unique(lists.row)))
 
 
 def spearman(one: Floats, other: Floats) -> float:
@@ -138,19 +139,19 @@ def _pearson(one: Floats, other: Floats) -> float:
     return float(one @ other) / spread if spread else np.nan
 
 
-def _interval(one: Floats, other: Floats, seed: int) -> tuple[float, float]:
+def _bootstrap_spearman(one: Floats, other: Floats, seed: int) -> tuple[float, float]:
     rng = rng_for(seed, "lab/importance/bootstrap")
-    drawn = (rng.integers(0, len(one), len(one)) for _ in range(DRAWS))
+    drawn = (rng.integers(0, len(one), len(one)) for _ in range(RESAMPLES))
     low, high = np.nanquantile([spearman(one[rows], other[rows]) for rows in drawn], (0.025, 0.975))
     return float(low), float(high)
 
 
-def rows_of(importance: Floats, impact: Impact, seed: int) -> list[dict[str, float]]:
+def build_rows(importance: Floats, impact: PageImpact, seed: int) -> list[dict[str, float]]:
     """The rows of one kind of queries."""
     if len(importance) < 2 or not impact.queries:
         return [{"pages": len(importance), "queries": impact.queries}]
     values = impact.pages / impact.pages.mean()
-    low, high = _interval(importance, values, seed)
+    low, high = _bootstrap_spearman(importance, values, seed)
     summary = {
         "pages": len(values),
         "queries": impact.queries,
@@ -159,17 +160,17 @@ def rows_of(importance: Floats, impact: Impact, seed: int) -> list[dict[str, flo
         "spearman_high": high,
         "pearson": _pearson(importance, values),
         "without": float((values == 0).mean()),
-        "hidden": _hidden(importance, values),
+        "hidden": _hidden_share(importance, values),
     }
-    return [summary, *_bin_rows(importance, values)]
+    return [summary, *_build_bin_rows(importance, values)]
 
 
-def _hidden(importance: Floats, impact: Floats) -> float:
+def _hidden_share(importance: Floats, impact: Floats) -> float:
     most = np.argsort(-impact, kind="stable")[: max(1, len(impact) // 100)]
     return float((percentiles(importance)[most] < 0.5).mean())
 
 
-def _bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, float]]:
+def _build_bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, float]]:
     places = np.minimum((percentiles(importance) * BINS).astype(np.int64), BINS - 1)
     for place in np.unique(places).tolist():
         inside = impact[places == place]
@@ -189,33 +190,33 @@ class Importance:
     name = "importance"
     about = "Are the pages that many link to those that people's queries find? (budget: how many results count)"
     worlds = ("git", "live")  # made histories have no texts
-    own = OWN
-    metrics = tuple(OWN)
+    own = OWN_METRICS
+    metrics = tuple(OWN_METRICS)
     policies = ("in-links", "pagerank")
     budgets = (10.0,)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """All rows, by kind of queries."""
         history = open_history(cell.world)
-        seen = seen_at(history, span_s(cell.span, history.begin_s, history.end_s)[1])
+        seen = take_snapshot(history, resolve_span(cell.span, history.begin_s, history.end_s)[1])
         if not seen.web.pages:
             raise UsageError(f"{cell.world}: no page lives at the end of the span; write an earlier --to")
-        importance = importance_of(seen, cell.policy)
+        importance = compute_importance(seen, cell.policy)
         return [
             {"queries_from": float(kind), **row}
-            for kind, queries in _asked(seen.web, cell.seed)
-            for row in rows_of(importance, impact_of(seen, queries, max(1, int(cell.budget))), cell.seed)
+            for kind, queries in _iter_query_sets(seen.web, cell.seed)
+            for row in build_rows(importance, compute_impact(seen, queries, max(1, int(cell.budget))), cell.seed)
         ]
 
 
-def _asked(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
-    for kind, name in enumerate(FILES):
+def _iter_query_sets(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
+    for kind, name in enumerate(QUERY_FILES):
         path = Path(os.environ.get("VEDETTE_DATA", "")) / "queries" / name
         if os.environ.get("VEDETTE_DATA") and path.is_file():
             yield kind, read_query_file(path, seed)
-    yield len(FILES), drawn_queries(web, np.arange(web.pages), seed)
+    yield len(QUERY_FILES), draw_queries(web, np.arange(web.pages), seed)
 
 
 EXPERIMENT: Experiment = Importance()

@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measured, Metric, Span
-from vedette.lab.core.spans import span_s
-from vedette.lab.quality.workload import asking_of
-from vedette.lab.runs.joint.rows import OWN, SPLITS, rows_of
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.quality.workload import load_query_set
+from vedette.lab.runs.joint.rows import OWN_METRICS, SPLITS, build_rows
 from vedette.lab.runs.joint.run import JointGame
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.history_views import window_of
-
-__all__ = ["EXPERIMENT", "Joint"]
+from vedette.lab.worlds.history_views import cut_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Joint:
     name: str = "joint"
     about: str = "How should refreshes, looks and first fetches share one budget of fetches a day?"
     worlds: tuple[str, ...] = ("git", "live")
-    metrics: tuple[str, ...] = ("quality", *OWN)
+    metrics: tuple[str, ...] = ("quality", *OWN_METRICS)
     policies: tuple[str, ...] = ("default", *SPLITS, "bound-split")
     budgets: tuple[float, ...] = (10.0, 30.0, 100.0)
     of_texts: tuple[str, ...] = ()
@@ -41,24 +39,24 @@ class Joint:
     @property
     def own(self) -> Mapping[str, Metric]:
         """Where fetches went, and how much was found."""
-        return OWN
+        return OWN_METRICS
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """A row for each part of the time."""
-        history = _window(cell.world, cell.span)
-        asking = asking_of(history, history.begin_s, history.end_s, cell.seed)
+        history = _load_window(cell.world, cell.span)
+        asking = load_query_set(history, history.begin_s, history.end_s, cell.seed)
         if asking is None:
             raise UsageError(
                 f"{cell.world} has no texts in this time that a query finds; write another --from and --to"
             )
         game = JointGame(history.begin_s, history.end_s, cell.budget, seed=cell.seed)
-        return [{"part": float(part), **row} for part, row in enumerate(rows_of(history, asking, cell.policy, game))]
+        return [{"part": float(part), **row} for part, row in enumerate(build_rows(history, asking, cell.policy, game))]
 
 
 @lru_cache(maxsize=1)  # cells of one world come one after the other
-def _window(world: str, span: Span) -> History:
+def _load_window(world: str, span: Span) -> History:
     history = open_history(world)
-    return window_of(history, *span_s(span, history.begin_s, history.end_s))
+    return cut_window(history, *resolve_span(span, history.begin_s, history.end_s))
 
 
 EXPERIMENT = Joint()

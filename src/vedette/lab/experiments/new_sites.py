@@ -20,17 +20,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.core.spans import span_s
-from vedette.lab.runs.discovery.arrivals import PACES, Arrivals, Backlinks, Cover, Step, greedy, reaches, steps_of
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.runs.discovery.arrivals import (
+    INTERVALS_S,
+    Arrivals,
+    Backlinks,
+    Cover,
+    Interval,
+    compute_cover_sets,
+    compute_greedy_cover,
+    split_intervals,
+)
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
 
-__all__ = ["EXPERIMENT", "Newcomers", "newcomers_of", "rows_of"]
-
 LEVELS = tuple(number / 10 for number in range(1, 11))
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "on_new_sites": Metric("share of new pages that are on new sites", "share"),
     "new": Metric("new pages", "pages"),
     "new_sites": Metric("new sites"),
@@ -41,10 +48,11 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-class Newcomers(NamedTuple):
+class NewSiteStep(NamedTuple):
     """What a step brought: the number of new pages, of each new site the number of its pages, and what GREEDY takes.
 
-    ``brought`` counts the pages on the sites that each pick of the cover finds, ``orphans`` sites that none can find.
+    ``pages_found`` counts the pages on the sites that each pick of the cover finds, ``orphans`` sites that none can
+    find.
     """
 
     step: int
@@ -52,25 +60,27 @@ class Newcomers(NamedTuple):
     sizes: Ints
     orphans: int
     cover: Cover
-    brought: tuple[int, ...]
+    pages_found: tuple[int, ...]
 
 
-def newcomers_of(history: History, steps: Sequence[Step], *, waves: bool, most: int | None = None) -> list[Newcomers]:
+def find_new_sites(
+    history: History, steps: Sequence[Interval], *, waves: bool, most: int | None = None
+) -> list[NewSiteStep]:
     """The steps at which anything is new."""
-    backlinks = Backlinks.of(history)
+    backlinks = Backlinks.from_history(history)
     in_wave = history.wave[history.first_version]
     site_born_s = history.site_born_s
-    found: list[Newcomers] = []
+    found: list[NewSiteStep] = []
     for number, step in enumerate(steps):
-        arrivals = backlinks.arrivals(step)
+        arrivals = backlinks.find_arrivals(step)
         counted = waves | ~in_wave[arrivals.new]
         if counted.any():
-            things = _new_sites(history.site[arrivals.new], site_born_s, step)
-            found.append(_newcomers(number, arrivals, np.where(counted, things, -1), int(counted.sum()), most))
+            things = _number_new_sites(history.site[arrivals.new], site_born_s, step)
+            found.append(_build_step(number, arrivals, np.where(counted, things, -1), int(counted.sum()), most))
     return found
 
 
-def _new_sites(site: Ints, site_born_s: Floats, step: Step) -> Ints:
+def _number_new_sites(site: Ints, site_born_s: Floats, step: Interval) -> Ints:
     """The new site of each page, numbered from 0; -1 where its site is old."""
     fresh = site_born_s[site] > step.before_s
     things = np.full(len(site), -1, np.int64)
@@ -78,17 +88,17 @@ def _new_sites(site: Ints, site_born_s: Floats, step: Step) -> Ints:
     return things
 
 
-def _newcomers(number: int, arrivals: Arrivals, things: Ints, new: int, most: int | None) -> Newcomers:
+def _build_step(number: int, arrivals: Arrivals, things: Ints, new: int, most: int | None) -> NewSiteStep:
     sizes = np.bincount(things[things >= 0])
     nowhere = np.zeros(int(max(arrivals.new.max(initial=-1), arrivals.old_source.max(initial=-1))) + 1, np.int64)
-    found = reaches(arrivals, things, nowhere)
-    sets = [bits for reach in found for bits in reach.sets]
-    cover = greedy(sets, most=most)
+    found = compute_cover_sets(arrivals, things, nowhere)
+    sets = [bits for reach in found for bits in reach.cover_bits]
+    cover = compute_greedy_cover(sets, most=most)
     orphans = sum(reach.orphans for reach in found)
-    return Newcomers(number, new, sizes[sizes > 0], orphans, cover, _brought(sets, cover, sizes))
+    return NewSiteStep(number, new, sizes[sizes > 0], orphans, cover, _count_pages_found(sets, cover, sizes))
 
 
-def _brought(sets: Sequence[int], cover: Cover, sizes: Ints) -> tuple[int, ...]:
+def _count_pages_found(sets: Sequence[int], cover: Cover, sizes: Ints) -> tuple[int, ...]:
     missing = -1
     brought: list[int] = []
     for row in cover.rows:
@@ -98,15 +108,15 @@ def _brought(sets: Sequence[int], cover: Cover, sizes: Ints) -> tuple[int, ...]:
     return tuple(brought)
 
 
-def rows_of(found: Sequence[Newcomers], *, waves: bool) -> list[Measured]:
+def build_rows(found: Sequence[NewSiteStep], *, waves: bool) -> list[Measurements]:
     """All rows of these steps."""
     useful = [one for one in found if one.cover.gains]
-    rows = [_summary(found), *({"step": one.step, **_summary([one])} for one in found)]
-    rows += [_level_row(useful, level) for level in LEVELS if useful]
+    rows = [_build_summary(found), *({"step": one.step, **_build_summary([one])} for one in found)]
+    rows += [_build_level_row(useful, level) for level in LEVELS if useful]
     return [{"waves": float(waves), **row} for row in rows]
 
 
-def _summary(found: Sequence[Newcomers]) -> dict[str, float]:
+def _build_summary(found: Sequence[NewSiteStep]) -> dict[str, float]:
     new, sites = sum(one.new for one in found), sum(len(one.sizes) for one in found)
     pages = sum(int(one.sizes.sum()) for one in found)
     covered = sum(sum(one.cover.gains) for one in found)
@@ -115,14 +125,14 @@ def _summary(found: Sequence[Newcomers]) -> dict[str, float]:
     if sites:
         row |= {"pages_per_site": pages / sites, "orphan_sites": sum(one.orphans for one in found) / sites}
     if covered:
-        row |= {"site_overhead": fetches / covered, "overhead": fetches / sum(sum(one.brought) for one in found)}
+        row |= {"site_overhead": fetches / covered, "overhead": fetches / sum(sum(one.pages_found) for one in found)}
     return row
 
 
-def _level_row(found: Sequence[Newcomers], level: float) -> dict[str, float]:
-    sizes = [one.cover.size_for(level) for one in found]
-    sites = np.array([one.cover.found_by(size) for one, size in zip(found, sizes, strict=True)])
-    pages = np.array([sum(one.brought[:size]) for one, size in zip(found, sizes, strict=True)])
+def _build_level_row(found: Sequence[NewSiteStep], level: float) -> dict[str, float]:
+    sizes = [one.cover.find_size(level) for one in found]
+    sites = np.array([one.cover.count_found(size) for one, size in zip(found, sizes, strict=True)])
+    pages = np.array([sum(one.pages_found[:size]) for one, size in zip(found, sizes, strict=True)])
     fetches = np.array(sizes)
     return {
         "level": level,
@@ -139,20 +149,20 @@ class NewSites:
     name = "new-sites"
     about = "How much of what is new is on new sites? (budget: the largest cover; policy: the pace of snapshots)"
     worlds = ("git", "made", "live")
-    own = OWN
-    metrics = ("overhead", "overhead_mean", *OWN)
+    own = OWN_METRICS
+    metrics = ("overhead", "overhead_mean", *OWN_METRICS)
     policies = ("monthly", "weekly", "daily")
     budgets = (600.0,)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """All rows, with waves and without."""
         history = open_history(cell.world)
-        steps = steps_of(*span_s(cell.span, history.begin_s, history.end_s), PACES[cell.policy])
-        rows: list[Measured] = []
+        steps = split_intervals(*resolve_span(cell.span, history.begin_s, history.end_s), INTERVALS_S[cell.policy])
+        rows: list[Measurements] = []
         for waves in (True, False):
-            rows += rows_of(newcomers_of(history, steps, waves=waves, most=max(1, int(cell.budget))), waves=waves)
+            rows += build_rows(find_new_sites(history, steps, waves=waves, most=max(1, int(cell.budget))), waves=waves)
         return rows
 
 

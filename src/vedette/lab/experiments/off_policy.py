@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measured, Metric
-from vedette.lab.runs.ranking.off_policy import ESTIMATORS, off_policy_row
+from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.runs.ranking.off_policy import ESTIMATORS, build_row
 
-__all__ = ["EXPERIMENT", "OffPolicy"]
-
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "enough": Metric('share of logs about which something is said; of the others it says "not enough data"', "share"),
     "effective": Metric("decisions on which an estimate rests, in effect"),
     "estimate": Metric("share of searches that would succeed under the other order, as estimated", "share"),
@@ -31,18 +29,18 @@ class OffPolicy:
     name: str = "off-policy"
     about: str = "Do estimates of what another order would bring come true? (budget: searches in the log)"
     worlds: tuple[str, ...] = ("clicks",)
-    metrics: tuple[str, ...] = tuple(OWN)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN)
+    metrics: tuple[str, ...] = tuple(OWN_METRICS)
+    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
     budgets: tuple[float, ...] = (300.0, 3_000.0, 30_000.0)
     policies: tuple[str, ...] = tuple(ESTIMATORS)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """One log and one estimate."""
         if cell.policy not in ESTIMATORS:
             raise UsageError(f'there is no estimate "{cell.policy}": they are {", ".join(ESTIMATORS)}')
-        return [off_policy_row(cell.world, cell.policy, int(cell.budget), cell.seed)]
+        return [build_row(cell.world, cell.policy, int(cell.budget), cell.seed)]
 
 
 EXPERIMENT = OffPolicy()

@@ -13,11 +13,9 @@ all queries with their frequencies. ``default`` is ``impact``; ``bound-impact`` 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.core.experiment import Cell, Measured, Metric
-from vedette.lab.core.registry import DEFAULT, policies
-from vedette.lab.runs.order.run import BOUND, OWN, rows_of
-
-__all__ = ["EXPERIMENT"]
+from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.registry import DEFAULT, load_policies
+from vedette.lab.runs.order.run import BOUND, OWN_METRICS, build_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ class Order:
     name: str = "order"
     about: str = "Which unseen pages first? (budget: the share of the uncrawled pages that is fetched)"
     worlds: tuple[str, ...] = ("git", "live")  # made histories have no texts
-    metrics: tuple[str, ...] = (*OWN, "fetches")
-    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN))
+    metrics: tuple[str, ...] = (*OWN_METRICS, "fetches")
+    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN_METRICS))
     budgets: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = (("impact_share", "budget"),)
@@ -36,11 +34,11 @@ class Order:
     @property
     def policies(self) -> tuple[str, ...]:
         """Ours, those of the order stage, and the bound."""
-        return (DEFAULT, *policies("order"), BOUND)
+        return (DEFAULT, *load_policies("order"), BOUND)
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """All rows of a cell."""
-        return rows_of(cell)
+        return build_rows(cell)
 
 
 EXPERIMENT = Order()

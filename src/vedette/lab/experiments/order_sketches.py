@@ -11,14 +11,12 @@ A budget is the share of the uncrawled pages that is fetched; queries are as in 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.core.experiment import Cell, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT
-from vedette.lab.runs.order.run import DATASETS, OURS, Case, accrued, fetched_of
-from vedette.lab.runs.order.sketches import SHARES, buckets_of, halves_of, kept_of, queries_from
+from vedette.lab.runs.order.run import DATASETS, DEFAULT_POLICY, Case, impact_share, parse_fetch_count
+from vedette.lab.runs.order.sketches import SHARES, build_buckets, choose_query_source, run_with_sketches, split_queries
 
-__all__ = ["EXPERIMENT"]
-
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
     "of_all": Metric("the same as a share of what all sketches bring", "share", True),
     "count": Metric("queries that have sketches"),
@@ -36,36 +34,36 @@ class OrderSketches:
     name: str = "order-sketches"
     about: str = "How few queries need sketches? (budget: the share of the uncrawled pages that is fetched)"
     worlds: tuple[str, ...] = ("git", "live")
-    metrics: tuple[str, ...] = tuple(OWN)
-    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN))
+    metrics: tuple[str, ...] = tuple(OWN_METRICS)
+    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN_METRICS))
     policies: tuple[str, ...] = (DEFAULT, "hybrid")
     budgets: tuple[float, ...] = (0.05, 0.1, 0.3)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = (("impact_share", "sketches"),)
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """All rows of a cell."""
-        kind = queries_from()
+        kind = choose_query_source()
         cases = [(dataset, Case(cell.world, cell.span, kind, dataset, cell.seed)) for dataset in DATASETS]
         return [
             {"queries_from": float(kind), "dataset": float(dataset), **row}
             for dataset, case in cases
-            for row in _rows(cell, case)
+            for row in _iter_rows(cell, case)
         ]
 
 
-def _rows(cell: Cell, case: Case) -> Iterator[dict[str, float]]:
-    policy = OURS if cell.policy == DEFAULT else cell.policy
-    half = halves_of(case)[1]
-    fetched = fetched_of(cell, len(half.impact))
-    whole = accrued(kept_of(case, SHARES[0]).orders[policy], half.impact, fetched)
+def _iter_rows(cell: Cell, case: Case) -> Iterator[dict[str, float]]:
+    policy = DEFAULT_POLICY if cell.policy == DEFAULT else cell.policy
+    half = split_queries(case)[1]
+    fetched = parse_fetch_count(cell, len(half.impact))
+    whole = impact_share(run_with_sketches(case, SHARES[0]).orders[policy], half.impact, fetched)
     for share in SHARES:
-        kept = kept_of(case, share)
-        mine = accrued(kept.orders[policy], half.impact, fetched)
+        kept = run_with_sketches(case, share)
+        mine = impact_share(kept.orders[policy], half.impact, fetched)
         of_all = mine / whole if whole else 1.0
         yield {"sketches": share, "count": float(kept.sketches), "impact_share": mine, "of_all": of_all}
-    if policy != OURS:
-        for number, each in enumerate(buckets_of(case, cell.budget)):
+    if policy != DEFAULT_POLICY:
+        for number, each in enumerate(build_buckets(case, cell.budget)):
             yield {
                 "bucket": float(number),
                 "score": each.score,

@@ -7,10 +7,8 @@ a page are measured; the joke study has its own length. Policies see likes, view
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.core.experiment import Cell, Measured, Metric
-from vedette.lab.runs.ranking.rows import OWN, names_of_policies, rows_of
-
-__all__ = ["EXPERIMENT", "Ranking"]
+from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.runs.ranking.rows import OWN_METRICS, build_rows, list_policy_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +18,8 @@ class Ranking:
     name: str = "ranking"
     about: str = "Which results first, while their quality is unknown? (budget: expected lives of a page, measured)"
     worlds: tuple[str, ...] = ("community", "jester")
-    metrics: tuple[str, ...] = ("qpc", "tbp", *OWN)
-    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN))
+    metrics: tuple[str, ...] = ("qpc", "tbp", *OWN_METRICS)
+    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN_METRICS))
     budgets: tuple[float, ...] = (1.5,)
     of_texts: tuple[str, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
@@ -29,11 +27,11 @@ class Ranking:
     @property
     def policies(self) -> tuple[str, ...]:
         """Those of ``serve.rank.promote``, and promotion at the settings of the figures."""
-        return names_of_policies()
+        return list_policy_names()
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """One community or study under one policy."""
-        return rows_of(cell)
+        return build_rows(cell)
 
 
 EXPERIMENT = Ranking()

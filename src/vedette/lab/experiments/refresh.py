@@ -16,23 +16,21 @@ from dataclasses import dataclass
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.bounds.known_rates import bound_known
-from vedette.lab.core.experiment import Cell, Measured, Metric
-from vedette.lab.core.registry import policy_named
-from vedette.lab.core.spans import span_s
-from vedette.lab.quality.quality import QualityOverTime
-from vedette.lab.quality.workload import Asking, asking_of
-from vedette.lab.runs.refresh.agents import AtRandom
-from vedette.lab.runs.refresh.gains import measures_for
-from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, Game, Outcome, Plan, refresh
+from vedette.lab.bounds.known_rates import build_bound_known
+from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.registry import find_policy
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.quality.quality import QualityMonitor
+from vedette.lab.quality.workload import QuerySet, load_query_set
+from vedette.lab.runs.refresh.agents import RandomRefresh
+from vedette.lab.runs.refresh.gains import create_measures
+from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshOutcome, RefreshSetup, run_refresh
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.history_views import has_waves, without_waves
+from vedette.lab.worlds.history_views import has_waves, remove_waves
 from vedette.refresh.policies.uniform import Uniform
 
-__all__ = ["EXPERIMENT", "plan_of", "rows_of"]
-
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
     "age_calm": Metric("age where no page changes by a wave", "d", False),
     "quality_calm": Metric("quality where no page changes by a wave", "share", True),
@@ -43,26 +41,26 @@ OWN: Mapping[str, Metric] = {
 
 
 WARM_UP = 0.2
-PARTS = 20
+PERIODS = 20
 STEP_S = 6 * HOUR_S
 
 
-def plan_of(policy: str, history: History, game: Game, asking: Asking | None = None) -> Plan:
+def build_setup(policy: str, history: History, game: RefreshGame, asking: QuerySet | None = None) -> RefreshSetup:
     """Who decides, by the name of a policy; one from elsewhere is a place (``package.module:Name``)."""
     match policy:
         case "random":
-            known = len(history.alive_at(game.begin_s))
-            return Plan(AtRandom(mean_s=max(known, 1) / game.budget * DAY_S))
+            known = len(history.live_pages_at(game.begin_s))
+            return RefreshSetup(RandomRefresh(mean_s=max(known, 1) / game.budget * DAY_S))
         case "bound-known":
-            return Plan(bound_known(history, game.begin_s, game.end_s, game.budget))
+            return RefreshSetup(build_bound_known(history, game.begin_s, game.end_s, game.budget))
         case "bound-delta-q":
-            return Plan(Uniform(), seer=_bound_delta_q(history, asking))
+            return RefreshSetup(Uniform(), oracle=_build_delta_q_bound(history, asking))
         case _:
-            named = policy_named("refresh", policy)
-            return Plan(named, measures=measures_for(named, history, asking))
+            named = find_policy("refresh", policy)
+            return RefreshSetup(named, measures=create_measures(named, history, asking))
 
 
-def _bound_delta_q(history: History, asking: Asking | None) -> BoundDeltaQ:
+def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDeltaQ:
     if asking is None:
         raise UsageError(
             f"bound-delta-q asks what pages say, and those of {history.name} have no texts that a query finds; "
@@ -71,39 +69,39 @@ def _bound_delta_q(history: History, asking: Asking | None) -> BoundDeltaQ:
     return BoundDeltaQ(history, asking.workload)
 
 
-def rows_of(history: History, policy: str, game: Game, asking: Asking | None) -> list[Measured]:
+def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySet | None) -> list[Measurements]:
     """Play a game and tell its numbers, part by part; without anything asked there is no quality."""
-    plan = plan_of(policy, history, game, asking)
+    plan = build_setup(policy, history, game, asking)
     days = (game.end_s - game.measured_s) / game.parts / DAY_S
     if asking is None:
-        return [_numbers(part, days) for part in refresh(history, plan, game).parts]
-    watch = QualityOverTime(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
-    parts = [_numbers(part, days) for part in refresh(history, plan, game, watch.decided).parts]
-    asked = {"queries": float(asking.workload.queries), "queries_from": float(asking.queries_from)}
-    qualities = watch.means(game.parts)
+        return [_compute_metrics(part, days) for part in run_refresh(history, plan, game).parts]
+    watch = QualityMonitor(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
+    parts = [_compute_metrics(part, days) for part in run_refresh(history, plan, game, watch.on_batch).parts]
+    asked = {"queries": float(asking.workload.queries), "queries_from": float(asking.source)}
+    qualities = watch.compute_means(game.parts)
     return [part | {"quality": quality} | asked for part, quality in zip(parts, qualities, strict=True)]
 
 
-def calm_rows(history: History, policy: str, game: Game) -> list[Measured]:
+def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
     """The same game where there are no waves; nothing where there are none anyway."""
     if not has_waves(history):
         return [{}] * game.parts
-    calm = _calm_of(history)
-    rows = rows_of(calm, policy, game, asking_of(calm, game.begin_s, game.end_s, game.seed))
+    calm = _load_calm(history)
+    rows = build_rows(calm, policy, game, load_query_set(calm, game.begin_s, game.end_s, game.seed))
     return [{f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row} for row in rows]
 
 
-_calm: list[tuple[History, History]] = []
+_calm_cache: list[tuple[History, History]] = []
 
 
-def _calm_of(history: History) -> History:
+def _load_calm(history: History) -> History:
     """The world without waves, made once: texts that were read stay read."""
-    if not _calm or _calm[0][0] is not history:
-        _calm[:] = [(history, without_waves(history))]
-    return _calm[0][1]
+    if not _calm_cache or _calm_cache[0][0] is not history:
+        _calm_cache[:] = [(history, remove_waves(history))]
+    return _calm_cache[0][1]
 
 
-def _numbers(outcome: Outcome, days: float) -> dict[str, float]:
+def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
     return {
         "freshness": outcome.freshness,
         "age": outcome.age_d,
@@ -119,7 +117,7 @@ class Refresh:
     name: str = "refresh"
     about: str = "How current are copies under a budget of fetches a day?"
     worlds: tuple[str, ...] = ("git", "made", "live")
-    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", *OWN)
+    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
     policies: tuple[str, ...] = (
         *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
@@ -131,15 +129,15 @@ class Refresh:
     @property
     def own(self) -> Mapping[str, Metric]:
         """What the quality was measured with."""
-        return OWN
+        return OWN_METRICS
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """A row for each part of the time."""
         history = open_history(cell.world)
-        begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
-        game = Game(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP, parts=PARTS)
-        rows = rows_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))
-        calm = calm_rows(history, cell.policy, game)
+        begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
+        game = RefreshGame(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP, parts=PERIODS)
+        rows = build_rows(history, cell.policy, game, load_query_set(history, begin_s, end_s, cell.seed))
+        calm = build_calm_rows(history, cell.policy, game)
         return [{"part": float(part), **row, **still} for part, (row, still) in enumerate(zip(rows, calm, strict=True))]
 
 

@@ -33,39 +33,37 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric, Span
-from vedette.lab.core.registry import policy_named
-from vedette.lab.core.spans import span_s
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span
+from vedette.lab.core.registry import find_policy
+from vedette.lab.core.spans import resolve_span
 from vedette.lab.experiments.importance import spearman
-from vedette.lab.quality.corpus import ShingleShares
-from vedette.lab.quality.workload import Workload, asking_of
-from vedette.lab.runs.refresh.transport_schedule import laid_out, shares_of
+from vedette.lab.quality.corpus import ShingleDistance
+from vedette.lab.quality.workload import Workload, load_query_set
+from vedette.lab.runs.refresh.transport_schedule import allocate_fetches, schedule_fetches
 from vedette.lab.runs.refresh.weekly import (
     WEEK_S,
-    AsPlanned,
-    ByPriority,
     Chooser,
-    Fits,
-    Learning,
-    Weekly,
-    busiest_s,
-    by_links,
-    fits_of,
-    mean_quality,
-    weekly_web,
+    PageStatistics,
+    PlannedChooser,
+    PolicyChooser,
+    PriorityChooser,
+    WeeklyWeb,
+    build_weekly_web,
+    find_busiest_span,
+    fit_pages,
+    run_weekly,
+    score_by_links,
 )
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import Bools
 from vedette.policy import Floats, Ints
 
-__all__ = ["EXPERIMENT", "Ratio", "Setting", "chooser_of", "foreseen_rows", "quality_at", "ratio_at"]
-
-ONLINE = "online-"
-OURS = "user-centric"
+ONLINE_PREFIX = "online-"
+REFERENCE_POLICY = "user-centric"
 TAUS = tuple(round(0.1 * step, 1) for step in range(1, 11))
-MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 1.0, 1.4, 2.0)
+BUDGET_MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 1.0, 1.4, 2.0)
 BINS = 10
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "tau": Metric("the threshold that served best"),
     "quality_tau0": Metric("the quality where every change counts (tau 0)", "share", True),
     "fetches_ratio": Metric("fetches for this quality, as a multiple of those that user-centric needs", "", False),
@@ -85,91 +83,93 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-class Setting(NamedTuple):
+class WeeklySetting(NamedTuple):
     """A weekly web and what is asked of it, with one way of scoring."""
 
-    weekly: Weekly
+    weekly: WeeklyWeb
     workload: Workload
-    fits: Fits
-    shares: ShingleShares
+    statistics: PageStatistics
+    shares: ShingleDistance
 
 
-def quality_at(setting: Setting, policy: str, budget: float, tau: float = 0.0) -> float:
+def measure_quality(setting: WeeklySetting, policy: str, budget: float, tau: float = 0.0) -> float:
     """The quality that a policy reaches with so many fetches a week."""
-    chooser = chooser_of(setting, policy, max(1, int(budget)), tau)
-    return mean_quality(setting.weekly, setting.workload, chooser)
+    chooser = create_chooser(setting, policy, max(1, int(budget)), tau)
+    return run_weekly(setting.weekly, setting.workload, chooser)
 
 
-def chooser_of(setting: Setting, policy: str, room: int, tau: float = 0.0) -> Chooser:
+def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 0.0) -> Chooser:
     """Who chooses, by name."""
-    weekly, fits = setting.weekly, setting.fits
-    if policy.startswith(ONLINE):
-        named = policy_named("refresh", policy.removeprefix(ONLINE))
-        return Learning(named, weekly, setting.workload, setting.shares, room)
+    weekly, fits = setting.weekly, setting.statistics
+    if policy.startswith(ONLINE_PREFIX):
+        named = find_policy("refresh", policy.removeprefix(ONLINE_PREFIX))
+        return PolicyChooser(named, weekly, setting.workload, setting.shares, room)
     match policy:
         case "sbr":
-            return _planned(weekly, _rates(fits.share > tau), np.ones(weekly.pages), room)
+            return _plan_fetches(weekly, _estimate_rates(fits.share > tau), np.ones(weekly.pages), room)
         case "ebr":
             changes, large = weekly.changed.sum(axis=0), (weekly.changed & (fits.share >= tau)).sum(axis=0)
-            return _planned(weekly, _rates(weekly.changed), fits.views * large / np.maximum(changes, 1), room)
+            return _plan_fetches(
+                weekly, _estimate_rates(weekly.changed), fits.views * large / np.maximum(changes, 1), room
+            )
         case "user-centric":
-            return ByPriority(fits.gain.mean(axis=0), room)
+            return PriorityChooser(fits.gain.mean(axis=0), room)
         case "uniform":
-            return ByPriority(np.ones(weekly.pages), room)
+            return PriorityChooser(np.ones(weekly.pages), room)
         case _:
-            return _Bound(setting, room)
+            return _BoundChooser(setting, room)
 
 
-def _rates(changed: Bools) -> Floats:
+def _estimate_rates(changed: Bools) -> Floats:
     """Changes a week, out of weeks with a change and weeks without (Cho and Garcia-Molina's estimate)."""
     weeks, changes = len(changed), changed.sum(axis=0)
     rates: Floats = -np.log((weeks - changes + 0.5) / (weeks + 0.5))
     return rates
 
 
-def _planned(weekly: Weekly, rates: Floats, weights: Floats, room: int) -> AsPlanned:
+def _plan_fetches(weekly: WeeklyWeb, rates: Floats, weights: Floats, room: int) -> PlannedChooser:
     room = min(room, weekly.pages)
-    return AsPlanned(laid_out(shares_of(rates, weights, weekly.weeks, room), weekly.weeks, room))
+    return PlannedChooser(schedule_fetches(allocate_fetches(rates, weights, weekly.weeks, room), weekly.weeks, room))
 
 
-class _Bound:
+class _BoundChooser:
     """What brings most now, as it truly is."""
 
-    def __init__(self, setting: Setting, room: int) -> None:
+    def __init__(self, setting: WeeklySetting, room: int) -> None:
         self._bound, self._room = BoundDeltaQ(setting.weekly.web, setting.workload), room
         self._begin_s = setting.weekly.web.begin_s
 
-    def chosen(self, week: int, copies: Ints, fetched: Ints) -> Ints:
+    def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """Those of the week."""
         del fetched
-        return self._bound.chosen(copies, self._begin_s + week * WEEK_S, self._room)
+        return self._bound.choose(copies, self._begin_s + week * WEEK_S, self._room)
 
-    def saw(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
+    def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
         """It sees without being told."""
 
 
-class Ratio(NamedTuple):
-    """How many times as many fetches; ``beyond`` where that is no more than a bound."""
+class FetchRatio(NamedTuple):
+    """How many times as many fetches; ``is_bound`` where that is no more than a bound."""
 
     times: float
-    beyond: bool
+    is_bound: bool
 
 
-def ratio_at(budgets: Floats, qualities: Floats, budget: float, quality: float) -> Ratio:
+def compute_ratio(budgets: Floats, qualities: Floats, budget: float, quality: float) -> FetchRatio:
     """How many times as many fetches a budget is as those with which another reaches the same quality.
 
     Between the budgets at which the other was run its quality is taken to grow evenly with the logarithm; the smallest
     of those with the same quality counts. What lies outside counts as the first or the last of them.
 
-    >>> ratio_at(np.array([10.0, 20.0, 40.0]), np.array([0.8, 0.9, 0.95]), budget=40.0, quality=0.5)
-    Ratio(times=4.0, beyond=True)
+    >>> compute_ratio(np.array([10.0, 20.0, 40.0]), np.array([0.8, 0.9, 0.95]), budget=40.0, quality=0.5)
+    FetchRatio(times=4.0, is_bound=True)
     """
     rising, first = np.unique(np.maximum.accumulate(qualities), return_index=True)
     times = budget / np.exp(np.interp(quality, rising, np.log(budgets[first])))
-    return Ratio(round(float(times), 9), bool(quality < rising[0] or quality > rising[-1]))
+    return FetchRatio(round(float(times), 9), bool(quality < rising[0] or quality > rising[-1]))
 
 
-def foreseen_rows(gain: Floats) -> Iterator[dict[str, float]]:
+def build_predictability_rows(gain: Floats) -> Iterator[dict[str, float]]:
     """Gains by week and page: how both halves of the weeks agree (Figure 4.3)."""
     half = len(gain) // 2
     halves = gain[:half].mean(axis=0), gain[half:].mean(axis=0)
@@ -191,46 +191,48 @@ def foreseen_rows(gain: Floats) -> Iterator[dict[str, float]]:
 
 
 @lru_cache(maxsize=8)
-def _settings(world: str, span: Span, seed: int) -> tuple[Setting, ...]:
+def _load_settings(world: str, span: Span, seed: int) -> tuple[WeeklySetting, ...]:
     history = open_history(world)
-    weekly = weekly_web(history, *(span_s(span, history.begin_s, history.end_s) if any(span) else busiest_s(history)))
-    asking = asking_of(weekly.web, weekly.web.begin_s, weekly.web.end_s, seed)
+    weekly = build_weekly_web(
+        history, *(resolve_span(span, history.begin_s, history.end_s) if any(span) else find_busiest_span(history))
+    )
+    asking = load_query_set(weekly.web, weekly.web.begin_s, weekly.web.end_s, seed)
     if asking is None:
         raise UsageError(f"{world}: no query finds any of its texts; put it to a world git:PATH or live:FOLDER")
-    shares = ShingleShares(weekly.web)
-    workloads = (asking.workload, by_links(asking.workload, weekly.links))
-    return tuple(Setting(weekly, one, fits_of(weekly, one, shares), shares) for one in workloads)
+    shares = ShingleDistance(weekly.web)
+    workloads = (asking.workload, score_by_links(asking.workload, weekly.links))
+    return tuple(WeeklySetting(weekly, one, fit_pages(weekly, one, shares), shares) for one in workloads)
 
 
 @lru_cache(maxsize=256)
-def _ours_at(place: tuple[str, Span, int], scoring: int, policy: str, budget: int) -> float:
+def _reference_quality(place: tuple[str, Span, int], scoring: int, policy: str, budget: int) -> float:
     """The quality of the policy that others are compared with; cells of one process share it."""
-    return quality_at(_settings(*place)[scoring], policy, budget)
+    return measure_quality(_load_settings(*place)[scoring], policy, budget)
 
 
-def _numbers(cell: Cell, setting: Setting, scoring: int) -> dict[str, float]:
-    ours = f"{ONLINE}{OURS}" if cell.policy.startswith(ONLINE) else OURS
-    budgets = np.unique(np.maximum(1, np.round(np.array(MULTIPLES) * cell.budget)))
+def _compute_metrics(cell: Cell, setting: WeeklySetting, scoring: int) -> dict[str, float]:
+    ours = f"{ONLINE_PREFIX}{REFERENCE_POLICY}" if cell.policy.startswith(ONLINE_PREFIX) else REFERENCE_POLICY
+    budgets = np.unique(np.maximum(1, np.round(np.array(BUDGET_MULTIPLES) * cell.budget)))
     place = (cell.world, cell.span, cell.seed)
-    qualities = np.array([_ours_at(place, scoring, ours, int(budget)) for budget in budgets])
+    qualities = np.array([_reference_quality(place, scoring, ours, int(budget)) for budget in budgets])
 
     def told(quality: float, of: str = "") -> dict[str, float]:
-        ratio = ratio_at(budgets, qualities, cell.budget, quality)
-        return {f"quality{of}": quality, f"fetches_ratio{of}": ratio.times, f"beyond{of}": float(ratio.beyond)}
+        ratio = compute_ratio(budgets, qualities, cell.budget, quality)
+        return {f"quality{of}": quality, f"fetches_ratio{of}": ratio.times, f"beyond{of}": float(ratio.is_bound)}
 
-    found = quality_at(setting, cell.policy, cell.budget)
+    found = measure_quality(setting, cell.policy, cell.budget)
     if cell.policy not in ("sbr", "ebr"):
         return told(found)
-    best, tau = max((quality_at(setting, cell.policy, cell.budget, tau), -tau) for tau in TAUS)
+    best, tau = max((measure_quality(setting, cell.policy, cell.budget, tau), -tau) for tau in TAUS)
     return {**told(best), "tau": -tau, **told(found, "_tau0")}
 
 
-def _rows(cell: Cell, setting: Setting, scoring: int) -> Iterator[Measured]:
+def _iter_rows(cell: Cell, setting: WeeklySetting, scoring: int) -> Iterator[Measurements]:
     at = {"scoring": float(scoring)}
     weekly = setting.weekly
     size = {"pages": weekly.pages, "weeks": weekly.weeks, "changes": int(weekly.changed.sum())}
-    foreseen = list(foreseen_rows(setting.fits.gain)) if cell.policy == OURS else [{}]
-    yield {**at, **_numbers(cell, setting, scoring), **size, **foreseen[0]}
+    foreseen = list(build_predictability_rows(setting.statistics.gain)) if cell.policy == REFERENCE_POLICY else [{}]
+    yield {**at, **_compute_metrics(cell, setting, scoring), **size, **foreseen[0]}
     yield from ({**at, **row} for row in foreseen[1:])
 
 
@@ -240,20 +242,20 @@ class UserCentric:
     name = "user-centric"
     about = "How many fetches a week does it take to serve those who search as well?"
     worlds = ("git", "live")  # made histories have no texts
-    own = OWN
-    metrics = ("quality", *OWN)
+    own = OWN_METRICS
+    metrics = ("quality", *OWN_METRICS)
     policies = (
         *("user-centric", "sbr", "ebr", "uniform", "bound-delta-q"),
-        *(f"{ONLINE}{name}" for name in ("user-centric", "sbr", "ebr", "freshness", "lambdacrawl")),
+        *(f"{ONLINE_PREFIX}{name}" for name in ("user-centric", "sbr", "ebr", "freshness", "lambdacrawl")),
     )
     budgets = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
     of_texts: tuple[str, ...] = ()
     figures = (("quality", "budget"), ("fetches_ratio", "budget"), ("second_half", "bin"))
 
-    def run(self, cell: Cell) -> list[Measured]:
+    def run(self, cell: Cell) -> list[Measurements]:
         """A row for each way of scoring, and how gains can be foreseen."""
-        settings = _settings(cell.world, cell.span, cell.seed)
-        return [row for number, setting in enumerate(settings) for row in _rows(cell, setting, number)]
+        settings = _load_settings(cell.world, cell.span, cell.seed)
+        return [row for number, setting in enumerate(settings) for row in _iter_rows(cell, setting, number)]
 
 
 EXPERIMENT: Experiment = UserCentric()

@@ -20,10 +20,8 @@ from ada_url import URL
 
 from vedette.errors import UsageError
 
-__all__ = ["ROBOTS_BYTES", "AccessLog", "Entry", "LogHeader", "open_log", "read_log", "redirect_target"]
-
-ROBOTS_BYTES = 500 * 1024
-FORMAT = "vedette access log 1"
+MAX_ROBOTS_BYTES = 500 * 1024
+FORMAT_NAME = "vedette access log 1"
 BUFFER_BYTES = 1 << 20
 
 
@@ -39,7 +37,7 @@ class LogHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AccessEntry:
     """One request and what became of it; ``wall`` times are Unix seconds, the others world seconds.
 
     ``port`` and ``scheme`` are those asked for (Host header or absolute target), ``address`` the local one that took
@@ -72,7 +70,7 @@ class Entry:
         return f"{self.scheme}://{self.host}" + ("" if self.port == default else f":{self.port}") + self.target
 
 
-_KEYS = tuple(field.name for field in fields(Entry))
+_KEYS = tuple(field.name for field in fields(AccessEntry))
 _OPTIONAL = frozenset({"retry_after", "location", "robots"})
 
 
@@ -84,14 +82,14 @@ class AccessLog:
         self._lines: list[str] = []
         self._size = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: AccessEntry) -> None:
         """Append one request."""
-        self._append(_line(entry))
+        self._append(_format_entry(entry))
 
-    def begin(self, header: LogHeader) -> None:
+    def write_header(self, header: LogHeader) -> None:
         """Say that a server starts here; on disk at once."""
         self._append(
-            json.dumps({"log": FORMAT, **{field.name: getattr(header, field.name) for field in fields(header)}})
+            json.dumps({"log": FORMAT_NAME, **{field.name: getattr(header, field.name) for field in fields(header)}})
         )
         self.flush()
 
@@ -121,28 +119,28 @@ def open_log(path: Path, header: LogHeader, now_s: float) -> AccessLog:
     """Start a log, or go on with the one at this path if it is of the same world and its time has not gone back."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size:
-        _refuse_mixture(path, header, now_s)
-        _cut_torn_line(path)
+        _check_same_run(path, header, now_s)
+        _truncate_torn_line(path)
     log = AccessLog(path.open("ab"))
-    log.begin(header)
+    log.write_header(header)
     return log
 
 
-def read_log(path: Path) -> tuple[LogHeader, list[Entry]]:
+def read_log(path: Path) -> tuple[LogHeader, list[AccessEntry]]:
     """The first header and every request, sorted by start; a torn last line is left out."""
     with path.open("rb") as file:
-        lines = _whole_lines(file)
-        header = _header(next(lines, b""), path)
-        rows = (_row(line, number, path) for number, line in enumerate(lines, start=2))
-        entries = [_entry(row, path) for row in rows if "log" not in row]
+        lines = _iter_complete_lines(file)
+        header = _parse_header(next(lines, b""), path)
+        rows = (_parse_row(line, number, path) for number, line in enumerate(lines, start=2))
+        entries = [_parse_entry(row, path) for row in rows if "log" not in row]
     entries.sort(key=lambda entry: (entry.start_s, entry.end_s))
     return header, entries
 
 
-def redirect_target(url: str, location: str) -> str | None:
+def resolve_redirect(url: str, location: str) -> str | None:
     """Where a redirect leads, in the one spelling that writer and reader of a log compare; None where nowhere.
 
-    >>> redirect_target("http://a.test/robots.txt", "//B.test:80/r.txt#top")
+    >>> resolve_redirect("http://a.test/robots.txt", "//B.test:80/r.txt#top")
     'http://b.test/r.txt'
     """
     try:
@@ -152,31 +150,31 @@ def redirect_target(url: str, location: str) -> str | None:
     return meant.href.partition("#")[0] if meant.protocol in {"http:", "https:"} else None
 
 
-def _line(entry: Entry) -> str:
+def _format_entry(entry: AccessEntry) -> str:
     """The entry as JSON; spelled out because a server under load spends half its time here otherwise."""
     return (
         f'{{"wall_start_s":{entry.wall_start_s!r},"wall_end_s":{entry.wall_end_s!r},"start_s":{entry.start_s!r},'
         f'"end_s":{entry.end_s!r},"host":{quoted(entry.host)},"scheme":"{entry.scheme}","port":{entry.port},'
         f'"address":"{entry.address}","method":{quoted(entry.method)},"target":{quoted(entry.target)},'
         f'"status":{entry.status},"bytes":{entry.bytes},"whole":{"true" if entry.whole else "false"},'
-        f'"agent":{quoted(entry.agent)}{_optional(entry)}}}'
+        f'"agent":{quoted(entry.agent)}{_format_optional_fields(entry)}}}'
     )
 
 
-def _optional(entry: Entry) -> str:
+def _format_optional_fields(entry: AccessEntry) -> str:
     pairs = (("retry_after", entry.retry_after), ("location", entry.location), ("robots", entry.robots))
     return "".join(f',"{key}":{quoted(value)}' for key, value in pairs if value is not None)
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+def _iter_complete_lines(file: BinaryIO) -> Iterator[bytes]:
     return (line for line in file if line.endswith(b"\n"))
 
 
-def _header(line: bytes, path: Path) -> LogHeader:
+def _parse_header(line: bytes, path: Path) -> LogHeader:
     try:
         row = json.loads(line)
         header = LogHeader(**{field.name: row[field.name] for field in fields(LogHeader)})
-        is_ours = row["log"] == FORMAT
+        is_ours = row["log"] == FORMAT_NAME
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
@@ -184,7 +182,7 @@ def _header(line: bytes, path: Path) -> LogHeader:
     return header
 
 
-def _row(line: bytes, number: int, path: Path) -> dict[str, Any]:
+def _parse_row(line: bytes, number: int, path: Path) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError:
@@ -194,21 +192,21 @@ def _row(line: bytes, number: int, path: Path) -> dict[str, Any]:
     return row
 
 
-def _entry(row: dict[str, Any], path: Path) -> Entry:
+def _parse_entry(row: dict[str, Any], path: Path) -> AccessEntry:
     known = {key: row[key] for key in _KEYS if key in row}
     missing = [key for key in _KEYS if key not in known and key not in _OPTIONAL]
     if missing:
         raise UsageError(f"{path} has a request without {missing[0]}; the log was changed or damaged")
-    return Entry(**known)
+    return AccessEntry(**known)
 
 
-def _cut_torn_line(path: Path) -> None:
+def _truncate_torn_line(path: Path) -> None:
     with path.open("r+b") as file:
-        whole = sum(len(line) for line in _whole_lines(file))
+        whole = sum(len(line) for line in _iter_complete_lines(file))
         file.truncate(whole)
 
 
-def _refuse_mixture(path: Path, header: LogHeader, now_s: float) -> None:
+def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
     """One log is one client's story in one world's time; anything else could not be judged."""
     before, entries = read_log(path)
     if before.world != header.world:

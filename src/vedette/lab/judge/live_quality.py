@@ -1,7 +1,7 @@
 """How well live crawlers kept a made web: freshness, quality of search and what they cost, against the truth.
 
-What a crawler *holds* is read off its state now and then (``Holding``): which URLs, and from when its answers are. What
-it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
+What a crawler *holds* is read off its state now and then (``Snapshot``): which URLs, and from when its answers are.
+What it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
 (``live_truth``). So a crawler is asked nothing about how well it does.
 
     freshness   the share of pages, held and alive, of which the copy says what the page says
@@ -31,19 +31,17 @@ import xxhash
 
 from vedette.engine.messages import Kind
 from vedette.engine.scheduling.schedule import is_good, is_source
-from vedette.lab.judge.access_log import Entry
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.quality import quality_of, share_of_ideal
-from vedette.lab.quality.query_files import occurring
-from vedette.lab.quality.scoring import text_scoring
-from vedette.lab.quality.workload import MOST_QUERIES, Workload, drawn_queries, workload_of
+from vedette.lab.judge.access_log import AccessEntry
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.quality import compute_quality, relative_quality
+from vedette.lab.quality.query_files import select_answerable
+from vedette.lab.quality.scoring import build_tfidf
+from vedette.lab.quality.workload import MAX_QUERIES, Workload, build_workload, draw_queries
 from vedette.lab.worlds.history import History, Texts
-from vedette.lab.worlds.world import Question, World
-from vedette.parse.html.page import read_page
-from vedette.parse.text.charsets import decode
+from vedette.lab.worlds.world import World, WorldRequest
+from vedette.parse.html.page import parse_page
+from vedette.parse.text.charsets import decode_page
 from vedette.policy import Ints
-
-__all__ = ["FetchKind", "Held", "Holding", "Look", "Run", "Truth", "Versions", "Watched", "measured"]
 
 # What a URL answers is a pure function of time, so nobody has to be asked over the network. A page is read as the
 # crawler reads it: title and main text, as the index has them. A box that turns or a new build of the frame is no
@@ -53,7 +51,7 @@ __all__ = ["FetchKind", "Held", "Holding", "Look", "Run", "Truth", "Versions", "
 NONE = -1
 
 
-class Truth:
+class GroundTruth:
     """Looks at a world, and remembers which different texts each URL had, by number."""
 
     def __init__(self, world: World) -> None:
@@ -62,24 +60,24 @@ class Truth:
         self._read: dict[tuple[str, int], int] = {}
         self._seen: dict[tuple[str, float], int] = {}
 
-    def at(self, url: str, at_s: float) -> int:
+    def version_at(self, url: str, at_s: float) -> int:
         """Which of its texts a URL has at a time; -1 where it has no page that may be found."""
         if (url, at_s) not in self._seen:
-            self._seen[url, at_s] = self._looked(url, at_s)
+            self._seen[url, at_s] = self._observe(url, at_s)
         return self._seen[url, at_s]
 
-    def _looked(self, url: str, at_s: float) -> int:
+    def _observe(self, url: str, at_s: float) -> int:
         host, _, path = url.partition("://")[2].partition("/")
-        reply = self._world.reply(Question(host, f"/{path}"), at_s)
+        reply = self._world.reply(WorldRequest(host, f"/{path}"), at_s)
         kind = next((value for name, value in reply.headers if name == "content-type"), "")
         if reply.status != 200 or not kind.startswith("text/html"):
             return NONE
         place = (url, xxhash.xxh3_64_intdigest(reply.body))
         if place not in self._read:
-            self._read[place] = self._number(url, _said(reply.body, kind))
+            self._read[place] = self._number_text(url, _extract_text(reply.body, kind))
         return self._read[place]
 
-    def _number(self, url: str, text: str | None) -> int:
+    def _number_text(self, url: str, text: str | None) -> int:
         if text is None:
             return NONE
         texts = self._texts.setdefault(url, [])
@@ -87,14 +85,14 @@ class Truth:
             texts.append(text)
         return texts.index(text)
 
-    def versions(self, urls: Sequence[str]) -> "Versions":
+    def collect_versions(self, urls: Sequence[str]) -> "Versions":
         """All that was seen of these URLs so far."""
         return Versions(urls, [self._texts.get(url, []) for url in urls])
 
 
-def _said(body: bytes, kind: str) -> str | None:
+def _extract_text(body: bytes, kind: str) -> str | None:
     """What the index would have of a page; None where the page does not want to be found."""
-    page = read_page(decode(body, kind).text)
+    page = parse_page(decode_page(body, kind).text)
     if any("noindex" in value for _, value in page.robots_meta):
         return None
     return f"{page.title}\n{page.main or page.text}"
@@ -113,21 +111,21 @@ class Versions(Texts):
         """What a version says."""
         return self._all[version]
 
-    def numbered(self, seen: Iterable[int]) -> Ints:
-        """What ``Truth.at`` said of each page, as versions; below 0 where there is none."""
+    def to_numbers(self, seen: Iterable[int]) -> Ints:
+        """What ``GroundTruth.version_at`` said of each page, as versions; below 0 where there is none."""
         each = np.fromiter(seen, np.int64, len(self._urls))
         return np.where(each >= 0, each + self._first, NONE)
 
-    def workload(self, known: Ints, seed: int) -> Workload:
+    def build_workload(self, known: Ints, seed: int) -> Workload:
         """Queries that these versions suggest, with all that answers them: two neighbouring words each."""
-        history = self._history()
-        queries = drawn_queries(history, known, seed)
-        corpus = corpus_of(history, queries.term)
-        asked = occurring(queries, corpus)
-        most = np.argsort(-asked.frequency, kind="stable")[:MOST_QUERIES]
-        return workload_of(corpus, asked.some(most), text_scoring(corpus, known))
+        history = self._build_history()
+        queries = draw_queries(history, known, seed)
+        corpus = load_corpus(history, queries.term)
+        asked = select_answerable(queries, corpus)
+        most = np.argsort(-asked.frequency, kind="stable")[:MAX_QUERIES]
+        return build_workload(corpus, asked.select(most), build_tfidf(corpus, known))
 
-    def _history(self) -> History:
+    def _build_history(self) -> History:
         """The versions as the lab wants them; of times it is told nothing, since measures bring their own."""
         pages, versions = len(self._urls), len(self._all)
         nowhere = np.full(pages, NONE)
@@ -153,11 +151,11 @@ class Versions(Texts):
 
 
 FetchKind = Literal["refresh", "first", "gone", "source", "robots"]
-OTHERS: tuple[FetchKind, ...] = ("first", "gone", "source", "robots")
-SAME = 304
+OTHER_KINDS: tuple[FetchKind, ...] = ("first", "gone", "source", "robots")
+NOT_MODIFIED = 304
 
 
-class Held(NamedTuple):
+class HeldPage(NamedTuple):
     """What is held of a URL: the status and the time of the answer, and what kind of thing it is."""
 
     status: int
@@ -165,19 +163,19 @@ class Held(NamedTuple):
     kind: Kind
 
 
-Holding = Mapping[str, Held]
+Snapshot = Mapping[str, HeldPage]
 """What a crawler holds at a moment, by URL."""
 
 
-class Watched(NamedTuple):
+class CrawlerLog(NamedTuple):
     """A crawler's policy, what it held at each moment of looking, and what its server saw; sorted by time."""
 
     policy: str
-    holdings: Sequence[Holding]
-    entries: Sequence[Entry]
+    snapshots: Sequence[Snapshot]
+    entries: Sequence[AccessEntry]
 
 
-class Look(NamedTuple):
+class QualitySample(NamedTuple):
     """How a crawler stood at a moment, so many days after the begin."""
 
     day: float
@@ -188,11 +186,11 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CrawlQuality:
     """What came of one policy."""
 
     policy: str
-    looks: tuple[Look, ...]
+    samples: tuple[QualitySample, ...]
     refreshes: int
     changed: int
     others: Mapping[FetchKind, int]
@@ -201,22 +199,22 @@ class Run:
     @property
     def freshness(self) -> float:
         """The mean over all looks."""
-        return _mean([look.freshness for look in self.looks])
+        return _mean([look.freshness for look in self.samples])
 
     @property
     def quality(self) -> float:
         """The mean over all looks."""
-        return _mean([look.quality for look in self.looks])
+        return _mean([look.quality for look in self.samples])
 
     @property
     def unrefreshed(self) -> float:
         """The mean over all looks."""
-        return _mean([look.unrefreshed for look in self.looks])
+        return _mean([look.unrefreshed for look in self.samples])
 
     @property
     def of_all(self) -> float:
         """The mean over all looks."""
-        return _mean([look.of_all for look in self.looks])
+        return _mean([look.of_all for look in self.samples])
 
     @property
     def fetches(self) -> int:
@@ -234,41 +232,48 @@ class Run:
         return (self.quality - self.unrefreshed) / self.refreshes if self.refreshes else 0.0
 
 
-def measured(
-    truth: Truth, looks_s: Sequence[float], begin_s: float, seed: int, watched: Sequence[Watched], born: Sequence[str]
-) -> list[Run]:
+def measure_runs(
+    truth: GroundTruth,
+    looks_s: Sequence[float],
+    begin_s: float,
+    seed: int,
+    watched: Sequence[CrawlerLog],
+    born: Sequence[str],
+) -> list[CrawlQuality]:
     """The runs of some crawlers over one world, all looked at at these moments; ``born`` are pages to be found."""
-    urls = list(dict.fromkeys([*born, *(url for one in watched for each in one.holdings for url in each)]))
-    live = [[truth.at(url, at_s) for url in urls] for at_s in looks_s]
-    copies = [_Copies(truth, urls, one) for one in watched]
-    held = [each.held(looks_s) for each in copies]
-    costs = [each.costs(begin_s) for each in copies]
-    versions = truth.versions(urls)
-    live_versions = [versions.numbered(each) for each in live]
-    workload = versions.workload(_first_known(live_versions), seed)
+    urls = list(dict.fromkeys([*born, *(url for one in watched for each in one.snapshots for url in each)]))
+    live = [[truth.version_at(url, at_s) for url in urls] for at_s in looks_s]
+    copies = [_CopyLog(truth, urls, one) for one in watched]
+    held = [each.find_held(looks_s) for each in copies]
+    costs = [each.count_fetches(begin_s) for each in copies]
+    versions = truth.collect_versions(urls)
+    live_versions = [versions.to_numbers(each) for each in live]
+    workload = versions.build_workload(_first_versions(live_versions), seed)
     runs = []
     for one, pairs, cost in zip(watched, held, costs, strict=True):
         looks = [
-            _look((at_s - begin_s) / 86_400.0, now, versions.numbered(own), versions.numbered(first), workload)
+            _measure_sample(
+                (at_s - begin_s) / 86_400.0, now, versions.to_numbers(own), versions.to_numbers(first), workload
+            )
             for at_s, now, (own, first) in zip(looks_s, live_versions, pairs, strict=True)
         ]
-        others = {kind: cost.made[kind] for kind in OTHERS}
-        pages = int((versions.numbered(pairs[-1][0]) >= 0).sum())
-        runs.append(Run(one.policy, tuple(looks), cost.made["refresh"], cost.changed, others, pages))
+        others = {kind: cost.by_kind[kind] for kind in OTHER_KINDS}
+        pages = int((versions.to_numbers(pairs[-1][0]) >= 0).sum())
+        runs.append(CrawlQuality(one.policy, tuple(looks), cost.by_kind["refresh"], cost.changed, others, pages))
     return runs
 
 
-def _look(day: float, live: Ints, held: Ints, first: Ints, workload: Workload) -> Look:
+def _measure_sample(day: float, live: Ints, held: Ints, first: Ints, workload: Workload) -> QualitySample:
     known = (held >= 0) & (live >= 0)
     freshness = float((held == live)[known].mean()) if known.any() else 1.0
     # Both are held against the same ideal, that of the pages which the crawler has come to know.
     best = np.where((held >= 0) | (first >= 0), live, NONE)
-    ideal = quality_of(best, best, workload)
-    quality, unrefreshed = (quality_of(each, live, workload) / ideal if ideal else 1.0 for each in (held, first))
-    return Look(day, freshness, quality, unrefreshed, share_of_ideal(held, live, workload))
+    ideal = compute_quality(best, best, workload)
+    quality, unrefreshed = (compute_quality(each, live, workload) / ideal if ideal else 1.0 for each in (held, first))
+    return QualitySample(day, freshness, quality, unrefreshed, relative_quality(held, live, workload))
 
 
-def _first_known(live: Sequence[Ints]) -> Ints:
+def _first_versions(live: Sequence[Ints]) -> Ints:
     """The version of each page that was seen first."""
     stacked = np.stack(live)
     seen = stacked >= 0
@@ -277,80 +282,80 @@ def _first_known(live: Sequence[Ints]) -> Ints:
     return first
 
 
-class _Cost(NamedTuple):
+class _FetchCounts(NamedTuple):
     """How many fetches of each kind were made, and how many refreshes found a change."""
 
-    made: Counter[FetchKind]
+    by_kind: Counter[FetchKind]
     changed: int
 
 
-class _Copies:
+class _CopyLog:
     """What one crawler fetched when, by the log, and so which texts it holds."""
 
-    def __init__(self, truth: Truth, urls: Sequence[str], watched: Watched) -> None:
+    def __init__(self, truth: GroundTruth, urls: Sequence[str], watched: CrawlerLog) -> None:
         self._truth, self._urls, self._watched = truth, urls, watched
         self._brought_s: dict[str, list[float]] = {}
         for entry in watched.entries:
             if entry.whole and is_good(entry.status):
                 self._brought_s.setdefault(entry.url, []).append(entry.start_s)
 
-    def held(self, looks_s: Sequence[float]) -> list[tuple[list[int], list[int]]]:
+    def find_held(self, looks_s: Sequence[float]) -> list[tuple[list[int], list[int]]]:
         """The texts that are held at each look; and those that would be, had each page been fetched once."""
         return [
-            tuple(zip(*(self._of(url, holding.get(url), at_s) for url in self._urls), strict=True))  # type: ignore[misc]  # two columns
-            for at_s, holding in zip(looks_s, self._watched.holdings, strict=True)
+            tuple(zip(*(self._find_copy(url, holding.get(url), at_s) for url in self._urls), strict=True))  # type: ignore[misc]  # two columns
+            for at_s, holding in zip(looks_s, self._watched.snapshots, strict=True)
         ]
 
-    def _of(self, url: str, held: Held | None, at_s: float) -> tuple[int, int]:
+    def _find_copy(self, url: str, held: HeldPage | None, at_s: float) -> tuple[int, int]:
         brought_s = self._brought_s.get(url)
         if held is None or not brought_s:
             return NONE, NONE
-        first = self._truth.at(url, brought_s[0])
+        first = self._truth.version_at(url, brought_s[0])
         if not is_good(held.status):
             return NONE, first
         # A state is read a moment after the time of the look: what came meanwhile counts as of that time.
         until_s = min(held.fetched_s, at_s)
-        return self._truth.at(url, brought_s[max(bisect_right(brought_s, until_s) - 1, 0)]), first
+        return self._truth.version_at(url, brought_s[max(bisect_right(brought_s, until_s) - 1, 0)]), first
 
-    def costs(self, begin_s: float) -> _Cost:
+    def count_fetches(self, begin_s: float) -> _FetchCounts:
         """What was fetched from a time on."""
         made: Counter[FetchKind] = Counter()
         changed = 0
-        for entry, before in self._with_earlier():
+        for entry, before in self._iter_with_previous():
             if entry.start_s < begin_s:
                 continue
-            kind = self._kind(entry, before)
+            kind = self._classify(entry, before)
             made[kind] += 1
-            if kind == "refresh" and entry.status != SAME:
-                changed += self._text(entry) != self._before(entry)
-        return _Cost(made, changed)
+            if kind == "refresh" and entry.status != NOT_MODIFIED:
+                changed += self._answer_version(entry) != self._previous_version(entry)
+        return _FetchCounts(made, changed)
 
-    def _text(self, entry: Entry) -> int:
+    def _answer_version(self, entry: AccessEntry) -> int:
         """What an answer brought; nothing where the page is gone."""
-        return self._truth.at(entry.url, entry.start_s) if is_good(entry.status) else NONE
+        return self._truth.version_at(entry.url, entry.start_s) if is_good(entry.status) else NONE
 
-    def _before(self, entry: Entry) -> int:
+    def _previous_version(self, entry: AccessEntry) -> int:
         """The copy that was there when an answer came."""
         brought_s = self._brought_s[entry.url]
-        return self._truth.at(entry.url, brought_s[max(bisect_left(brought_s, entry.start_s) - 1, 0)])
+        return self._truth.version_at(entry.url, brought_s[max(bisect_left(brought_s, entry.start_s) - 1, 0)])
 
-    def _with_earlier(self) -> Iterator[tuple[Entry, Entry | None]]:
+    def _iter_with_previous(self) -> Iterator[tuple[AccessEntry, AccessEntry | None]]:
         """Each request that was answered, with the one before it for the same URL."""
-        last: dict[str, Entry] = {}
+        last: dict[str, AccessEntry] = {}
         for entry in self._watched.entries:
             if entry.whole and entry.status:
                 yield entry, last.get(entry.url)
                 last[entry.url] = entry
 
-    def _kind(self, entry: Entry, before: Entry | None) -> FetchKind:
+    def _classify(self, entry: AccessEntry, before: AccessEntry | None) -> FetchKind:
         if entry.target == "/robots.txt":
             return "robots"
-        held = self._watched.holdings[-1].get(entry.url)
+        held = self._watched.snapshots[-1].get(entry.url)
         if is_source(entry.url, held.kind if held else "page"):
             return "source"
         if before is None:
             return "first"
-        return "refresh" if is_good(before.status) or before.status == SAME else "gone"
+        return "refresh" if is_good(before.status) or before.status == NOT_MODIFIED else "gone"
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -24,33 +24,31 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import inf
 
-from vedette.fetch.robots.rules import Rules, read
-from vedette.lab.judge.access_log import ROBOTS_BYTES, Entry, LogHeader, redirect_target
+from vedette.fetch.robots.rules import RobotsRules, parse_robots
+from vedette.lab.judge.access_log import MAX_ROBOTS_BYTES, AccessEntry, LogHeader, resolve_redirect
 from vedette.model import Origin
-
-__all__ = ["KINDS", "Closest", "RobotsWitness", "Standing", "Verdict", "Violation", "judge", "product_token", "report"]
 
 # RFC 9309: 2xx binds; 304 confirms the copy at hand; 4xx (but 429) and more than five redirects mean that there are no
 # rules; everything else, silence and half a file included, means that nothing may be asked. Redirects are followed
 # through the log: what the last hop answers is the word of the origin where the chain began.
 
 
-REDIRECTS_MOST = 5
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RobotsState:
     """Where an origin stands; ``rules`` bind until another file or "no file" is answered, whatever fails meanwhile."""
 
     answered_s: float
     permits: bool
-    word: str
-    rules: Rules
+    description: str
+    rules: RobotsRules
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
+class _RedirectChain:
     """A robots.txt that answered with a redirect, and how many hops have been seen."""
 
     origin: Origin
@@ -58,63 +56,63 @@ class _Chain:
 
 
 @dataclass(slots=True)
-class RobotsWitness:
+class RobotsTracker:
     """Told of every answer in the order in which answers ended; asked about origins and URLs."""
 
     user_agent: str
-    _standings: dict[Origin, Standing] = field(default_factory=dict)
-    _awaited: dict[str, tuple[_Chain, ...]] = field(default_factory=dict)
+    _states: dict[Origin, RobotsState] = field(default_factory=dict)
+    _pending: dict[str, tuple[_RedirectChain, ...]] = field(default_factory=dict)
 
-    def standing(self, entry: Entry) -> Standing | None:
+    def get_state(self, entry: AccessEntry) -> RobotsState | None:
         """The latest word of this request's origin; None where there was none yet."""
-        return self._standings.get(_origin(entry))
+        return self._states.get(_origin(entry))
 
-    def is_robots(self, entry: Entry) -> bool:
+    def is_robots(self, entry: AccessEntry) -> bool:
         """Whether this request is for a robots.txt, or for where one said it is."""
-        return entry.target == "/robots.txt" or (bool(self._awaited) and _own_url(entry) in self._awaited)
+        return entry.target == "/robots.txt" or (bool(self._pending) and _normalize_url(entry) in self._pending)
 
-    def observe(self, entry: Entry) -> None:
+    def observe(self, entry: AccessEntry) -> None:
         """An answer ended."""
         if entry.method != "GET" or not self.is_robots(entry):
             return
-        chains = self._awaited.pop(_own_url(entry), ())
+        chains = self._pending.pop(_normalize_url(entry), ())
         if entry.target == "/robots.txt":
-            chains = (*chains, _Chain(_origin(entry), 0))
+            chains = (*chains, _RedirectChain(_origin(entry), 0))
         for chain in chains:
-            self._advance(chain, entry)
+            self._follow_redirect(chain, entry)
 
-    def _advance(self, chain: _Chain, entry: Entry) -> None:
-        following = redirect_target(entry.url, entry.location or "") if entry.status in REDIRECTS else None
-        if following is None or chain.hops >= REDIRECTS_MOST:
-            before = self._standings.get(chain.origin)
-            self._standings[chain.origin] = _after(before, entry, self.user_agent)
+    def _follow_redirect(self, chain: _RedirectChain, entry: AccessEntry) -> None:
+        following = resolve_redirect(entry.url, entry.location or "") if entry.status in REDIRECT_STATUSES else None
+        if following is None or chain.hops >= MAX_REDIRECTS:
+            before = self._states.get(chain.origin)
+            self._states[chain.origin] = _next_state(before, entry, self.user_agent)
         else:
-            self._awaited[following] = (*self._awaited.get(following, ()), replace(chain, hops=chain.hops + 1))
+            self._pending[following] = (*self._pending.get(following, ()), replace(chain, hops=chain.hops + 1))
 
 
-def _after(before: Standing | None, entry: Entry, user_agent: str) -> Standing:
-    status = entry.status if entry.whole or entry.status >= 300 or entry.bytes >= ROBOTS_BYTES else 0
+def _next_state(before: RobotsState | None, entry: AccessEntry, user_agent: str) -> RobotsState:
+    status = entry.status if entry.whole or entry.status >= 300 or entry.bytes >= MAX_ROBOTS_BYTES else 0
     word = f"status {status}" if status else "no whole answer"
-    rules = before.rules if before is not None else Rules()
+    rules = before.rules if before is not None else RobotsRules()
     if 200 <= status <= 299:
         text = (entry.robots or "").encode("utf-8", "surrogateescape")
-        return Standing(entry.end_s, permits=True, word=word, rules=read(text, user_agent))
+        return RobotsState(entry.end_s, permits=True, description=word, rules=parse_robots(text, user_agent))
     if status == 304:
-        return Standing(entry.end_s, permits=before is not None, word=word, rules=rules)
+        return RobotsState(entry.end_s, permits=before is not None, description=word, rules=rules)
     if 300 <= status <= 499 and status != 429:
-        return Standing(entry.end_s, permits=True, word=word, rules=Rules())
-    return Standing(entry.end_s, permits=False, word=word, rules=rules)
+        return RobotsState(entry.end_s, permits=True, description=word, rules=RobotsRules())
+    return RobotsState(entry.end_s, permits=False, description=word, rules=rules)
 
 
-def _origin(entry: Entry) -> Origin:
+def _origin(entry: AccessEntry) -> Origin:
     return Origin(entry.scheme, entry.host, entry.port)
 
 
-def _own_url(entry: Entry) -> str:
-    return redirect_target(entry.url, "") or entry.url
+def _normalize_url(entry: AccessEntry) -> str:
+    return resolve_redirect(entry.url, "") or entry.url
 
 
-KINDS = (
+VIOLATION_KINDS = (
     "host overlap",
     "host gap",
     "address overlap",
@@ -127,9 +125,9 @@ KINDS = (
 # Unix seconds in a double are exact to a quarter of a microsecond; times the speed, that is what two of them differ by.
 ROUNDING_WALL_S = 1e-6
 # The age of a robots.txt is the one span that the log shows longer than the client saw it: by the way of the request.
-LATENESS_WALL_S = 0.25
+LATENCY_WALL_S = 0.25
 DAY_S = 86_400.0
-NAMED_MOST = 200
+MAX_URL_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Closest:
+class ShortestGap:
     """The shortest gap found on one host or address; negative where requests overlapped."""
 
     kind: str
@@ -160,7 +158,7 @@ class Verdict:
     left_out: int
     counts: tuple[tuple[str, int], ...]
     violations: tuple[Violation, ...]
-    closest: tuple[Closest, ...]
+    closest: tuple[ShortestGap, ...]
 
     @property
     def total(self) -> int:
@@ -168,8 +166,8 @@ class Verdict:
         return sum(count for _, count in self.counts)
 
 
-def judge(
-    entries: Iterable[Entry],
+def judge_log(
+    entries: Iterable[AccessEntry],
     header: LogHeader,
     *,
     delay_s: float,
@@ -183,26 +181,26 @@ def judge(
 
     ``tolerance_s`` is forgiven in every gap, besides what rounding makes of it.
     """
-    token = product_token(user_agent)
+    token = parse_product_token(user_agent)
     everything = list(entries)
-    judged = sorted((entry for entry in everything if product_token(entry.agent) == token), key=_by_time)
-    rule = _Rule(delay_s, address_delay_s, per_address, tolerance_s + ROUNDING_WALL_S * header.speed)
-    hearing = _Hearing(rule, header, RobotsWitness(token), most)
+    judged = sorted((entry for entry in everything if parse_product_token(entry.agent) == token), key=_sort_key)
+    rule = _Limits(delay_s, address_delay_s, per_address, tolerance_s + ROUNDING_WALL_S * header.speed)
+    hearing = _Judge(rule, header, RobotsTracker(token), most)
     for entry in judged:
-        hearing.hear(entry)
-    return hearing.verdict(left_out=len(everything) - len(judged))
+        hearing.judge(entry)
+    return hearing.build_verdict(left_out=len(everything) - len(judged))
 
 
-def product_token(agent: str) -> str:
+def parse_product_token(agent: str) -> str:
     """The name that a User-Agent begins with, in lower case.
 
-    >>> product_token("Vedette/0.1 (+https://example.org/bot)")
+    >>> parse_product_token("Vedette/0.1 (+https://example.org/bot)")
     'vedette'
     """
     return agent.strip().lower().partition("/")[0].partition(" ")[0]
 
 
-def report(verdict: Verdict, sentences: int = 10) -> str:
+def format_verdict(verdict: Verdict, sentences: int = 10) -> str:
     """The verdict for a terminal: what was judged, a line for each rule, and the first violations in words."""
     agents = f", {verdict.left_out:,} of other agents left out" if verdict.left_out else ""
     lines = [f"{verdict.requests:,} requests to {verdict.hosts:,} hosts{agents}: {verdict.total:,} violations", ""]
@@ -215,7 +213,7 @@ def report(verdict: Verdict, sentences: int = 10) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _Limits:
     """What is asked of the client; ``slack_s`` is forgiven in every gap."""
 
     delay_s: float
@@ -224,7 +222,7 @@ class _Rule:
     slack_s: float
 
 
-class _Slots:
+class _RecentAnswers:
     """The latest answers of one host or address, as many as may be under way at once.
 
     With n slots a request is too early exactly if the n-th latest end is less than the delay ago.
@@ -232,13 +230,13 @@ class _Slots:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._latest: list[tuple[float, int, Entry]] = []
+        self._latest: list[tuple[float, int, AccessEntry]] = []
 
-    def before(self) -> Entry | None:
+    def previous(self) -> AccessEntry | None:
         """The request whose slot the next one takes; None where a slot was never used."""
         return self._latest[0][2] if len(self._latest) == self._size else None
 
-    def add(self, entry: Entry, number: int) -> None:
+    def add(self, entry: AccessEntry, number: int) -> None:
         """Take note of a request; ``number`` only keeps equal ends apart."""
         heapq.heappush(self._latest, (entry.end_s, number, entry))
         if len(self._latest) > self._size:
@@ -246,112 +244,116 @@ class _Slots:
 
 
 @dataclass(slots=True)
-class _Hearing:
+class _Judge:
     """Everything known while going through a log by start of request; answers take effect when they end."""
 
-    rule: _Rule
+    rule: _Limits
     header: LogHeader
-    witness: RobotsWitness
+    robots: RobotsTracker
     most: int
-    heard: int = 0
-    hosts: dict[str, _Slots] = field(default_factory=dict)
-    addresses: dict[str, _Slots] = field(default_factory=dict)
-    barred: dict[str, tuple[float, Entry]] = field(default_factory=dict)
-    unsettled: list[tuple[float, int, Entry]] = field(default_factory=list)
+    judged: int = 0
+    hosts: dict[str, _RecentAnswers] = field(default_factory=dict)
+    addresses: dict[str, _RecentAnswers] = field(default_factory=dict)
+    retry_after: dict[str, tuple[float, AccessEntry]] = field(default_factory=dict)
+    pending: list[tuple[float, int, AccessEntry]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
-    closest: dict[str, Closest] = field(default_factory=dict)
+    shortest_gaps: dict[str, ShortestGap] = field(default_factory=dict)
 
-    def hear(self, entry: Entry) -> None:
+    def judge(self, entry: AccessEntry) -> None:
         """Judge one request, and remember it."""
-        while self.unsettled and self.unsettled[0][0] <= entry.start_s:
-            self._settle(heapq.heappop(self.unsettled)[2])
-        self.heard += 1
+        while self.pending and self.pending[0][0] <= entry.start_s:
+            self._apply_answer(heapq.heappop(self.pending)[2])
+        self.judged += 1
         self._judge_host(entry)
         self._judge_address(entry)
         self._judge_retry(entry)
-        if not self.witness.is_robots(entry):
+        if not self.robots.is_robots(entry):
             self._judge_page(entry)
-        heapq.heappush(self.unsettled, (entry.end_s, self.heard, entry))
+        heapq.heappush(self.pending, (entry.end_s, self.judged, entry))
 
-    def verdict(self, *, left_out: int) -> Verdict:
+    def build_verdict(self, *, left_out: int) -> Verdict:
         """What came of it."""
-        counts = tuple((kind, self.counts[kind]) for kind in KINDS)
-        closest = tuple(self.closest[kind] for kind in KINDS if kind in self.closest)
-        return Verdict(self.heard, len(self.hosts), left_out, counts, tuple(self.violations), closest)
+        counts = tuple((kind, self.counts[kind]) for kind in VIOLATION_KINDS)
+        closest = tuple(self.shortest_gaps[kind] for kind in VIOLATION_KINDS if kind in self.shortest_gaps)
+        return Verdict(self.judged, len(self.hosts), left_out, counts, tuple(self.violations), closest)
 
-    def _settle(self, entry: Entry) -> None:
-        self.witness.observe(entry)
-        until_s = _barred_until_s(entry)
-        if until_s is not None and until_s > self.barred.get(entry.host, (-inf,))[0]:
-            self.barred[entry.host] = (until_s, entry)
+    def _apply_answer(self, entry: AccessEntry) -> None:
+        self.robots.observe(entry)
+        until_s = _parse_retry_after(entry)
+        if until_s is not None and until_s > self.retry_after.get(entry.host, (-inf,))[0]:
+            self.retry_after[entry.host] = (until_s, entry)
 
-    def _judge_host(self, entry: Entry) -> None:
-        standing = self.witness.standing(entry)
+    def _judge_host(self, entry: AccessEntry) -> None:
+        standing = self.robots.get_state(entry)
         crawl_delay_s = (standing.rules.crawl_delay_s if standing else None) or 0.0
         due_s, why = max((self.rule.delay_s, "the delay"), (crawl_delay_s, "its crawl-delay"))
-        slots = self.hosts.setdefault(entry.host, _Slots(1))
+        slots = self.hosts.setdefault(entry.host, _RecentAnswers(1))
         self._judge_gap("host", entry.host, entry, slots, due_s, why)
 
-    def _judge_address(self, entry: Entry) -> None:
-        slots = self.addresses.setdefault(entry.address, _Slots(self.rule.per_address))
+    def _judge_address(self, entry: AccessEntry) -> None:
+        slots = self.addresses.setdefault(entry.address, _RecentAnswers(self.rule.per_address))
         self._judge_gap("address", entry.address, entry, slots, self.rule.address_delay_s, "the address delay")
 
-    def _judge_gap(self, what: str, name: str, entry: Entry, slots: _Slots, due_s: float, why: str) -> None:
-        before = slots.before()
-        slots.add(entry, self.heard)
+    def _judge_gap(
+        self, what: str, name: str, entry: AccessEntry, slots: _RecentAnswers, due_s: float, why: str
+    ) -> None:
+        before = slots.previous()
+        slots.add(entry, self.judged)
         if before is None:
             return
         gap_s = entry.start_s - before.end_s
-        known = self.closest.get(f"{what} gap")
+        known = self.shortest_gaps.get(f"{what} gap")
         if known is None or gap_s < known.gap_s:
-            self.closest[f"{what} gap"] = Closest(f"{what} gap", name, gap_s)
+            self.shortest_gaps[f"{what} gap"] = ShortestGap(f"{what} gap", name, gap_s)
         if gap_s < -self.rule.slack_s:
-            told = f"{-gap_s:.6f} s before {self._named(before)} had ended at {self._at(before.end_s)}"
-            self._accuse(f"{what} overlap", entry, f"at {name} {told}.")
+            told = f"{-gap_s:.6f} s before {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
+            self._add_violation(f"{what} overlap", entry, f"at {name} {told}.")
         elif gap_s < due_s - self.rule.slack_s:
-            told = f"{gap_s:.6f} s after {self._named(before)} had ended at {self._at(before.end_s)}"
-            self._accuse(f"{what} gap", entry, f"at {name} {told}; {why} is {due_s:g} s.")
+            told = f"{gap_s:.6f} s after {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
+            self._add_violation(f"{what} gap", entry, f"at {name} {told}; {why} is {due_s:g} s.")
 
-    def _judge_retry(self, entry: Entry) -> None:
-        until_s, cause = self.barred.get(entry.host, (-inf, entry))
+    def _judge_retry(self, entry: AccessEntry) -> None:
+        until_s, cause = self.retry_after.get(entry.host, (-inf, entry))
         if entry.start_s < until_s - self.rule.slack_s:
-            told = f"{self._named(cause)} was answered {cause.status} at {self._at(cause.end_s)}"
-            self._accuse(
-                "retry-after", entry, f"though {told} with Retry-After: {cause.retry_after}, until {self._at(until_s)}."
+            told = f"{self._format_url(cause)} was answered {cause.status} at {self._format_time(cause.end_s)}"
+            self._add_violation(
+                "retry-after",
+                entry,
+                f"though {told} with Retry-After: {cause.retry_after}, until {self._format_time(until_s)}.",
             )
 
-    def _judge_page(self, entry: Entry) -> None:
-        standing = self.witness.standing(entry)
+    def _judge_page(self, entry: AccessEntry) -> None:
+        standing = self.robots.get_state(entry)
         if standing is None:
-            self._accuse("no robots", entry, "before robots.txt of this origin had been answered.")
+            self._add_violation("no robots", entry, "before robots.txt of this origin had been answered.")
             return
         if not standing.permits:
-            told = f"{standing.word} at {self._at(standing.answered_s)}"
-            self._accuse("no robots", entry, f"though its robots.txt had last brought {told}.")
+            told = f"{standing.description} at {self._format_time(standing.answered_s)}"
+            self._add_violation("no robots", entry, f"though its robots.txt had last brought {told}.")
         age_s = entry.start_s - standing.answered_s
-        if age_s > DAY_S + LATENESS_WALL_S * self.header.speed:
-            told = f"{age_s / 3600:.2f} h old, answered at {self._at(standing.answered_s)}"
-            self._accuse("stale robots", entry, f"on the word of a robots.txt {told}.")
-        found = standing.rules.verdict(entry.url)
+        if age_s > DAY_S + LATENCY_WALL_S * self.header.speed:
+            told = f"{age_s / 3600:.2f} h old, answered at {self._format_time(standing.answered_s)}"
+            self._add_violation("stale robots", entry, f"on the word of a robots.txt {told}.")
+        found = standing.rules.check(entry.url)
         if not found.allowed:
-            self._accuse("disallowed", entry, f"though its robots.txt says {found.line}.")
+            self._add_violation("disallowed", entry, f"though its robots.txt says {found.line}.")
 
-    def _accuse(self, kind: str, entry: Entry, how: str) -> None:
+    def _add_violation(self, kind: str, entry: AccessEntry, how: str) -> None:
         self.counts[kind] += 1
         if len(self.violations) < self.most:
-            detail = f"{kind}: {self._named(entry)} was asked for at {self._at(entry.start_s)}, {how}"
+            detail = f"{kind}: {self._format_url(entry)} was asked for at {self._format_time(entry.start_s)}, {how}"
             self.violations.append(Violation(kind, entry.host, entry.start_s, detail))
 
-    def _at(self, world_s: float) -> str:
+    def _format_time(self, world_s: float) -> str:
         return f"{world_s - self.header.world_start:.3f} s"
 
-    def _named(self, entry: Entry) -> str:
-        url = entry.url if len(entry.url) <= NAMED_MOST else entry.url[:NAMED_MOST] + "..."
+    def _format_url(self, entry: AccessEntry) -> str:
+        url = entry.url if len(entry.url) <= MAX_URL_CHARS else entry.url[:MAX_URL_CHARS] + "..."
         return url if entry.method == "GET" else f"{entry.method} {url}"
 
 
-def _barred_until_s(entry: Entry) -> float | None:
+def _parse_retry_after(entry: AccessEntry) -> float | None:
     """Until when a 429 or 503 forbids its host; a date is of world time, and a day is the most."""
     text = (entry.retry_after or "").strip()
     if entry.status not in {429, 503} or not text:
@@ -366,5 +368,5 @@ def _barred_until_s(entry: Entry) -> float | None:
     return min(until_s, entry.end_s + DAY_S)
 
 
-def _by_time(entry: Entry) -> tuple[float, float, str, str]:
+def _sort_key(entry: AccessEntry) -> tuple[float, float, str, str]:
     return entry.start_s, entry.end_s, entry.host, entry.target

@@ -15,16 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from vedette.adapters.clock import Clock, read_clock
-from vedette.adapters.subprocesses import end_with_parent, is_orphan, leave_ctrl_c_to_parent
+from vedette.adapters.clock import Clock, parse_clock
+from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 
-__all__ = ["HookReceiver", "Received", "received", "start_receiver"]
-
-LONGEST = 8 << 20
-STOP_S = 5.0
+MAX_BODY_BYTES = 8 << 20
+STOP_TIMEOUT_S = 5.0
 
 
-class Received(NamedTuple):
+class ReceivedItem(NamedTuple):
     """A page that a message told of: to whom, its URL, when it was first seen, and when the message came."""
 
     name: str
@@ -34,13 +32,13 @@ class Received(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HookReceiver:
+class WebhookReceiver:
     """A receiver in a child process; usable in a ``with`` block, which ends it."""
 
     port: int
     process: subprocess.Popen[bytes]
 
-    def address(self, name: str) -> str:
+    def url_for(self, name: str) -> str:
         """Where messages to this name are sent."""
         return f"http://127.0.0.1:{self.port}/{name}"
 
@@ -48,7 +46,7 @@ class HookReceiver:
         """End the child and wait for it."""
         self.process.terminate()
         try:
-            self.process.communicate(timeout=STOP_S)
+            self.process.communicate(timeout=STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
@@ -62,31 +60,31 @@ class HookReceiver:
         self.stop()
 
 
-def start_receiver(clock: Clock, log: Path) -> HookReceiver:
+def start_receiver(clock: Clock, log: Path) -> WebhookReceiver:
     """Receive at a free port of loopback, and write to a file."""
     command = [sys.executable, "-m", __name__, f"--clock={clock}", f"--log={log}", f"--parent={os.getpid()}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
     line = process.stdout.readline() if process.stdout is not None else b""
-    return HookReceiver(int(line), process)
+    return WebhookReceiver(int(line), process)
 
 
-def received(log: Path) -> Iterator[Received]:
+def read_received(log: Path) -> Iterator[ReceivedItem]:
     """What came, in order; what is no message of ours is passed over."""
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
         told = json.loads(line)
         for item in told["items"]:
-            yield Received(told["name"], item["url"], item["first_seen_at"], told["at_s"])
+            yield ReceivedItem(told["name"], item["url"], item["first_seen_at"], told["at_s"])
 
 
-def _server(clock: Clock, log: Path) -> ThreadingHTTPServer:
+def _create_server(clock: Clock, log: Path) -> ThreadingHTTPServer:
     class Taker(BaseHTTPRequestHandler):
         """Takes every message of bounded length."""
 
         def do_POST(self) -> None:  # the name is the library's
             at_s = clock.now()
             length = self.headers.get("content-length", "")
-            body = self.rfile.read(min(int(length), LONGEST)) if length.isascii() and length.isdigit() else b""
-            self.send_response(204 if _note(log, self.path.strip("/"), body, at_s) else 400)
+            body = self.rfile.read(min(int(length), MAX_BODY_BYTES)) if length.isascii() and length.isdigit() else b""
+            self.send_response(204 if _append_message(log, self.path.strip("/"), body, at_s) else 400)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's
@@ -95,7 +93,7 @@ def _server(clock: Clock, log: Path) -> ThreadingHTTPServer:
     return ThreadingHTTPServer(("127.0.0.1", 0), Taker)
 
 
-def _note(log: Path, name: str, body: bytes, at_s: float) -> bool:
+def _append_message(log: Path, name: str, body: bytes, at_s: float) -> bool:
     """A line in one write, so that two at once do not mix."""
     try:
         items = json.loads(body)["items"]
@@ -114,9 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, required=True, help="where it writes")
     parser.add_argument("--parent", type=int, required=True, help="the process that it ends with")
     options = parser.parse_args(arguments)
-    leave_ctrl_c_to_parent()
-    end_with_parent()
-    server = _server(read_clock(options.clock), options.log)
+    ignore_sigint()
+    die_with_parent()
+    server = _create_server(parse_clock(options.clock), options.log)
     if is_orphan(options.parent):
         return 0
     sys.stdout.write(f"{server.server_address[1]}\n")

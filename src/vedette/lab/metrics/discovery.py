@@ -12,20 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.lab.core.run_folder import Row
-from vedette.lab.core.statistics import Interval, interval
+from vedette.lab.core.statistics import Interval, bootstrap_interval
 from vedette.policy import Floats, Ints
-
-__all__ = [
-    "Headline",
-    "coverage",
-    "headlines",
-    "hours_to_discovery",
-    "htd_p90",
-    "htd_p90_found",
-    "overhead",
-    "overhead_mean",
-    "regret",
-]
 
 # *New* targets are those that could first be seen in the time that is measured; each has the time at which it appeared,
 # the time at which nobody could see it any more, and the time at which it was found (NaN where it never was).
@@ -121,20 +109,20 @@ class Headline(NamedTuple):
     pages_by_regret: float
 
 
-def headlines(rows: Iterable[Row], policy: str, rival: str) -> list[Headline]:
+def compute_headlines(rows: Iterable[Row], policy: str, rival: str) -> list[Headline]:
     """A headline for each world and budget at which both were run; seeds of a host are averaged first."""
     found: dict[tuple[str, float], dict[str, list[Row]]] = {}
     for row in rows:
         found.setdefault((row.cell.world, row.cell.budget), {}).setdefault(row.cell.policy, []).append(row)
     return [
-        _headline(world, budget, by_policy[policy], by_policy[rival])
+        _compute_headline(world, budget, by_policy[policy], by_policy[rival])
         for (world, budget), by_policy in found.items()
         if policy in by_policy and rival in by_policy
     ]
 
 
-def _headline(world: str, budget: float, mine: list[Row], others: list[Row]) -> Headline:
-    one, two = _by_host(mine), _by_host(others)
+def _compute_headline(world: str, budget: float, mine: list[Row], others: list[Row]) -> Headline:
+    one, two = _mean_by_host(mine), _mean_by_host(others)
     hosts = [host for host in one if host in two]
 
     def told(name: str) -> tuple[list[float], list[float]]:
@@ -146,15 +134,15 @@ def _headline(world: str, budget: float, mine: list[Row], others: list[Row]) -> 
     return Headline(
         world,
         budget,
-        interval((coverage[0] / coverage[1]).tolist()),
-        interval((overhead[0] / overhead[1]).tolist()),
-        interval((waits[0] - waits[1]).tolist()),
+        bootstrap_interval((coverage[0] / coverage[1]).tolist()),
+        bootstrap_interval((overhead[0] / overhead[1]).tolist()),
+        bootstrap_interval((waits[0] - waits[1]).tolist()),
         float(pages[0].sum() / pages[1].sum()),
         float(every[0].sum() / every[1].sum()),
     )
 
 
-def _by_host(rows: Iterable[Row]) -> dict[float, dict[str, float]]:
+def _mean_by_host(rows: Iterable[Row]) -> dict[float, dict[str, float]]:
     hosts: dict[float, list[Row]] = {}
     for row in rows:
         hosts.setdefault(row.numbers["host"], []).append(row)

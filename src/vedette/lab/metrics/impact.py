@@ -4,66 +4,55 @@ The impact of a page is how often people would see it: ``I(p) = sum_q f(q) V(R(p
 pages, crawled or not. The impact of a set of pages is the sum of theirs.
 
 Before a page is fetched its score is not known, but perhaps between what it lies: the *worst case* of fetching a set is
-``worst_case_impact``, and what is expected ``expected_impact``.
+``compute_worst_case``, and what is expected ``estimate_impact``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.attention import Visibility, among_first, visibility
+from vedette.attention import Visibility, step_visibility, visibility
 from vedette.frontier.impact.url_features import Flags
-from vedette.lab.quality.workload import Ties, Workload, result_lists, slot_scores
+from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.policy import Floats, Ints
-
-__all__ = [
-    "EXACT",
-    "Bounds",
-    "exact_impact",
-    "expected_impact",
-    "impact_of",
-    "page_impacts",
-    "sampled_impact",
-    "worst_case_impact",
-]
 
 # E(I(p, q)) = f(q) sum_r V(r) P(rank of p = r) The expectation of a set is the sum of those of its pages, so the best
 # c pages are those of largest expectation. Scores are independent, each one of a few equally likely values (quantiles
 # of what the scorer predicts). Given the score of a page, each other unseen page is before it with some probability,
 # and how many are is a sum of independent draws: its distribution comes from one pass over the others (a *Poisson
 # binomial*). The paper knows this for equal distributions only, and samples otherwise; here it is exact for any, and
-# sampling (``sampled_impact``) is for long lists, where a pass for each page would be quadratic. Of equal scores the
+# sampling (``sample_impact``) is for long lists, where a pass for each page would be quadratic. Of equal scores the
 # earlier row stands first, and crawled pages before unseen.
 
 
-EXACT = 40  # unseen pages of one query up to which the exact way is taken
+MAX_EXACT_PAGES = 40  # unseen pages of one query up to which the exact way is taken
 DRAWS = 400
 
 
-def expected_impact(
+def estimate_impact(
     crawled: Floats, values: Floats, frequency: float, seen: Visibility, rng: np.random.Generator
 ) -> Floats:
     """The expected impact of each unseen page (a row of equally likely ``values``), exactly where there are few."""
-    if len(values) <= EXACT:
-        return exact_impact(crawled, values, frequency, seen)
-    return sampled_impact(crawled, values, frequency, seen, rng)
+    if len(values) <= MAX_EXACT_PAGES:
+        return compute_exact_impact(crawled, values, frequency, seen)
+    return sample_impact(crawled, values, frequency, seen, rng)
 
 
-def exact_impact(crawled: Floats, values: Floats, frequency: float, seen: Visibility) -> Floats:
+def compute_exact_impact(crawled: Floats, values: Floats, frequency: float, seen: Visibility) -> Floats:
     """By the distribution of ranks. A score of 0 is in no list.
 
     Two pages with the same two possible scores, nothing crawled, and only the first result is seen: the earlier one
     wins three of four times.
 
-    >>> from vedette.attention import among_first
-    >>> exact_impact(np.zeros(0), np.array([[1.0, 2.0], [1.0, 2.0]]), 1.0, among_first(1)).tolist()
+    >>> from vedette.attention import step_visibility
+    >>> compute_exact_impact(np.zeros(0), np.array([[1.0, 2.0], [1.0, 2.0]]), 1.0, step_visibility(1)).tolist()
     [0.75, 0.25]
     """
     impacts = np.zeros(len(values))
     ranks = np.arange(1, len(crawled) + len(values) + 1)
     shown = seen(ranks)
     for row, mine in enumerate(values):
-        ahead = _chances(values, row)
+        ahead = _compute_ahead_chances(values, row)
         counts = np.zeros((len(mine), len(values)))
         counts[:, 0] = 1.0
         for other in np.delete(np.arange(len(values)), row).tolist():
@@ -76,7 +65,7 @@ def exact_impact(crawled: Floats, values: Floats, frequency: float, seen: Visibi
     return impacts
 
 
-def _chances(values: Floats, row: int) -> Floats:
+def _compute_ahead_chances(values: Floats, row: int) -> Floats:
     """For each other page and each possible score of this one: how probably the other stands before it."""
     mine = values[row][None, None, :]
     before = values[:, :, None] > mine
@@ -85,7 +74,7 @@ def _chances(values: Floats, row: int) -> Floats:
     return np.asarray((before | ties).mean(axis=1))
 
 
-def sampled_impact(
+def sample_impact(
     crawled: Floats,
     values: Floats,
     frequency: float,
@@ -110,21 +99,21 @@ def sampled_impact(
 # pages is not the sum of their worst cases.
 
 
-class Bounds(NamedTuple):
+class ScoreBounds(NamedTuple):
     """What is known of a query's results, a row a page: between what its score lies. Equal bounds: it is crawled."""
 
     low: Floats
     high: Floats
 
 
-def worst_case_impact(sketch: Bounds, fetched: Flags, frequency: float, seen: Visibility = visibility) -> float:
+def compute_worst_case(sketch: ScoreBounds, fetched: Flags, frequency: float, seen: Visibility = visibility) -> float:
     """The least that fetching these rows of a query's sketch can bring.
 
     One page is known to score 5, one is fetched that scores 3 to 6 and may come second:
 
-    >>> from vedette.attention import among_first
-    >>> sketch = Bounds(np.array([5.0, 3.0]), np.array([5.0, 6.0]))
-    >>> worst_case_impact(sketch, np.array([False, True]), 2.0, among_first(1))
+    >>> from vedette.attention import step_visibility
+    >>> sketch = ScoreBounds(np.array([5.0, 3.0]), np.array([5.0, 6.0]))
+    >>> compute_worst_case(sketch, np.array([False, True]), 2.0, step_visibility(1))
     0.0
     """
     scores = np.where(fetched, sketch.low, sketch.high)
@@ -133,20 +122,20 @@ def worst_case_impact(sketch: Bounds, fetched: Flags, frequency: float, seen: Vi
     return frequency * float(seen(ranks).sum())
 
 
-VIEWED = 10  # the paper's K
+TOP_RESULTS = 10  # the paper's K
 
 
-def page_impacts(
-    versions: Ints, workload: Workload, seen: Visibility | None = None, ties: Ties = Ties.OLDER_FIRST
+def compute_page_impacts(
+    versions: Ints, workload: Workload, seen: Visibility | None = None, ties: TieBreak = TieBreak.OLDER_FIRST
 ) -> Floats:
     """The impact of each page when pages have these versions; viewed are the first ten, or whoever ``seen`` says."""
-    seen = among_first(VIEWED) if seen is None else seen
-    lists = result_lists(workload, slot_scores(workload, versions), np.arange(workload.queries), ties)
+    seen = step_visibility(TOP_RESULTS) if seen is None else seen
+    lists = rank_results(workload, compute_slot_scores(workload, versions), np.arange(workload.queries), ties)
     weights = workload.frequency[lists.row] * seen(lists.rank)
     impacts: Floats = np.bincount(workload.slot_page[lists.slot], weights, len(versions)).astype(np.float64)
     return impacts
 
 
-def impact_of(fetched: Ints, impacts: Floats) -> float:
+def sum_impact(fetched: Ints, impacts: Floats) -> float:
     """The impact of the pages that were fetched, each counted once however often it was."""
     return float(impacts[np.unique(fetched)].sum())

@@ -16,19 +16,17 @@ from vedette.lab.worlds.history import Bools, History
 from vedette.lab.worlds.synthetic.hashing import mix_all
 from vedette.policy import Floats, Ints
 
-__all__ = ["Fresh", "Freshness", "FreshnessByPart", "stale_from_s"]
-
 DAY_S = 86_400.0
 
 
-class Fresh(NamedTuple):
+class FreshnessResult(NamedTuple):
     """Freshness as a share, age in days; NaN where there was no page at any time."""
 
     freshness: float
     age_d: float
 
 
-class Freshness:
+class FreshnessMeter:
     """Takes in for how long copies were held; all pages that live between two times are known from birth on.
 
     Copies may be held from before the first of these times: what was then does not count, but age goes on from there.
@@ -37,16 +35,16 @@ class Freshness:
     def __init__(self, history: History, begin_s: float, end_s: float) -> None:
         self._history = history
         self._begin_s, self._end_s = begin_s, end_s
-        self._knots_s, self._share = _shares(history, begin_s, end_s)
+        self._knots_s, self._share = _population_weights(history, begin_s, end_s)
         spans_s = np.diff(self._knots_s, append=end_s - begin_s)
         self._w = np.append(0.0, np.cumsum(spans_s * self._share))[:-1]
         squares = np.diff(self._knots_s**2, append=(end_s - begin_s) ** 2) / 2
         self._v = np.append(0.0, np.cumsum(squares * self._share))[:-1]
-        self._peopled_s = float(spans_s[self._share > 0].sum())
-        self._returns = _returning(history)
+        self._populated_s = float(spans_s[self._share > 0].sum())
+        self._returns = _find_reverting_pages(history)
         self._fresh = self._aged = 0.0
 
-    def held(self, versions: Ints, since_s: Floats, until_s: float) -> None:
+    def add_held_copies(self, versions: Ints, since_s: Floats, until_s: float) -> None:
         """Copies (versions; none below 0) were held from a time of each until a time; pages that died end earlier."""
         some = versions >= 0
         versions, since_s = versions[some], since_s[some]
@@ -54,66 +52,66 @@ class Freshness:
         end_s = np.maximum(np.minimum(self._history.died_s[page], min(until_s, self._end_s)), since_s)
         walked = self._returns[page]
         once = ~walked
-        stale_s = np.clip(stale_from_s(self._history, versions[once]), since_s[once], end_s[once])
-        self._current(since_s[once], stale_s)
-        self._outdated(stale_s, end_s[once])
+        stale_s = np.clip(find_stale_times(self._history, versions[once]), since_s[once], end_s[once])
+        self._add_fresh_time(since_s[once], stale_s)
+        self._add_stale_time(stale_s, end_s[once])
         if walked.any():
-            self._walk(versions[walked], since_s[walked], end_s[walked])
+            self._walk_versions(versions[walked], since_s[walked], end_s[walked])
 
-    def _walk(self, versions: Ints, since_s: Floats, end_s: Floats) -> None:
+    def _walk_versions(self, versions: Ints, since_s: Floats, end_s: Floats) -> None:
         """Account for copies whose page may come back to what they say: from one turn to the next."""
         copied, is_current = self._history.digest[versions], np.ones(len(versions), bool)
         while len(versions):
-            following, at_s = _following(self._history, versions)
+            following, at_s = _next_versions(self._history, versions)
             over = at_s >= end_s
             turned = over | ((self._history.digest[following] == copied) != is_current)
             until_s = np.minimum(at_s, end_s)
             fresh, stale = turned & is_current, turned & ~is_current
-            self._current(since_s[fresh], until_s[fresh])
-            self._outdated(since_s[stale], until_s[stale])
+            self._add_fresh_time(since_s[fresh], until_s[fresh])
+            self._add_stale_time(since_s[stale], until_s[stale])
             since_s, is_current = np.where(turned, at_s, since_s), is_current ^ turned
             on = ~over
             versions, since_s, end_s = following[on], since_s[on], end_s[on]
             copied, is_current = copied[on], is_current[on]
 
-    def _current(self, since_s: Floats, until_s: Floats) -> None:
-        self._fresh += float((self._weight(until_s) - self._weight(since_s)).sum())
+    def _add_fresh_time(self, since_s: Floats, until_s: Floats) -> None:
+        self._fresh += float((self._integrate_weight(until_s) - self._integrate_weight(since_s)).sum())
 
-    def _outdated(self, since_s: Floats, until_s: Floats) -> None:
-        self._aged += float(self._moment(since_s, until_s).sum())
+    def _add_stale_time(self, since_s: Floats, until_s: Floats) -> None:
+        self._aged += float(self._integrate_age(since_s, until_s).sum())
 
-    def result(self) -> Fresh:
+    def result(self) -> FreshnessResult:
         """What it comes to."""
-        if not self._peopled_s:
-            return Fresh(np.nan, np.nan)
-        return Fresh(self._fresh / self._peopled_s, self._aged / self._peopled_s / DAY_S)
+        if not self._populated_s:
+            return FreshnessResult(np.nan, np.nan)
+        return FreshnessResult(self._fresh / self._populated_s, self._aged / self._populated_s / DAY_S)
 
     def overlaps(self, since_s: float, until_s: float) -> bool:
         """Whether something that was held from one time to another can count."""
         return since_s < self._end_s and until_s > self._begin_s
 
-    def _weight(self, at_s: Floats) -> Floats:
+    def _integrate_weight(self, at_s: Floats) -> Floats:
         """W: the integral of dt / N(t) from the begin; nothing before it."""
         at = np.maximum(at_s - self._begin_s, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         weight: Floats = self._w[knot] + (at - self._knots_s[knot]) * self._share[knot]
         return weight
 
-    def _moment(self, stale_s: Floats, end_s: Floats) -> Floats:
+    def _integrate_age(self, stale_s: Floats, end_s: Floats) -> Floats:
         """The integral of (t - stale) dt / N(t) from stale, or from the begin, to end."""
         first, last = (at - self._begin_s for at in (stale_s, end_s))
-        weight = self._weight(end_s) - self._weight(stale_s)
-        moment: Floats = self._first_moment(last) - self._first_moment(first) - first * weight
+        weight = self._integrate_weight(end_s) - self._integrate_weight(stale_s)
+        moment: Floats = self._integrate_first_moment(last) - self._integrate_first_moment(first) - first * weight
         return moment
 
-    def _first_moment(self, at: Floats) -> Floats:
+    def _integrate_first_moment(self, at: Floats) -> Floats:
         at = np.maximum(at, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         moment: Floats = self._v[knot] + (at**2 - self._knots_s[knot] ** 2) / 2 * self._share[knot]
         return moment
 
 
-class FreshnessByPart:
+class FreshnessByPeriod:
     """The same for equal parts of the time between two times, each on its own: what differs among them is chance.
 
     Where there are pages all the time, the mean of the parts is the freshness of the whole.
@@ -121,30 +119,30 @@ class FreshnessByPart:
 
     def __init__(self, history: History, begin_s: float, end_s: float, parts: int) -> None:
         self.ends_s = np.linspace(begin_s, end_s, parts + 1)
-        self._parts = [Freshness(history, *ends) for ends in zip(self.ends_s[:-1], self.ends_s[1:], strict=True)]
+        self._parts = [FreshnessMeter(history, *ends) for ends in zip(self.ends_s[:-1], self.ends_s[1:], strict=True)]
 
-    def held(self, versions: Ints, since_s: Floats, until_s: float) -> None:
+    def add_held_copies(self, versions: Ints, since_s: Floats, until_s: float) -> None:
         """As for the whole."""
         first_s = float(since_s.min(initial=until_s))
         for part in self._parts:
             if part.overlaps(first_s, until_s):
-                part.held(versions, since_s, until_s)
+                part.add_held_copies(versions, since_s, until_s)
 
-    def result(self) -> list[Fresh]:
+    def result(self) -> list[FreshnessResult]:
         """What each part comes to."""
         return [part.result() for part in self._parts]
 
 
-def stale_from_s(history: History, versions: Ints) -> Floats:
+def find_stale_times(history: History, versions: Ints) -> Floats:
     """From when on a copy of each version is out of date: the next one of its page that says something else."""
-    digest, (following, at_s) = history.digest[versions], _following(history, versions)
+    digest, (following, at_s) = history.digest[versions], _next_versions(history, versions)
     while (alike := np.isfinite(at_s) & (history.digest[following] == digest)).any():
         # Versions that say the same follow on each other where only links changed.
-        following[alike], at_s[alike] = _following(history, following[alike])
+        following[alike], at_s[alike] = _next_versions(history, following[alike])
     return at_s
 
 
-def _following(history: History, versions: Ints) -> tuple[Ints, Floats]:
+def _next_versions(history: History, versions: Ints) -> tuple[Ints, Floats]:
     """The next version of each one's page, and when it comes; the version itself and never where there is none."""
     following = np.minimum(versions + 1, len(history.version_page) - 1)
     follows = (following > versions) & (history.version_page[following] == history.version_page[versions])
@@ -152,7 +150,7 @@ def _following(history: History, versions: Ints) -> tuple[Ints, Floats]:
     return np.where(follows, following, versions), at_s
 
 
-def _returning(history: History) -> Bools:
+def _find_reverting_pages(history: History) -> Bools:
     """The pages that say something again which they had said before, with something else in between."""
     first = np.append(True, history.version_page[1:] != history.version_page[:-1])[: len(history.version_page)]
     first[1:] |= history.digest[1:] != history.digest[:-1]
@@ -165,7 +163,7 @@ def _returning(history: History) -> Bools:
     return returns
 
 
-def _shares(history: History, begin_s: float, end_s: float) -> tuple[Floats, Floats]:
+def _population_weights(history: History, begin_s: float, end_s: float) -> tuple[Floats, Floats]:
     """Times since the begin from which 1 / N(t) has a value, and the value; 0 where there is no page."""
     lives = (history.died_s > begin_s) & (history.born_s < end_s)
     born = np.maximum(history.born_s[lives], begin_s) - begin_s

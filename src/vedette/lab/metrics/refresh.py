@@ -24,8 +24,6 @@ import numpy as np
 from vedette.lab.worlds.history import Bools, History
 from vedette.policy import Floats, Ints
 
-__all__ = ["Copies", "Currency", "copies_given", "currency"]
-
 DAY_S = 86_400.0
 
 
@@ -36,7 +34,7 @@ class Copies(NamedTuple):
     at_s: Floats
 
 
-class Currency(NamedTuple):
+class CopyFreshness(NamedTuple):
     """How current the copies were. Freshness is 1 and age 0 where no page was ever known."""
 
     freshness: float
@@ -45,24 +43,24 @@ class Currency(NamedTuple):
     fetches: int
 
 
-def copies_given(history: History, begin_s: float, end_s: float) -> Copies:
+def initial_copies(history: History, begin_s: float, end_s: float) -> Copies:
     """A current repository to begin with: all pages that live then, and every page that is born later, at birth."""
     born = np.maximum(history.born_s, begin_s)
     pages = np.flatnonzero((history.died_s > begin_s) & (born < end_s))
     return Copies(pages, born[pages])
 
 
-def currency(history: History, given: Copies, fetched: Copies, begin_s: float, end_s: float) -> Currency:
+def measure_freshness(history: History, given: Copies, fetched: Copies, begin_s: float, end_s: float) -> CopyFreshness:
     """How current the copies were between two moments."""
-    events = _events(history, given, fetched)
-    pieces = _pieces(history, events, begin_s, end_s)
-    clock = _Clock.of(pieces)
-    fresh = clock.passed(pieces.begin[pieces.current], pieces.end[pieces.current])
+    events = _merge_events(history, given, fetched)
+    pieces = _split_pieces(history, events, begin_s, end_s)
+    clock = _Clock.from_pieces(pieces)
+    fresh = clock.elapsed(pieces.begin[pieces.current], pieces.end[pieces.current])
     stale = ~pieces.current
-    age = clock.aged(pieces.begin[stale], pieces.end[stale], pieces.since[stale])
+    age = clock.integrate_age(pieces.begin[stale], pieces.end[stale], pieces.since[stale])
     total = clock.total
-    changed, compared = _found(history, events)
-    return Currency(
+    changed, compared = _count_changed_fetches(history, events)
+    return CopyFreshness(
         freshness=float(fresh.sum()) / total if total else 1.0,
         age_days=float(age.sum()) / total if total else 0.0,
         changed_per_fetch=changed / compared if compared else 0.0,
@@ -81,10 +79,10 @@ class _Events(NamedTuple):
     live: Ints
     held: Ints
     before: Ints
-    paid: Bools
+    is_fetch: Bools
 
 
-def _events(history: History, given: Copies, fetched: Copies) -> _Events:
+def _merge_events(history: History, given: Copies, fetched: Copies) -> _Events:
     page = np.concatenate((history.version_page, given.pages, fetched.pages))
     at_s = np.concatenate((history.version_at_s, given.at_s, fetched.at_s))
     # Stable: at one moment the version comes first, then the copy that was given, then the fetch.
@@ -93,16 +91,16 @@ def _events(history: History, given: Copies, fetched: Copies) -> _Events:
     places = np.arange(len(order))
     own = np.searchsorted(page, page)  # where the events of a page begin
     version = order < len(history.version_page)
-    live_at = _latest(places, version)
+    live_at = _last_marked(places, version)
     live = np.where((live_at >= own) & (at_s < history.died_s[page]), order[np.maximum(live_at, 0)], -1)
-    copied_at = _latest(places, ~version)
+    copied_at = _last_marked(places, ~version)
     held = np.where(copied_at >= own, live[np.maximum(copied_at, 0)], -1)
     before = np.append(-1, copied_at[:-1])[: len(order)]
     paid = order >= len(history.version_page) + len(given.pages)
     return _Events(page, at_s, live, held, np.where(before >= own, before, -1), paid)
 
 
-def _latest(places: Ints, marked: Bools) -> Ints:
+def _last_marked(places: Ints, marked: Bools) -> Ints:
     """The last marked place up to each place; -1 where there is none."""
     latest: Ints = np.maximum.accumulate(np.where(marked, places, -1)) if len(places) else places
     return latest
@@ -123,7 +121,7 @@ class _Pieces(NamedTuple):
     since: Floats
 
 
-def _pieces(history: History, events: _Events, begin_s: float, end_s: float) -> _Pieces:
+def _split_pieces(history: History, events: _Events, begin_s: float, end_s: float) -> _Pieces:
     following = np.append(events.at_s[1:], np.inf)[: len(events.page)]
     same = np.append(events.page[1:] == events.page[:-1], False)[: len(events.page)]
     end = np.minimum(np.where(same, following, np.inf), history.died_s[events.page])
@@ -132,7 +130,7 @@ def _pieces(history: History, events: _Events, begin_s: float, end_s: float) -> 
     # A stale time begins where the event before, if it is the same page's, left the copy current or there was none.
     stale = known & ~current
     begins = stale & ~np.append(False, stale[:-1] & same[:-1])[: len(stale)]
-    since = events.at_s[np.maximum(_latest(np.arange(len(stale)), begins), 0)]
+    since = events.at_s[np.maximum(_last_marked(np.arange(len(stale)), begins), 0)]
     begin, end = np.maximum(events.at_s, begin_s), np.minimum(end, end_s)
     kept = known & (begin < end)
     days = [(at_s[kept] - begin_s) / DAY_S for at_s in (begin, end, since)]
@@ -154,7 +152,7 @@ class _Clock:
     moment: Floats
 
     @staticmethod
-    def of(pieces: _Pieces) -> "_Clock":
+    def from_pieces(pieces: _Pieces) -> "_Clock":
         """The clock of these pieces. Those of a page follow on each other, so only its first and last count."""
         opens, closes = pieces.begin[pieces.opens], pieces.end[pieces.closes]
         at, place = np.unique(np.concatenate((opens, closes)), return_inverse=True)
@@ -170,16 +168,16 @@ class _Clock:
         """Days in which at least one page was live and known."""
         return float((np.diff(self.at) * (self.rate[:-1] > 0)).sum())
 
-    def passed(self, begin: Floats, end: Floats) -> Floats:
+    def elapsed(self, begin: Floats, end: Floats) -> Floats:
         """How much of it passes in each piece of time."""
-        return self._until(end)[0] - self._until(begin)[0]
+        return self._integrate_until(end)[0] - self._integrate_until(begin)[0]
 
-    def aged(self, begin: Floats, end: Floats, since: Floats) -> Floats:
+    def integrate_age(self, begin: Floats, end: Floats, since: Floats) -> Floats:
         """The integral of the age over each piece of time by this clock."""
-        first, last = self._until(begin), self._until(end)
+        first, last = self._integrate_until(begin), self._integrate_until(end)
         return last[1] - first[1] - since * (last[0] - first[0])
 
-    def _until(self, day: Floats) -> tuple[Floats, Floats]:
+    def _integrate_until(self, day: Floats) -> tuple[Floats, Floats]:
         """Both integrals up to a day."""
         known = np.searchsorted(self.at, day, side="right") - 1
         rate, start = self.rate[known], self.at[known]
@@ -187,9 +185,9 @@ class _Clock:
         return self.time[known] + passed, self.moment[known] + passed * (day + start) / 2
 
 
-def _found(history: History, events: _Events) -> tuple[int, int]:
+def _count_changed_fetches(history: History, events: _Events) -> tuple[int, int]:
     """How many fetches found a change, and how many had a copy to compare with."""
-    fetches = np.flatnonzero(events.paid & (events.before >= 0))
+    fetches = np.flatnonzero(events.is_fetch & (events.before >= 0))
     now, before = events.live[fetches], events.live[events.before[fetches]]
     digest = np.append(history.digest, np.uint64(0))  # the last stands for none
     gone = (now < 0) != (before < 0)

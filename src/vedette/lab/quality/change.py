@@ -5,9 +5,9 @@ It needs to know what every page says now, so it is for bounds and for judging e
 that rises may push down another one whose copy is old and which deserves better.
 
 ``delta_q_a`` is what a crawler can measure when it has just fetched the page: it believes the scores of all other
-copies. It adds up what ``vedette.index.quality.curves`` says of each query that the page answers or answered. The indexer does
-the same for whole batches, with curves of all pages (``vedette.index.quality.gains``); here the other pages have one of their
-own for every query, which is slow and has nothing in it that could be out of date.
+copies. It adds up what ``vedette.index.quality.curves`` says of each query that the page answers or answered. The
+indexer does the same for whole batches, with curves of all pages (``vedette.index.quality.gains``); here the other
+pages have one of their own for every query, which is slow and has nothing in it that could be out of date.
 
 With exact ranks the sum is never negative: a page is overtaken by none but better ones.
 """
@@ -18,14 +18,22 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.index.quality.curves import Curve, exact_curve, histogram_curve, query_gain
-from vedette.lab.quality.corpus import ranges
-from vedette.lab.quality.quality import ideal, usefulness
-from vedette.lab.quality.workload import Lists, Ties, Workload, result_lists, slot_scores
+from vedette.index.quality.curves import ScoreCurve, exact_curve, histogram_curve, query_gain
+from vedette.lab.quality.corpus import concat_ranges
+from vedette.lab.quality.quality import ideal_quality, query_utilities
+from vedette.lab.quality.workload import ResultLists, TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import Bools
 from vedette.policy import Floats, Ints
 
-__all__ = ["Curve", "delta_q_a", "delta_q_exact", "exact_curve", "histogram_curve", "query_gain", "slot_gains"]
+__all__ = [
+    "ScoreCurve",
+    "delta_q_a",
+    "delta_q_exact",
+    "exact_curve",
+    "histogram_curve",
+    "query_gain",
+    "compute_slot_gains",
+]
 
 # ``quality_change.delta_q_exact`` asks for one page and works its queries out twice. Here each list of results is
 # worked out once. A page that goes from rank r1 to rank r2 moves those between by one rank, and each of them is worth
@@ -34,17 +42,17 @@ __all__ = ["Curve", "delta_q_a", "delta_q_exact", "exact_curve", "histogram_curv
 # Sums up to each rank give these sums for any r1 and r2.
 
 
-def slot_gains(
-    workload: Workload, local: Floats, live: Floats, queries: Ints, ties: Ties = Ties.OLDER_FIRST
+def compute_slot_gains(
+    workload: Workload, local: Floats, live: Floats, queries: Ints, ties: TieBreak = TieBreak.OLDER_FIRST
 ) -> tuple[Ints, Floats]:
     """The slots of some queries that a fetch of their page would fill otherwise, and what the query then brings more.
 
     ``local`` and ``live`` are scores in slots: those of copies, and those of what pages say now.
     """
-    lists = result_lists(workload, local, queries, ties)
-    moves = _moves(workload, lists, local, live, queries, ties)
+    lists = rank_results(workload, local, queries, ties)
+    moves = _find_moves(workload, lists, local, live, queries, ties)
     own = live[moves.slot] * (visibility(moves.r2) - moves.listed * visibility(moves.r1))
-    return moves.slot, own + _of_others(lists, live, moves)
+    return moves.slot, own + _gain_of_others(lists, live, moves)
 
 
 class _Moves(NamedTuple):
@@ -60,9 +68,11 @@ class _Moves(NamedTuple):
     r2: Ints
 
 
-def _moves(workload: Workload, lists: Lists, local: Floats, live: Floats, queries: Ints, ties: Ties) -> _Moves:
+def _find_moves(
+    workload: Workload, lists: ResultLists, local: Floats, live: Floats, queries: Ints, ties: TieBreak
+) -> _Moves:
     starts, ends = workload.slot_start[queries], workload.slot_start[queries + 1]
-    slot, row = ranges(starts, ends), np.repeat(np.arange(len(queries)), ends - starts)
+    slot, row = concat_ranges(starts, ends), np.repeat(np.arange(len(queries)), ends - starts)
     moving = local[slot] != live[slot]
     slot, row = slot[moving], row[moving]
     begin, end = np.searchsorted(lists.row, row), np.searchsorted(lists.row, row, side="right")
@@ -71,53 +81,58 @@ def _moves(workload: Workload, lists: Lists, local: Floats, live: Floats, querie
     listed = local[slot] > 0
     # A page does not stand in its own way.
     own_ahead = listed & (local[slot] > live[slot])
-    ahead = _ahead(lists, local, slot, row, live, ties) - own_ahead
+    ahead = _count_ahead(lists, local, slot, row, live, ties) - own_ahead
     return _Moves(slot, listed, begin, np.where(listed, rank_of[slot], end - begin + 1), ahead - begin + 1)
 
 
-def _ahead(lists: Lists, local: Floats, slot: Ints, row: Ints, live: Floats, ties: Ties) -> Ints:
+def _count_ahead(lists: ResultLists, local: Floats, slot: Ints, row: Ints, live: Floats, ties: TieBreak) -> Ints:
     """How much of all lists comes before each of these slots, if it stood where its live score puts it."""
     slots, rows = np.concatenate((lists.slot, slot)), np.concatenate((lists.row, row))
     scores = np.concatenate((local[lists.slot], live[slot]))
-    order = np.lexsort((slots if ties is Ties.OLDER_FIRST else -slots, -scores, rows))
+    order = np.lexsort((slots if ties is TieBreak.OLDER_FIRST else -slots, -scores, rows))
     ahead = np.zeros(len(order), np.int64)
     ahead[order] = np.cumsum(order < len(lists.slot))
     return ahead[len(lists.slot) :]
 
 
-def _of_others(lists: Lists, live: Floats, moves: _Moves) -> Floats:
+def _gain_of_others(lists: ResultLists, live: Floats, moves: _Moves) -> Floats:
     """What those bring more or less that each move passes by."""
     true, rank = live[lists.slot], lists.rank
-    sinking = _summed(true * (visibility(rank) - visibility(rank + 1)))
-    rising = _summed(true * (visibility(np.maximum(rank - 1, 1)) - visibility(rank)))
+    sinking = _prefix_sums(true * (visibility(rank) - visibility(rank + 1)))
+    rising = _prefix_sums(true * (visibility(np.maximum(rank - 1, 1)) - visibility(rank)))
     up = moves.r2 <= moves.r1
     first = moves.begin + np.where(up, moves.r2 - 1, moves.r1)
     last = moves.begin + np.where(up, moves.r1 - 1, moves.r2)
     return np.where(up, sinking[first] - sinking[last], rising[last] - rising[first])
 
 
-def _summed(values: Floats) -> Floats:
+def _prefix_sums(values: Floats) -> Floats:
     """The sum of all values before each place, and of all."""
     return np.append(0.0, np.cumsum(values))
 
 
-Curves = Callable[[Floats], Curve]
+CurveFactory = Callable[[Floats], ScoreCurve]
 
 
 def delta_q_exact(
-    page: int, local: Ints, live: Ints, workload: Workload, ties: Ties = Ties.OLDER_FIRST, best: float | None = None
+    page: int,
+    local: Ints,
+    live: Ints,
+    workload: Workload,
+    ties: TieBreak = TieBreak.OLDER_FIRST,
+    best: float | None = None,
 ) -> float:
     """Eq. 4.6: how much quality (as a share of the ideal) a fetch of the page would bring now.
 
     ``best`` is the ideal where it is known already; a page that has died is taken out of the repository.
     """
-    best = ideal(live, workload) if best is None else best
+    best = ideal_quality(live, workload) if best is None else best
     after = local.copy()
     after[page] = live[page]
-    queries = np.unique(workload.slot_query[_slots(workload, np.array([local[page], live[page]]))])
-    true = slot_scores(workload, live)
-    gain = usefulness(workload, slot_scores(workload, after), true, ties, queries)
-    gain -= usefulness(workload, slot_scores(workload, local), true, ties, queries)
+    queries = np.unique(workload.slot_query[_find_slots(workload, np.array([local[page], live[page]]))])
+    true = compute_slot_scores(workload, live)
+    gain = query_utilities(workload, compute_slot_scores(workload, after), true, ties, queries)
+    gain -= query_utilities(workload, compute_slot_scores(workload, local), true, ties, queries)
     return float((workload.frequency[queries] * gain).sum()) / best if best else 0.0
 
 
@@ -126,42 +141,42 @@ def delta_q_a(
     version: int,
     local: Ints,
     workload: Workload,
-    ties: Ties = Ties.OLDER_FIRST,
-    curves: Curves | None = None,
+    ties: TieBreak = TieBreak.OLDER_FIRST,
+    curves: CurveFactory | None = None,
 ) -> float:
     """What a fetch of the page brought that found this version, by the closed form; not as a share of the ideal.
 
-    The workload is one of single words (``query_files.single_terms``). Without ``curves`` ranks are exact; with
+    The workload is one of single words (``query_files.split_into_terms``). Without ``curves`` ranks are exact; with
     ``histogram_curve`` they are those of the thesis.
     """
-    before, fetched = slot_scores(workload, local), local.copy()
+    before, fetched = compute_slot_scores(workload, local), local.copy()
     fetched[page] = version
-    after = slot_scores(workload, fetched)
+    after = compute_slot_scores(workload, fetched)
     total = 0.0
-    for slot in np.unique(_slots(workload, np.array([local[page], version]))).tolist():
+    for slot in np.unique(_find_slots(workload, np.array([local[page], version]))).tolist():
         query = workload.slot_query[slot]
         begin, end = workload.slot_start[query : query + 2].tolist()
         others, at = np.delete(before[begin:end], slot - begin), slot - begin
         s1, s2 = float(before[slot]), float(after[slot])
         if curves is None:
-            curve, ranks = exact_curve(others[others > 0]), [_rank(others, at, score, ties) for score in (s1, s2)]
+            curve, ranks = exact_curve(others[others > 0]), [_rank_score(others, at, score, ties) for score in (s1, s2)]
         else:
             curve = curves(others[others > 0])
-            ranks = [curve.rank(score) for score in (s1, s2)]
+            ranks = [curve.find_rank(score) for score in (s1, s2)]
         total += float(workload.frequency[query]) * query_gain(curve, ranks[0], ranks[1], s2)
     return total
 
 
-def _rank(others: Floats, at: int, score: float, ties: Ties) -> float:
+def _rank_score(others: Floats, at: int, score: float, ties: TieBreak) -> float:
     """The rank of a page that stands at a place among others, in the order of pages."""
     if score <= 0:
         return np.inf
-    equal = others[:at] if ties is Ties.OLDER_FIRST else others[at:]
+    equal = others[:at] if ties is TieBreak.OLDER_FIRST else others[at:]
     return 1.0 + float((others > score).sum() + (equal == score).sum())
 
 
-def _slots(workload: Workload, versions: Ints) -> Ints:
+def _find_slots(workload: Workload, versions: Ints) -> Ints:
     """The slots that any of these versions fills."""
     held = versions[versions >= 0]
-    slots: Ints = workload.match_slot[ranges(workload.match_start[held], workload.match_start[held + 1])]
+    slots: Ints = workload.match_slot[concat_ranges(workload.match_start[held], workload.match_start[held + 1])]
     return slots

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.lab.worlds.history import History
-from vedette.parse.similarity.shingles import Words, shingles
+from vedette.parse.similarity.shingles import WideHashes, shingle_text
 from vedette.policy import Floats, Ints
-from vedette.text import Numbers, numbers_of, spaced
-
-__all__ = ["Corpus", "ShingleShares", "corpus_of", "differing", "ranges"]
+from vedette.text import WordHashes, hash_words, normalize_words
 
 # Pandey08 (4.7.1) asks of a change whether this part is above a threshold. Here it is exact: 1 - |A and B| / |A or B|
 # over the different shingles of both (``parse.shingles``). Where one of the versions is none, everything differs.
@@ -24,43 +22,43 @@ __all__ = ["Corpus", "ShingleShares", "corpus_of", "differing", "ranges"]
 TEXTS_KEPT = 2_000
 
 
-class ShingleShares:
+class ShingleDistance:
     """Of the versions of a history; what was asked once is remembered, by what the versions say."""
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._sets: OrderedDict[int, Words] = OrderedDict()
+        self._sets: OrderedDict[int, WideHashes] = OrderedDict()
         self._shares: dict[tuple[int, int], float] = {}
 
-    def between(self, before: Ints, after: Ints) -> Floats:
+    def compute(self, before: Ints, after: Ints) -> Floats:
         """The part that differs, for each pair of versions; below 0 stands for none."""
         pairs = zip(before.tolist(), after.tolist(), strict=True)
-        return np.array([self._share(one, other) for one, other in pairs], np.float64)
+        return np.array([self._compute_pair(one, other) for one, other in pairs], np.float64)
 
-    def _share(self, one: int, other: int) -> float:
+    def _compute_pair(self, one: int, other: int) -> float:
         if one < 0 or other < 0:
             return 1.0
         key = (int(self._history.digest[one]), int(self._history.digest[other]))
         if key[0] == key[1]:
             return 0.0
         if key not in self._shares:
-            self._shares[key] = differing(self._of(one), self._of(other))
+            self._shares[key] = jaccard_distance(self._load_shingles(one), self._load_shingles(other))
         return self._shares[key]
 
-    def _of(self, version: int) -> Words:
+    def _load_shingles(self, version: int) -> WideHashes:
         key = int(self._history.digest[version])
         if key not in self._sets:
-            self._sets[key] = np.unique(shingles(self._history.texts.text(version)))
+            self._sets[key] = np.unique(shingle_text(self._history.texts.text(version)))
             if len(self._sets) > TEXTS_KEPT:
                 self._sets.popitem(last=False)
         self._sets.move_to_end(key)
         return self._sets[key]
 
 
-def differing(one: Words, other: Words) -> float:
+def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
     """The part of different numbers that only one of two ascending arrays has; nothing differs where both are empty.
 
-    >>> differing(np.array([1, 2, 3], np.uint64), np.array([2, 3, 4], np.uint64))
+    >>> jaccard_distance(np.array([1, 2, 3], np.uint64), np.array([2, 3, 4], np.uint64))
     0.5
     """
     shared = len(np.intersect1d(one, other, assume_unique=True))
@@ -82,8 +80,8 @@ class Corpus:
     row_of: Ints
     page_of: Ints
     start: Ints
-    term: Numbers
-    count: Numbers
+    term: WordHashes
+    count: WordHashes
     length: Ints
 
     @property
@@ -92,21 +90,21 @@ class Corpus:
         return len(self.length)
 
 
-def corpus_of(history: History, only: Numbers | None = None) -> Corpus:
+def load_corpus(history: History, only: WordHashes | None = None) -> Corpus:
     """The corpus of a history, built once. ``only``: the words to keep, where not all are needed."""
     wanted = None if only is None else np.unique(only)
-    for kept_history, kept_only, corpus in _kept:
-        if kept_history is history and _same(kept_only, wanted):
+    for kept_history, kept_only, corpus in _cache:
+        if kept_history is history and _is_same_filter(kept_only, wanted):
             return corpus
-    built = _built(history, wanted)
-    _kept[:] = [(history, wanted, built), *_kept[: KEPT - 1]]
+    built = _build_corpus(history, wanted)
+    _cache[:] = [(history, wanted, built), *_cache[: KEPT - 1]]
     return built
 
 
-def ranges(starts: Ints, ends: Ints) -> Ints:
+def concat_ranges(starts: Ints, ends: Ints) -> Ints:
     """The numbers from each start to its end (exclusive), one after the other.
 
-    >>> ranges(np.array([3, 9, 5]), np.array([5, 9, 8])).tolist()
+    >>> concat_ranges(np.array([3, 9, 5]), np.array([5, 9, 8])).tolist()
     [3, 4, 5, 6, 7]
     """
     sizes = ends - starts
@@ -115,16 +113,16 @@ def ranges(starts: Ints, ends: Ints) -> Ints:
     return numbers
 
 
-_kept: list[tuple[History, Numbers | None, Corpus]] = []
+_cache: list[tuple[History, WordHashes | None, Corpus]] = []
 
 
-def _same(one: Numbers | None, other: Numbers | None) -> bool:
+def _is_same_filter(one: WordHashes | None, other: WordHashes | None) -> bool:
     if one is None or other is None:
         return one is other
     return np.array_equal(one, other)
 
 
-def _built(history: History, wanted: Numbers | None) -> Corpus:
+def _build_corpus(history: History, wanted: WordHashes | None) -> Corpus:
     _, first, row_of = np.unique(history.digest, return_index=True, return_inverse=True)
     # Rows in the order of their first versions, as texts that lie together are read together.
     order = np.argsort(first, kind="stable")
@@ -132,20 +130,20 @@ def _built(history: History, wanted: Numbers | None) -> Corpus:
     terms, counts = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
     length = np.zeros(len(first), np.int64)
     for row, version in enumerate(first[order].tolist()):
-        numbers = numbers_of(spaced(history.texts.text(version)))
+        numbers = hash_words(normalize_words(history.texts.text(version)))
         length[row] = len(numbers)
-        term, count = np.unique(_among(numbers, wanted), return_counts=True)
+        term, count = np.unique(_filter_terms(numbers, wanted), return_counts=True)
         terms.append(term)
         counts.append(count.astype(np.uint32))
     start = np.cumsum([len(term) for term in terms], dtype=np.int64)
     return Corpus(row_of, history.version_page, start, np.concatenate(terms), np.concatenate(counts), length)
 
 
-def _among(numbers: Numbers, wanted: Numbers | None) -> Numbers:
+def _filter_terms(numbers: WordHashes, wanted: WordHashes | None) -> WordHashes:
     if wanted is None:
         return numbers
     if not len(wanted):
         return numbers[:0]
     at = np.searchsorted(wanted, numbers)
-    kept: Numbers = numbers[wanted[np.minimum(at, len(wanted) - 1)] == numbers]
+    kept: WordHashes = numbers[wanted[np.minimum(at, len(wanted) - 1)] == numbers]
     return kept

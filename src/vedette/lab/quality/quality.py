@@ -20,47 +20,48 @@ from math import floor, nan
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.lab.quality.corpus import ranges
-from vedette.lab.quality.workload import Ties, Workload, result_lists, slot_scores
+from vedette.lab.quality.corpus import concat_ranges
+from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
 
-__all__ = ["QualityOverTime", "Side", "Standing", "ideal", "looks_s", "quality_of", "share_of_ideal", "usefulness"]
 
-
-def quality_of(local: Ints, live: Ints, workload: Workload, ties: Ties = Ties.OLDER_FIRST) -> float:
+def compute_quality(local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST) -> float:
     """What people find, all queries together, before it is put in relation to the ideal (eq. 4.3)."""
-    return _total(workload, usefulness(workload, slot_scores(workload, local), slot_scores(workload, live), ties))
+    return _weighted_sum(
+        workload,
+        query_utilities(workload, compute_slot_scores(workload, local), compute_slot_scores(workload, live), ties),
+    )
 
 
-def ideal(live: Ints, workload: Workload) -> float:
+def ideal_quality(live: Ints, workload: Workload) -> float:
     """What they would find if every copy were current and no page unknown (eq. 4.4)."""
-    return quality_of(live, live, workload)
+    return compute_quality(live, live, workload)
 
 
-def share_of_ideal(
-    local: Ints, live: Ints, workload: Workload, ties: Ties = Ties.OLDER_FIRST, *, undiscovered: bool = True
+def relative_quality(
+    local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST, *, undiscovered: bool = True
 ) -> float:
     """The quality between 0 and 1 (eq. 4.5). Where the web answers no query, nothing is missed: 1."""
-    best = ideal(live if undiscovered else _known(local, live), workload)
-    return quality_of(local, live, workload, ties) / best if best else 1.0
+    best = ideal_quality(live if undiscovered else _restrict_to_known(local, live), workload)
+    return compute_quality(local, live, workload, ties) / best if best else 1.0
 
 
-def usefulness(
-    workload: Workload, local: Floats, live: Floats, ties: Ties = Ties.OLDER_FIRST, queries: Ints | None = None
+def query_utilities(
+    workload: Workload, local: Floats, live: Floats, ties: TieBreak = TieBreak.OLDER_FIRST, queries: Ints | None = None
 ) -> Floats:
     """What each query brings: its results in the order of local scores, weighed by viewing and by live scores."""
     asked = np.arange(workload.queries) if queries is None else queries
-    lists = result_lists(workload, local, asked, ties)
+    lists = rank_results(workload, local, asked, ties)
     # bincount adds in the order of the list, so a query brings the same to the last bit whoever is asked with it.
     brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(asked)).astype(np.float64)
     return brought
 
 
-class Standing:
+class QualityTracker:
     """The quality of a repository while it and the web change: only queries that a change touches are worked out again.
 
-    It says what ``share_of_ideal`` would say, to the last bit.
+    It says what ``relative_quality`` would say, to the last bit.
     """
 
     def __init__(
@@ -68,65 +69,65 @@ class Standing:
         workload: Workload,
         local: Ints,
         live: Ints,
-        ties: Ties = Ties.OLDER_FIRST,
+        ties: TieBreak = TieBreak.OLDER_FIRST,
         *,
         undiscovered: bool = True,
     ) -> None:
         self._workload, self._ties, self._undiscovered = workload, ties, undiscovered
-        self._local, self._live = Side(workload, local), Side(workload, live)
-        self._best = Side(workload, live if undiscovered else _known(local, live))
+        self._local, self._live = ScoredVersions(workload, local), ScoredVersions(workload, live)
+        self._best = ScoredVersions(workload, live if undiscovered else _restrict_to_known(local, live))
         self._found, self._findable = np.zeros(workload.queries), np.zeros(workload.queries)
         self._found_stale, self._findable_stale = np.ones(workload.queries, bool), np.ones(workload.queries, bool)
 
-    def fetched(self, pages: Ints, versions: Ints) -> None:
+    def update_copies(self, pages: Ints, versions: Ints) -> None:
         """These pages (each once) have other copies now; below 0, none any more."""
-        self._found_stale[self._local.put(pages, versions)] = True
-        self._renew_best(pages)
+        self._found_stale[self._local.update(pages, versions)] = True
+        self._update_best(pages)
 
-    def changed(self, pages: Ints, versions: Ints) -> None:
+    def update_live(self, pages: Ints, versions: Ints) -> None:
         """These pages (each once) say something else now; below 0, they have died."""
-        self._found_stale[self._live.put(pages, versions)] = True
-        self._renew_best(pages)
+        self._found_stale[self._live.update(pages, versions)] = True
+        self._update_best(pages)
 
     def quality(self) -> float:
-        """As ``quality_of``."""
+        """As ``compute_quality``."""
         stale = np.flatnonzero(self._found_stale)
         local, live = self._local.scores, self._live.scores
-        self._found[stale] = usefulness(self._workload, local, live, self._ties, stale)
+        self._found[stale] = query_utilities(self._workload, local, live, self._ties, stale)
         self._found_stale[stale] = False
-        return _total(self._workload, self._found)
+        return _weighted_sum(self._workload, self._found)
 
     def ideal(self) -> float:
         """As ``ideal``, for the pages that count."""
         stale = np.flatnonzero(self._findable_stale)
         best = self._best.scores
-        self._findable[stale] = usefulness(self._workload, best, best, queries=stale)
+        self._findable[stale] = query_utilities(self._workload, best, best, queries=stale)
         self._findable_stale[stale] = False
-        return _total(self._workload, self._findable)
+        return _weighted_sum(self._workload, self._findable)
 
-    def share(self) -> float:
-        """As ``share_of_ideal``."""
+    def relative_quality(self) -> float:
+        """As ``relative_quality``."""
         best = self.ideal()
         return self.quality() / best if best else 1.0
 
-    def _renew_best(self, pages: Ints) -> None:
+    def _update_best(self, pages: Ints) -> None:
         live = self._live.versions[pages]
-        versions = live if self._undiscovered else _known(self._local.versions[pages], live)
-        self._findable_stale[self._best.put(pages, versions)] = True
+        versions = live if self._undiscovered else _restrict_to_known(self._local.versions[pages], live)
+        self._findable_stale[self._best.update(pages, versions)] = True
 
 
-class Side:
+class ScoredVersions:
     """Versions of all pages and the scores that follow from them."""
 
     def __init__(self, workload: Workload, versions: Ints) -> None:
         self._workload = workload
         self.versions = versions.copy()
-        self.scores = slot_scores(workload, versions)
+        self.scores = compute_slot_scores(workload, versions)
 
-    def put(self, pages: Ints, versions: Ints) -> Ints:
+    def update(self, pages: Ints, versions: Ints) -> Ints:
         """Other versions for some pages; returned are the queries for which a score is another now."""
-        old = self._matches(self.versions[pages])
-        new = self._matches(versions)
+        old = self._find_matches(self.versions[pages])
+        new = self._find_matches(versions)
         slots = np.unique(self._workload.match_slot[np.concatenate((old, new))])
         before = self.scores[slots]
         self.scores[self._workload.match_slot[old]] = 0.0
@@ -135,17 +136,17 @@ class Side:
         touched: Ints = self._workload.slot_query[slots[self.scores[slots] != before]]
         return touched
 
-    def _matches(self, versions: Ints) -> Ints:
+    def _find_matches(self, versions: Ints) -> Ints:
         held = versions[versions >= 0]
-        return ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
+        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
 
 
-def _known(local: Ints, live: Ints) -> Ints:
+def _restrict_to_known(local: Ints, live: Ints) -> Ints:
     """What is live of the pages that have a copy."""
     return np.where(local >= 0, live, -1)
 
 
-def _total(workload: Workload, values: Floats) -> float:
+def _weighted_sum(workload: Workload, values: Floats) -> float:
     return float((workload.frequency * values).sum())
 
 
@@ -158,7 +159,7 @@ def _total(workload: Workload, values: Floats) -> float:
 DAY_S = 86_400.0
 
 
-class QualityOverTime:
+class QualityMonitor:
     """Follows a run from its begin to its end; ``shares`` has the quality at each moment that is over and counts.
 
     What is before ``measured_s`` does not count.
@@ -169,53 +170,53 @@ class QualityOverTime:
     ) -> None:
         self._history = history
         first_s = begin_s if measured_s is None else measured_s
-        self._left_s = [at_s for at_s in looks_s(begin_s, end_s) if at_s > first_s or at_s == end_s][::-1]
+        self._left_s = [at_s for at_s in measuring_times(begin_s, end_s) if at_s > first_s or at_s == end_s][::-1]
         self._every = np.arange(history.pages)
         self._copy = history.version_at(self._every, begin_s)
         self._live = self._copy.copy()
         self._counted = self._copy.copy()
         self._first = history.first_version
         self._born = int(np.searchsorted(history.born_s, begin_s, side="right"))
-        self._standing = Standing(workload, self._copy, self._live)
+        self._quality = QualityTracker(workload, self._copy, self._live)
         self.shares: list[float] = []
 
-    def decided(self, now_s: float, pages: Ints) -> None:
+    def on_batch(self, now_s: float, pages: Ints) -> None:
         """These pages are fetched now; batches come in the order of time."""
         while self._left_s and self._left_s[-1] < now_s:
-            self._look(self._left_s.pop())
-        self._meet_newborn(now_s)
+            self._measure(self._left_s.pop())
+        self._add_newborn(now_s)
         self._copy[pages] = self._history.version_at(pages, now_s)
 
-    def mean(self) -> float:
+    def compute_mean(self) -> float:
         """The mean over all moments, once the run is over."""
-        return self.means(1)[0]
+        return self.compute_means(1)[0]
 
-    def means(self, parts: int) -> list[float]:
+    def compute_means(self, parts: int) -> list[float]:
         """The same for so many parts of the time, of which each has its share of the moments."""
         while self._left_s:
-            self._look(self._left_s.pop())
+            self._measure(self._left_s.pop())
         return [float(np.mean(part)) if len(part) else nan for part in np.array_split(self.shares, parts)]
 
-    def _meet_newborn(self, now_s: float) -> None:
+    def _add_newborn(self, now_s: float) -> None:
         """A page is known from its birth on, with a copy of that moment; pages are numbered by birth."""
         end = int(np.searchsorted(self._history.born_s, now_s, side="right"))
         self._copy[self._born : end] = self._first[self._born : end]
         self._born = end
 
-    def _look(self, now_s: float) -> None:
-        self._meet_newborn(now_s)
+    def _measure(self, now_s: float) -> None:
+        self._add_newborn(now_s)
         live = self._history.version_at(self._every, now_s)
         changed, fetched = np.flatnonzero(live != self._live), np.flatnonzero(self._copy != self._counted)
-        self._standing.changed(changed, live[changed])
-        self._standing.fetched(fetched, self._copy[fetched])
+        self._quality.update_live(changed, live[changed])
+        self._quality.update_copies(fetched, self._copy[fetched])
         self._live, self._counted = live, self._copy.copy()
-        self.shares.append(self._standing.share())
+        self.shares.append(self._quality.relative_quality())
 
 
-def looks_s(begin_s: float, end_s: float) -> Iterator[float]:
+def measuring_times(begin_s: float, end_s: float) -> Iterator[float]:
     """The moments at which a run is looked at.
 
-    >>> list(looks_s(0.0, 200_000.0)), list(looks_s(0.0, 50.0))
+    >>> list(measuring_times(0.0, 200_000.0)), list(measuring_times(0.0, 50.0))
     ([86400.0, 172800.0], [50.0])
     """
     days = floor((end_s - begin_s) / DAY_S)

@@ -18,16 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.quality.corpus import Corpus, ranges
-from vedette.lab.visitors.queries import zipf
-from vedette.learn.query_logs import Noted, read_queries
+from vedette.lab.quality.corpus import Corpus, concat_ranges
+from vedette.lab.visitors.queries import zipf_shares
+from vedette.learn.query_logs import ImportedQuery, parse_queries
 from vedette.policy import Floats, Ints, rng_for
-from vedette.text import Numbers, numbers_of, spaced, words_of
-
-__all__ = ["Queries", "occurring", "queries_of", "read_query_file", "single_terms"]
+from vedette.text import WordHashes, hash_words, normalize_words, split_words
 
 ZIPF_EXPONENT = 1.0
-_TIMED = re.compile(r"[0-9]{12}\t")
+_TIMESTAMP = re.compile(r"[0-9]{12}\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,45 +37,45 @@ class Queries:
 
     texts: tuple[str, ...]
     start: Ints
-    term: Numbers
+    term: WordHashes
     frequency: Floats
     model: str = "asked"
 
     def __len__(self) -> int:
         return len(self.texts)
 
-    def terms_of(self, query: int) -> Numbers:
+    def get_terms(self, query: int) -> WordHashes:
         """The words that a query asks for."""
         return self.term[self.start[query] : self.start[query + 1]]
 
-    def some(self, rows: Ints) -> "Queries":
+    def select(self, rows: Ints) -> "Queries":
         """Only these queries."""
         starts, ends = self.start[rows], self.start[rows + 1]
         start = np.append(0, np.cumsum(ends - starts))
         texts = tuple(self.texts[row] for row in rows.tolist())
-        return Queries(texts, start, self.term[ranges(starts, ends)], self.frequency[rows], self.model)
+        return Queries(texts, start, self.term[concat_ranges(starts, ends)], self.frequency[rows], self.model)
 
 
 def read_query_file(path: Path, seed: int = 0) -> Queries:
     """The queries of a file, most frequent first; the seed matters for plain files only."""
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
-            return _read(lines, seed)
+            return _parse_lines(lines, seed)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
         raise UsageError(f"{path}: {reason}; a query file has one query a line") from error
 
 
-def queries_of(asked: Iterable[tuple[str, float]], model: str = "asked") -> Queries:
+def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Queries:
     """Queries and their frequencies.
 
-    >>> queries_of([("low tide", 3.0), ("tide", 1.0)]).start.tolist()
+    >>> build_queries([("low tide", 3.0), ("tide", 1.0)]).start.tolist()
     [0, 2, 3]
     """
     texts, frequency = zip(*asked, strict=True) if (asked := list(asked)) else ((), ())
-    forms = [spaced(text) for text in texts]
+    forms = [normalize_words(text) for text in texts]
     owner = np.repeat(np.arange(len(forms)), [len(form.split()) for form in forms])
-    terms = numbers_of(b" ".join(form for form in forms if form))
+    terms = hash_words(b" ".join(form for form in forms if form))
     order = np.lexsort((terms, owner))
     owner, terms = owner[order], terms[order]
     first = np.append(True, (owner[1:] != owner[:-1]) | (terms[1:] != terms[:-1]))[: len(terms)]
@@ -85,49 +83,49 @@ def queries_of(asked: Iterable[tuple[str, float]], model: str = "asked") -> Quer
     return Queries(tuple(texts), start, terms[first], np.array(frequency, np.float64), model)
 
 
-def occurring(queries: Queries, corpus: Corpus) -> Queries:
+def select_answerable(queries: Queries, corpus: Corpus) -> Queries:
     """Only queries all of whose words some version has: for others, nothing in this world could ever be found."""
     known = np.isin(queries.term, np.unique(corpus.term))
     lacking = np.append(0, np.cumsum(~known))
-    return queries.some(np.flatnonzero(lacking[queries.start[1:]] == lacking[queries.start[:-1]]))
+    return queries.select(np.flatnonzero(lacking[queries.start[1:]] == lacking[queries.start[:-1]]))
 
 
-def single_terms(queries: Queries) -> Queries:
+def split_into_terms(queries: Queries) -> Queries:
     """The workload of section 4.6.1: a query of one word for every word, asked as often as the queries that have it.
 
-    >>> apart = single_terms(queries_of([("low tide", 3.0), ("tide", 1.0)]))
+    >>> apart = split_into_terms(build_queries([("low tide", 3.0), ("tide", 1.0)]))
     >>> apart.texts, apart.frequency.tolist()
     (('low', 'tide'), [3.0, 4.0])
     """
     times: dict[str, float] = {}
     for text, frequency in zip(queries.texts, queries.frequency.tolist(), strict=True):
-        for word in dict.fromkeys(words_of(text)):
+        for word in dict.fromkeys(split_words(text)):
             times[word] = times.get(word, 0.0) + frequency
-    return queries_of(times.items(), queries.model)
+    return build_queries(times.items(), queries.model)
 
 
-def _read(lines: Iterable[str], seed: int) -> Queries:
+def _parse_lines(lines: Iterable[str], seed: int) -> Queries:
     times: dict[str, int] = {}
     counted = False
-    for line in _untimed(lines):
+    for line in _normalize_lines(lines):
         counted |= "\t" in line or line.startswith("{")
-        for noted in read_queries([line], 0.0):
-            if isinstance(noted, Noted):
+        for noted in parse_queries([line], 0.0):
+            if isinstance(noted, ImportedQuery):
                 times[noted.words] = times.get(noted.words, 0) + noted.times
     if counted:
         ordered = sorted(times.items(), key=lambda item: -item[1])
-        return queries_of((words, float(count)) for words, count in ordered)
+        return build_queries((words, float(count)) for words, count in ordered)
     words = list(times)
     order = rng_for(seed, "lab/query-frequencies").permutation(len(words)).tolist()
-    shares = zipf(len(words), ZIPF_EXPONENT).tolist()
-    return queries_of(((words[at], share) for at, share in zip(order, shares, strict=True)), "zipf")
+    shares = zipf_shares(len(words), ZIPF_EXPONENT).tolist()
+    return build_queries(((words[at], share) for at, share in zip(order, shares, strict=True)), "zipf")
 
 
-def _untimed(lines: Iterable[str]) -> Iterator[str]:
+def _normalize_lines(lines: Iterable[str]) -> Iterator[str]:
     """Lines with times as lines with counts: once each. A search for nothing is none."""
     for line in lines:
         query = line[13:].strip()
-        if not _TIMED.match(line):
+        if not _TIMESTAMP.match(line):
             yield line
         elif query:
             yield f"{query}\t1"

@@ -18,34 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.quality.corpus import Corpus, corpus_of, ranges
-from vedette.lab.quality.query_files import Queries, occurring, queries_of, read_query_file
-from vedette.lab.quality.scoring import Found, Scoring, text_scoring
+from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
+from vedette.lab.quality.query_files import Queries, build_queries, read_query_file, select_answerable
+from vedette.lab.quality.scoring import QueryMatches, Scoring, build_tfidf
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
-from vedette.text import Numbers, words_of
-
-__all__ = [
-    "DRAWN",
-    "FILE",
-    "Asking",
-    "Lists",
-    "Ties",
-    "Workload",
-    "asking_of",
-    "drawn_queries",
-    "first_known",
-    "result_lists",
-    "slot_scores",
-    "workload_of",
-]
+from vedette.text import WordHashes, split_words
 
 # A *slot* is a query and a page that has, at some time, a version with all words of the query. The slots of a query lie
 # together, in the order of pages. What a repository or the web itself answers at a moment is then one score per slot, 0
 # where the page's present version does not match, and lists of results follow by sorting slots.
 
 
-class Ties(Enum):
+class TieBreak(Enum):
     """Which of two pages with the same score stands first. Pages are numbered by birth."""
 
     OLDER_FIRST = "older"
@@ -73,7 +58,7 @@ class Workload:
         return len(self.frequency)
 
 
-class Lists(NamedTuple):
+class ResultLists(NamedTuple):
     """Lists of results, one after the other: ``row`` says which of the queries asked for, ``rank`` begins at 1."""
 
     slot: Ints
@@ -81,10 +66,10 @@ class Lists(NamedTuple):
     rank: Ints
 
 
-def workload_of(corpus: Corpus, queries: Queries, scoring: Scoring) -> Workload:
+def build_workload(corpus: Corpus, queries: Queries, scoring: Scoring) -> Workload:
     """Find and score whatever answers the queries, in all versions of the corpus."""
     versions, scores, sizes = [np.zeros(0, np.int64)], [np.zeros(0)], []
-    for found in _found(corpus, queries):
+    for found in _iter_matches(corpus, queries):
         versions.append(found.versions)
         scores.append(scoring.scores(found))
         sizes.append(len(found.versions))
@@ -104,28 +89,30 @@ def workload_of(corpus: Corpus, queries: Queries, scoring: Scoring) -> Workload:
     )
 
 
-def slot_scores(workload: Workload, versions: Ints) -> Floats:
+def compute_slot_scores(workload: Workload, versions: Ints) -> Floats:
     """The score in each slot when pages have these versions; below 0 stands for a page without one."""
     held = versions[versions >= 0]
-    matches = ranges(workload.match_start[held], workload.match_start[held + 1])
+    matches = concat_ranges(workload.match_start[held], workload.match_start[held + 1])
     scores = np.zeros(len(workload.slot_page))
     scores[workload.match_slot[matches]] = workload.match_score[matches]
     return scores
 
 
-def result_lists(workload: Workload, scores: Floats, queries: Ints, ties: Ties = Ties.OLDER_FIRST) -> Lists:
+def rank_results(
+    workload: Workload, scores: Floats, queries: Ints, ties: TieBreak = TieBreak.OLDER_FIRST
+) -> ResultLists:
     """What each of the queries lists, best first, by the scores in slots; what has score 0 is not listed."""
     starts, ends = workload.slot_start[queries], workload.slot_start[queries + 1]
-    slots = ranges(starts, ends)
+    slots = concat_ranges(starts, ends)
     rows = np.repeat(np.arange(len(queries)), ends - starts)
     listed = np.flatnonzero(scores[slots] > 0)
-    if ties is Ties.YOUNGER_FIRST:
+    if ties is TieBreak.YOUNGER_FIRST:
         listed = listed[::-1]
     slots, rows = slots[listed], rows[listed]
     # The sort is stable, and slots come in the order of pages: that is the rule for ties.
     order = np.lexsort((-scores[slots], rows))
     rows = rows[order]
-    return Lists(slots[order], rows, np.arange(1, len(rows) + 1) - np.searchsorted(rows, rows))
+    return ResultLists(slots[order], rows, np.arange(1, len(rows) + 1) - np.searchsorted(rows, rows))
 
 
 class _Postings(NamedTuple):
@@ -135,22 +122,22 @@ class _Postings(NamedTuple):
     times: Ints
 
 
-def _found(corpus: Corpus, queries: Queries) -> Iterator[Found]:
+def _iter_matches(corpus: Corpus, queries: Queries) -> Iterator[QueryMatches]:
     """What each query finds, versions ascending."""
-    postings = _postings(corpus, np.unique(queries.term))
+    postings = _build_postings(corpus, np.unique(queries.term))
     order = np.argsort(corpus.row_of, kind="stable")
     first = np.searchsorted(corpus.row_of[order], np.arange(corpus.rows + 1))
     for query in range(len(queries)):
-        terms = queries.terms_of(query)
-        rows, times = _together([postings[term] for term in terms.tolist()])
-        versions = order[ranges(first[rows], first[rows + 1])]
+        terms = queries.get_terms(query)
+        rows, times = _intersect_postings([postings[term] for term in terms.tolist()])
+        versions = order[concat_ranges(first[rows], first[rows + 1])]
         at = np.repeat(np.arange(len(rows)), first[rows + 1] - first[rows])
         ascending = np.argsort(versions)
         versions, at = versions[ascending], at[ascending]
-        yield Found(terms, versions, corpus.page_of[versions], times[:, at], corpus.length[rows[at]])
+        yield QueryMatches(terms, versions, corpus.page_of[versions], times[:, at], corpus.length[rows[at]])
 
 
-def _postings(corpus: Corpus, terms: Numbers) -> dict[int, _Postings]:
+def _build_postings(corpus: Corpus, terms: WordHashes) -> dict[int, _Postings]:
     """The postings of each word that is asked for."""
     if not len(terms):
         return {}
@@ -166,7 +153,7 @@ def _postings(corpus: Corpus, terms: Numbers) -> dict[int, _Postings]:
     }
 
 
-def _together(lists: list[_Postings]) -> tuple[Ints, Ints]:
+def _intersect_postings(lists: list[_Postings]) -> tuple[Ints, Ints]:
     """The rows that all postings have, and how often each has each word; no words have no rows."""
     if not lists:
         return np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
@@ -177,66 +164,66 @@ def _together(lists: list[_Postings]) -> tuple[Ints, Ints]:
     return shared, np.stack([one.times[np.searchsorted(one.rows, shared)] for one in lists])
 
 
-NAME = "trec-million-query.txt"
-FILE, DRAWN = 0, 1
-MOST_QUERIES = 1000
-MOST_TRIED = 10_000
+QUERY_FILE = "trec-million-query.txt"
+FROM_FILE, FROM_PAGES = 0, 1
+MAX_QUERIES = 1000
+MAX_CANDIDATES = 10_000
 DRAWS = 3000
-KEPT = 2  # of a world, and of the same world without its waves
+CACHE_SIZE = 2  # of a world, and of the same world without its waves
 
 
-class Asking(NamedTuple):
+class QuerySet(NamedTuple):
     """The queries with all that answers them, and where they come from."""
 
     workload: Workload
-    queries_from: int
+    source: int
 
 
-_kept: list[tuple[History, tuple[float, float, int, str], Asking | None]] = []
+_cache: list[tuple[History, tuple[float, float, int, str], QuerySet | None]] = []
 
 
-def asking_of(history: History, begin_s: float, end_s: float, seed: int) -> Asking | None:
+def load_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
     """What is asked of a part of a history; None where its pages have no texts, or none that a query finds.
 
     Those that were worked out last are kept: the cells of an experiment ask for the same again and again.
     """
     which = (begin_s, end_s, seed, os.environ.get("VEDETTE_DATA", ""))
-    for kept_history, kept_which, asking in _kept:
+    for kept_history, kept_which, asking in _cache:
         if kept_history is history and kept_which == which:
             return asking
-    made = _asking(history, begin_s, end_s, seed)
-    _kept[:] = [(history, which, made), *_kept[: KEPT - 1]]
+    made = _build_query_set(history, begin_s, end_s, seed)
+    _cache[:] = [(history, which, made), *_cache[: CACHE_SIZE - 1]]
     return made
 
 
-def _asking(history: History, begin_s: float, end_s: float, seed: int) -> Asking | None:
-    known = first_known(history, begin_s, end_s)
+def _build_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
+    known = first_versions(history, begin_s, end_s)
     if not any(map(history.texts.text, known.tolist())):
         return None
-    read = _from_file(seed)
-    queries = drawn_queries(history, known, seed) if read is None else read
-    corpus = corpus_of(history, queries.term)
-    scoring = text_scoring(corpus, known)
-    tried = _most_frequent(occurring(queries, corpus), MOST_TRIED)
+    read = _read_query_file(seed)
+    queries = draw_queries(history, known, seed) if read is None else read
+    corpus = load_corpus(history, queries.term)
+    scoring = build_tfidf(corpus, known)
+    tried = _take_most_frequent(select_answerable(queries, corpus), MAX_CANDIDATES)
     there = np.flatnonzero((history.version_at_s <= end_s) & (history.version_end_s > begin_s))
-    answered = tried.some(_answered(workload_of(corpus, tried, scoring), there))
+    answered = tried.select(_find_answered(build_workload(corpus, tried, scoring), there))
     if not len(answered):
         return None
-    workload = workload_of(corpus, _most_frequent(answered, MOST_QUERIES), scoring)
-    return Asking(workload, DRAWN if read is None else FILE)
+    workload = build_workload(corpus, _take_most_frequent(answered, MAX_QUERIES), scoring)
+    return QuerySet(workload, FROM_PAGES if read is None else FROM_FILE)
 
 
-def _most_frequent(queries: Queries, most: int) -> Queries:
-    return queries.some(np.argsort(-queries.frequency, kind="stable")[:most])
+def _take_most_frequent(queries: Queries, most: int) -> Queries:
+    return queries.select(np.argsort(-queries.frequency, kind="stable")[:most])
 
 
-def _answered(workload: Workload, versions: Ints) -> Ints:
+def _find_answered(workload: Workload, versions: Ints) -> Ints:
     """The queries that one of these versions answers."""
-    matches = ranges(workload.match_start[versions], workload.match_start[versions + 1])
+    matches = concat_ranges(workload.match_start[versions], workload.match_start[versions + 1])
     return np.unique(workload.slot_query[workload.match_slot[matches]])
 
 
-def first_known(history: History, begin_s: float, end_s: float) -> Ints:
+def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
     """The version of each page of the span that is known first: that of the begin, or that of its birth."""
     known = history.version_at(np.arange(history.pages), begin_s)
     later = (history.born_s > begin_s) & (history.born_s < end_s)
@@ -244,20 +231,20 @@ def first_known(history: History, begin_s: float, end_s: float) -> Ints:
     return known[known >= 0]
 
 
-def drawn_queries(history: History, versions: Ints, seed: int) -> Queries:
+def draw_queries(history: History, versions: Ints, seed: int) -> Queries:
     """Queries that pages themselves suggest: two neighbouring words, from a version and a place drawn evenly."""
     rng = rng_for(seed, "lab/asking")
     asked: dict[str, float] = {}
     for version, place in zip(rng.choice(versions, DRAWS).tolist(), rng.random(DRAWS).tolist(), strict=True):
-        words = words_of(history.texts.text(version))
+        words = split_words(history.texts.text(version))
         if len(words) > 1:
             at = int(place * (len(words) - 1))
             query = f"{words[at]} {words[at + 1]}"
             asked[query] = asked.get(query, 0.0) + 1.0
-    return queries_of(asked.items(), "drawn")
+    return build_queries(asked.items(), "drawn")
 
 
-def _from_file(seed: int) -> Queries | None:
+def _read_query_file(seed: int) -> Queries | None:
     folder = os.environ.get("VEDETTE_DATA")
-    path = Path(folder or "") / "queries" / NAME
+    path = Path(folder or "") / "queries" / QUERY_FILE
     return read_query_file(path, seed) if folder and path.is_file() else None

@@ -6,52 +6,50 @@ from html.parser import HTMLParser
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from vedette.lab.visitors.habits import NOTHING, Ask, Deed, Found, Hit, Look, Open
+from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Hit, ResultPage, Search, View
 from vedette.lab.visitors.public import Person
 
-__all__ = ["Browser", "pages_of", "read_results"]
-
-MOST_HITS = 100
-LONGEST_NUMBER = 18  # digits; no page has a higher one
-LONGEST_QUERY = 500
+MAX_HITS = 100
+MAX_DIGITS = 18  # digits; no page has a higher one
+MAX_QUERY_LENGTH = 500
 
 _Attributes = list[tuple[str, str | None]]
 
 
-def read_results(html: str) -> Found:
-    """The results of a page, in their order; ``NOTHING`` where it shows none, whatever it is.
+def parse_results(html: str) -> ResultPage:
+    """The results of a page, in their order; ``EMPTY_PAGE`` where it shows none, whatever it is.
 
     >>> page = '<ol data-slate="s1"><li><a class="title" data-page="7" href="http://a.test/">An <b>anchor</b></a></ol>'
-    >>> read_results(page)
-    Found(slate='s1', hits=(Hit(page=7, url='http://a.test/', title='An anchor'),), meant='', more=False)
+    >>> parse_results(page)
+    ResultPage(slate='s1', hits=(Hit(page=7, url='http://a.test/', title='An anchor'),), suggestion='', has_next=False)
     """
-    reader = _Reader()
+    reader = _ResultPageParser()
     reader.feed(html)
     reader.close()
-    return Found(reader.slate, tuple(reader.hits[:MOST_HITS]), reader.meant, reader.more)
+    return ResultPage(reader.slate, tuple(reader.hits[:MAX_HITS]), reader.suggestion, reader.has_next)
 
 
-class _Reader(HTMLParser):
+class _ResultPageParser(HTMLParser):
     """Goes by the attributes that the page's own script goes by."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.slate = ""
         self.hits: list[Hit] = []
-        self.meant = ""
-        self.more = False
+        self.suggestion = ""
+        self.has_next = False
         self._open: Hit | None = None
         self._words: list[str] = []
-        self._offering = False
+        self._in_suggestion = False
 
     def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
         """A slate, a result, an offer to correct, or the way to the next page."""
         told = {name: value or "" for name, value in attrs}
         self.slate = self.slate or told.get("data-slate", "")
         if tag == "p":
-            self._offering = told.get("class") == "meant"
+            self._in_suggestion = told.get("class") == "meant"
         elif tag == "a":
-            self._link(told)
+            self._on_link(told)
 
     def handle_data(self, data: str) -> None:
         """The words of a title."""
@@ -64,30 +62,30 @@ class _Reader(HTMLParser):
             self.hits.append(self._open._replace(title=" ".join("".join(self._words).split())))
             self._open, self._words = None, []
 
-    def _link(self, told: dict[str, str]) -> None:
+    def _on_link(self, told: dict[str, str]) -> None:
         href, number = told.get("href", ""), told.get("data-page", "")
         if told.get("rel") == "next":
-            self.more = True
-        elif self._offering:
-            self.meant = self.meant or _asked(href)
+            self.has_next = True
+        elif self._in_suggestion:
+            self.suggestion = self.suggestion or _query_of_link(href)
         elif "title" in told.get("class", "").split() and _is_number(number):
             self._open = Hit(int(number), href, "")
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
-def _asked(href: str) -> str:
+def _query_of_link(href: str) -> str:
     """The query of a link to a search."""
     try:
-        return parse_qs(urlsplit(href).query).get("q", [""])[0][:LONGEST_QUERY]
+        return parse_qs(urlsplit(href).query).get("q", [""])[0][:MAX_QUERY_LENGTH]
     except ValueError:
         return ""
 
 
 TIMEOUT_S = 10.0
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 LOOPBACK = "127.0.0.1"
 
 
@@ -98,46 +96,46 @@ class Browser:
     port: int
     person: Person
 
-    def do(self, deed: Deed) -> Found | None:
+    def perform(self, deed: Action) -> ResultPage | None:
         """What a deed brought: a page of results, or nothing to be seen; None where the server would not have it."""
-        if isinstance(deed, Ask):
-            return self._searched(deed)
-        return NOTHING if self._told(deed) else None
+        if isinstance(deed, Search):
+            return self._search(deed)
+        return EMPTY_PAGE if self._send_event(deed) else None
 
-    def _searched(self, ask: Ask) -> Found | None:
+    def _search(self, ask: Search) -> ResultPage | None:
         wanted = {"q": ask.query} | ({"page": str(ask.page)} if ask.page > 1 else {})
         headers = {
             "accept": "text/html,application/xhtml+xml",
             "sec-fetch-mode": "navigate",
             "sec-fetch-dest": "document",
         }
-        status, body = self._answer("GET", f"/search?{urlencode(wanted)}", headers)
-        return read_results(body.decode("utf-8", "replace")) if status == 200 else None
+        status, body = self._request("GET", f"/search?{urlencode(wanted)}", headers)
+        return parse_results(body.decode("utf-8", "replace")) if status == 200 else None
 
-    def _told(self, deed: Look | Open) -> bool:
-        page = deed.page if isinstance(deed, Open) else 0
+    def _send_event(self, deed: View | Click) -> bool:
+        page = deed.page if isinstance(deed, Click) else 0
         event = {"slate": deed.slate, "kind": "click" if page else "view", "page": page}
         headers = {"content-type": "application/json", "origin": f"http://{LOOPBACK}:{self.port}"}
         headers |= {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}
-        return self._answer("POST", "/api/v1/events", headers, json.dumps(event).encode())[0] == 204
+        return self._request("POST", "/api/v1/events", headers, json.dumps(event).encode())[0] == 204
 
-    def _answer(
+    def _request(
         self, method: str, target: str, headers: dict[str, str], body: bytes | None = None
     ) -> tuple[int, bytes]:
         said = {"user-agent": self.person.agent, "accept-language": "en-GB,en;q=0.8", **headers}
-        return answer(self.port, self.person.address, method, target, said, body)
+        return send_request(self.port, self.person.address, method, target, said, body)
 
 
-def pages_of(port: int) -> int:
+def fetch_page_count(port: int) -> int:
     """How many pages the server says can be found; 0 while it says nothing."""
-    status, body = answer(port, LOOPBACK, "GET", "/healthz", {})
+    status, body = send_request(port, LOOPBACK, "GET", "/healthz", {})
     try:
         return int(json.loads(body)["pages"]) if status == 200 else 0
     except (ValueError, TypeError, KeyError, OverflowError):
         return 0
 
 
-def answer(
+def send_request(
     port: int, address: str, method: str, target: str, headers: dict[str, str], body: bytes | None = None
 ) -> tuple[int, bytes]:
     """Status and body of an answer, on a connection of its own; 0 where there was none, for whatever reason."""
@@ -145,7 +143,7 @@ def answer(
     try:
         connection.request(method, target, body, headers)
         response = connection.getresponse()
-        return response.status, response.read(MOST_BYTES)
+        return response.status, response.read(MAX_BYTES)
     except (OSError, HTTPException):
         return 0, b""
     finally:

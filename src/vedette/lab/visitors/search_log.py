@@ -15,13 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.learn.clicks.examination import Clicks
+from vedette.learn.clicks.examination import ClickLog
 from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints
 
-__all__ = ["SearchLog", "halves", "read_grades", "read_log"]
-
-PLACES = 10
+RESULTS_PER_PAGE = 10
 
 
 class SearchLog(NamedTuple):
@@ -32,9 +30,9 @@ class SearchLog(NamedTuple):
     clicked: Bools
     grade: Floats
 
-    def clicks(self) -> Clicks:
+    def to_clicks(self) -> ClickLog:
         """As models read it."""
-        return Clicks(self.pair, self.clicked, len(self.grade))
+        return ClickLog(self.pair, self.clicked, len(self.grade))
 
 
 def read_grades(lines: Iterable[str]) -> Mapping[tuple[str, str], float]:
@@ -51,33 +49,35 @@ def read_log(path: Path, grades: Mapping[tuple[str, str], float]) -> SearchLog:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             cells = line.rstrip("\n").split("\t")
-            if len(cells) >= 5 + PLACES and cells[2] == "Q":
+            if len(cells) >= 5 + RESULTS_PER_PAGE and cells[2] == "Q":
                 latest[cells[0]] = len(shown)
-                shown.append((cells[3], cells[5 : 5 + PLACES]))
-                clicked.append([False] * PLACES)
+                shown.append((cells[3], cells[5 : 5 + RESULTS_PER_PAGE]))
+                clicked.append([False] * RESULTS_PER_PAGE)
             elif len(cells) >= 4 and cells[2] == "C" and cells[0] in latest:
-                _click(shown[latest[cells[0]]][1], clicked[latest[cells[0]]], cells[3])
-    return _as_arrays(shown, clicked, grades)
+                _mark_click(shown[latest[cells[0]]][1], clicked[latest[cells[0]]], cells[3])
+    return _build_log(shown, clicked, grades)
 
 
-def _click(results: list[str], clicked: list[bool], result: str) -> None:
+def _mark_click(results: list[str], clicked: list[bool], result: str) -> None:
     if result in results:
         clicked[results.index(result)] = True
 
 
-def _as_arrays(
+def _build_log(
     shown: list[tuple[str, list[str]]], clicked: list[list[bool]], grades: Mapping[tuple[str, str], float]
 ) -> SearchLog:
     numbers: dict[tuple[str, str], int] = {}
     queries: dict[str, int] = {}
     query = np.array([queries.setdefault(text, len(queries)) for text, _ in shown], np.int64)
     pair = [[numbers.setdefault((text, one), len(numbers)) for one in results] for text, results in shown]
-    meant = _same_queries(numbers, grades)
+    meant = _match_graded_queries(numbers, grades)
     grade = np.array([grades.get((meant.get(text, ""), one), np.nan) for text, one in numbers])
     return SearchLog(query, np.array(pair, np.int64), np.array(clicked, bool), grade)
 
 
-def _same_queries(pairs: Iterable[tuple[str, str]], grades: Mapping[tuple[str, str], float]) -> Mapping[str, str]:
+def _match_graded_queries(
+    pairs: Iterable[tuple[str, str]], grades: Mapping[tuple[str, str], float]
+) -> Mapping[str, str]:
     """The graded query that is meant by each query of a log, by the results that they share."""
     graded: defaultdict[str, list[str]] = defaultdict(list)
     for text, one in grades:
@@ -92,7 +92,7 @@ def _same_queries(pairs: Iterable[tuple[str, str]], grades: Mapping[tuple[str, s
     return {text: other for text, (other, count) in best.items() if 2 * count >= results[text]}
 
 
-def halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
+def split_halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
     """The earlier searches and the later ones."""
     middle = len(log.query) // 2
     first, second = (

@@ -20,22 +20,20 @@ from dataclasses import asdict, dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Self
 
-from vedette.adapters.clock import Clock, read_clock
-from vedette.lab.visitors.browser import Browser, pages_of
-from vedette.lab.visitors.habits import NOTHING, Ask, Deed, Look, Visit
-from vedette.lab.visitors.public import SEARCHES_A_VISIT, Arrival, Public
+from vedette.adapters.clock import Clock, parse_clock
+from vedette.lab.visitors.browser import Browser, fetch_page_count
+from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Search, View, VisitActions
+from vedette.lab.visitors.public import SEARCHES_PER_VISIT, Arrival, VisitorPopulation
 
-__all__ = ["FASTEST_PER_S", "Tally", "VisitorsHandle", "run", "start_visitors"]
-
-FASTEST_PER_S = 5.0  # searches a second of wall time, however many would like to
-MOST_AT_ONCE = 200
-ENOUGH_PAGES = 50  # before there is something to find, nobody comes
-LOOK_EVERY_S = 0.5
-BEAT_S = 0.2
-STOP_S = 5.0
+MAX_SEARCHES_PER_S = 5.0  # searches a second of wall time, however many would like to
+MAX_CONCURRENT_VISITS = 200
+MIN_PAGES = 50  # before there is something to find, nobody comes
+POLL_INTERVAL_S = 0.5
+TICK_S = 0.2
+STOP_TIMEOUT_S = 5.0
 
 
-class SentHome(Exception):
+class StopRequested(Exception):
     """Somebody wants the public to go, also where a server that ends has left it without an answer."""
 
 
@@ -49,106 +47,106 @@ class Tally:
     clicks: int = 0
     refused: int = 0
 
-    def add(self, deed: Deed, *, taken: bool) -> None:
+    def add(self, deed: Action, *, taken: bool) -> None:
         """Count a deed."""
         if not taken:
             self.refused += 1
-        elif isinstance(deed, Ask):
+        elif isinstance(deed, Search):
             self.searches += 1
-        elif isinstance(deed, Look):
+        elif isinstance(deed, View):
             self.views += 1
         else:
             self.clicks += 1
 
 
 @dataclass(order=True, slots=True)
-class _Step:
+class _ScheduledAction:
     """The next deed of a visit, and the wall time at which it is due."""
 
     at_s: float
     number: int
-    deed: Deed = field(compare=False)
-    visit: Visit = field(compare=False)
+    action: Action = field(compare=False)
+    visit: VisitActions = field(compare=False)
     browser: Browser = field(compare=False)
 
 
 @dataclass(slots=True)
-class _Outing:
+class _VisitScheduler:
     """All visits that are under way. Times are of the clock's wall."""
 
-    public: Public
+    public: VisitorPopulation
     port: int
     clock: Clock
     arrivals: Iterator[Arrival]
     tally: Tally
-    _steps: list[_Step] = field(default_factory=list)
-    _coming: Arrival | None = None
-    _free_s: float = 0.0
+    _steps: list[_ScheduledAction] = field(default_factory=list)
+    _next_arrival: Arrival | None = None
+    _next_search_s: float = 0.0
 
-    def beat(self) -> float:
+    def run_due(self) -> float:
         """Do one thing that is due, if there is any; how many seconds until the next."""
-        now_s = self.clock.wall()
-        self._let_in(now_s)
+        now_s = self.clock.wall_now()
+        self._admit_arrivals(now_s)
         if not self._steps or self._steps[0].at_s > now_s:
-            return min(BEAT_S, self._steps[0].at_s - now_s) if self._steps else BEAT_S
+            return min(TICK_S, self._steps[0].at_s - now_s) if self._steps else TICK_S
         step = heapq.heappop(self._steps)
-        if isinstance(step.deed, Ask) and now_s < self._free_s:
+        if isinstance(step.action, Search) and now_s < self._next_search_s:
             # Only searches wait for each other: what was found meanwhile is seen and opened in its time.
-            heapq.heappush(self._steps, replace(step, at_s=self._free_s))
+            heapq.heappush(self._steps, replace(step, at_s=self._next_search_s))
         else:
-            self._do(step)
+            self._perform(step)
         return 0.0
 
-    def _let_in(self, now_s: float) -> None:
+    def _admit_arrivals(self, now_s: float) -> None:
         """Begin the visits whose time has come; when the place is full, people go elsewhere."""
-        while (coming := self._coming or next(self.arrivals)).at_s <= self.clock.world(now_s):
-            self._coming = None
-            if len(self._steps) < MOST_AT_ONCE:
-                self._begin(coming, now_s)
-        self._coming = coming
+        while (coming := self._next_arrival or next(self.arrivals)).at_s <= self.clock.to_world_s(now_s):
+            self._next_arrival = None
+            if len(self._steps) < MAX_CONCURRENT_VISITS:
+                self._begin_visit(coming, now_s)
+        self._next_arrival = coming
 
-    def _begin(self, arrival: Arrival, now_s: float) -> None:
+    def _begin_visit(self, arrival: Arrival, now_s: float) -> None:
         self.tally.visits += 1
-        visit, browser = self.public.visit(arrival), Browser(self.port, self.public.person(arrival))
+        visit, browser = self.public.simulate_visit(arrival), Browser(self.port, self.public.person_for(arrival))
         first = next(visit)
-        heapq.heappush(self._steps, _Step(now_s + first.after_s, arrival.number, first, visit, browser))
+        heapq.heappush(self._steps, _ScheduledAction(now_s + first.after_s, arrival.number, first, visit, browser))
 
-    def _do(self, step: _Step) -> None:
-        if isinstance(step.deed, Ask):
-            self._free_s = self.clock.wall() + 1.0 / FASTEST_PER_S
-        found = step.browser.do(step.deed)
-        self.tally.add(step.deed, taken=found is not None)
+    def _perform(self, step: _ScheduledAction) -> None:
+        if isinstance(step.action, Search):
+            self._next_search_s = self.clock.wall_now() + 1.0 / MAX_SEARCHES_PER_S
+        found = step.browser.perform(step.action)
+        self.tally.add(step.action, taken=found is not None)
         # An event that was not taken is no visitor's concern; a search that was not answered ends the visit.
-        if found is None and isinstance(step.deed, Ask):
+        if found is None and isinstance(step.action, Search):
             return
         try:
-            deed = step.visit.send(found or NOTHING)
+            deed = step.visit.send(found or EMPTY_PAGE)
         except StopIteration:
             return
-        at_s = self.clock.wall() + deed.after_s
-        heapq.heappush(self._steps, _Step(at_s, step.number, deed, step.visit, step.browser))
+        at_s = self.clock.wall_now() + deed.after_s
+        heapq.heappush(self._steps, _ScheduledAction(at_s, step.number, deed, step.visit, step.browser))
 
 
-def run(
-    public: Public,
+def run_visitors(
+    public: VisitorPopulation,
     port: int,
     clock: Clock,
     per_s: float,
     stopped: Callable[[], bool],
-    enough_pages: int = ENOUGH_PAGES,
+    enough_pages: int = MIN_PAGES,
 ) -> Tally:
     """Search about ``per_s`` times a wall second, from when the server has enough pages until ``stopped`` says so.
 
-    ``SentHome``, raised by a signal, ends it in the middle of whatever it waits for.
+    ``StopRequested``, raised by a signal, ends it in the middle of whatever it waits for.
     """
-    visits_per_s = per_s / SEARCHES_A_VISIT / clock.speed
+    visits_per_s = per_s / SEARCHES_PER_VISIT / clock.speed
     tally = Tally()
-    with suppress(SentHome):
-        while not stopped() and pages_of(port) < enough_pages:
-            time.sleep(LOOK_EVERY_S)  # there is nothing else to do before
-        outing = _Outing(public, port, clock, public.arrivals(clock.now(), visits_per_s), tally)
+    with suppress(StopRequested):
+        while not stopped() and fetch_page_count(port) < enough_pages:
+            time.sleep(POLL_INTERVAL_S)  # there is nothing else to do before
+        outing = _VisitScheduler(public, port, clock, public.arrivals(clock.now(), visits_per_s), tally)
         while not stopped():
-            time.sleep(outing.beat())
+            time.sleep(outing.run_due())
     return tally
 
 
@@ -162,7 +160,7 @@ class VisitorsHandle:
         """End the child and wait for it; what it did, if it still could say so. Told once."""
         self.process.terminate()
         try:
-            told, _ = self.process.communicate(timeout=STOP_S)
+            told, _ = self.process.communicate(timeout=STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             told, _ = self.process.communicate()
@@ -179,9 +177,9 @@ class VisitorsHandle:
 
 
 def start_visitors(
-    port: int, clock: Clock, per_s: float, *, seed: int = 1, enough_pages: int = ENOUGH_PAGES
+    port: int, clock: Clock, per_s: float, *, seed: int = 1, enough_pages: int = MIN_PAGES
 ) -> VisitorsHandle:
-    """Let a public search the server at a port of loopback; see ``run``."""
+    """Let a public search the server at a port of loopback; see ``run_visitors``."""
     command = [sys.executable, "-m", __name__, f"--port={port}", f"--clock={clock}", f"--per-second={per_s}"]
     command += [f"--seed={seed}", f"--enough-pages={enough_pages}", f"--parent={os.getpid()}"]
     return VisitorsHandle(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))  # noqa: S603 - ourselves
@@ -189,14 +187,14 @@ def start_visitors(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the child process does: search until it is told to stop, and say what came of it."""
-    options = _read_options(arguments)
-    signal.signal(signal.SIGTERM, _send_home)
+    options = _parse_options(arguments)
+    signal.signal(signal.SIGTERM, _raise_stop)
     # Ctrl-C reaches a whole process group; whoever started us says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tally = run(
-        Public(options.seed),
+    tally = run_visitors(
+        VisitorPopulation(options.seed),
         options.port,
-        read_clock(options.clock),
+        parse_clock(options.clock),
         options.per_second,
         lambda: os.getppid() != options.parent,
         options.enough_pages,
@@ -206,17 +204,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _send_home(_number: int, _frame: FrameType | None) -> None:
-    raise SentHome
+def _raise_stop(_number: int, _frame: FrameType | None) -> None:
+    raise StopRequested
 
 
-def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m {__name__}", description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="where the server is, on loopback")
     parser.add_argument("--clock", required=True, help="the clock of the world, as another process printed it")
     parser.add_argument("--per-second", type=float, required=True, help="searches a second of wall time")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--enough-pages", type=int, default=ENOUGH_PAGES, help="wait until so many can be found")
+    parser.add_argument("--enough-pages", type=int, default=MIN_PAGES, help="wait until so many can be found")
     parser.add_argument("--parent", type=int, required=True, help="stop when this process is no longer the parent")
     return parser.parse_args(arguments)
 

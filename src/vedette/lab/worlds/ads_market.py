@@ -31,20 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.errors import UsageError
-from vedette.lab.baselines.ads.ad_statistics import Offers
+from vedette.lab.baselines.ads.ad_statistics import AdOffers
 from vedette.policy import Floats, Ints, rng_for
-
-__all__ = [
-    "MARKETS",
-    "SLOTS",
-    "SMALL",
-    "MarketDay",
-    "Setting",
-    "beta_priors",
-    "check_market",
-    "market_days",
-    "setting_of",
-]
 
 # For an ad of rate c and accuracy v, the prior's mean mu is drawn from the Beta distribution of mean c and variance c
 # (1 - v); the prior is the one of mean mu and variance mu (1 - v). The variance of a Beta distribution is mean (1 -
@@ -53,20 +41,20 @@ __all__ = [
 # for c = 0.2 and v = 0.9 the mean lies within 0.1 of c with probability 0.58; by these formulas it is 0.49.
 
 
-MOST_DRAWS = 1_000
+MAX_DRAWS = 1_000
 
 
-def beta_priors(rate: Floats, accuracy: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def draw_beta_priors(rate: Floats, accuracy: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """The parameters alpha, and alpha + beta, of the prior of each ad; both 0 where none of that accuracy exists.
 
-    >>> alpha, both = beta_priors(np.array([0.2]), 0.9, np.random.default_rng(1))
+    >>> alpha, both = draw_beta_priors(np.array([0.2]), 0.9, np.random.default_rng(1))
     >>> bool(0 < alpha[0] < both[0])
     True
     """
     fits = rate < accuracy
     weight = np.where(fits, (1 - rate) / (1 - accuracy) - 1, 1.0)
     mean = rng.beta(rate * weight, (1 - rate) * weight)
-    for _ in range(MOST_DRAWS):
+    for _ in range(MAX_DRAWS):
         again = fits & ~((mean < accuracy) & (mean > 0))
         if not again.any():
             break
@@ -76,183 +64,184 @@ def beta_priors(rate: Floats, accuracy: float, rng: np.random.Generator) -> tupl
     return mean * shown, shown
 
 
-Luck = npt.NDArray[np.float32]
+ClickDraws = npt.NDArray[np.float32]
 
 PHRASES, ADVERTISERS, PHRASES_EACH, CLUSTERS = 40, 60, 6, 10
-ZIPF, WITH_BUDGET = 0.8, 0.6
+ZIPF_EXPONENT, BUDGETED_SHARE = 0.8, 0.6
 DAY_S = 86_400.0
 # Shares of all and values there; the ends are ours.
 BIDS = ((0.0, 0.1, 0.5, 0.9, 1.0), (0.05, 0.24, 6.25, 8.75, 10.0))
 RATES = ((0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0), (0.0005, 0.002, 0.0084, 0.022, 0.046, 0.124, 0.25))
-OF_PHRASE, OF_ADVERTISER, OF_CLUSTER = 0.45, 0.07, 1 / 3
+PHRASE_VARIANCE, ADVERTISER_VARIANCE, CLUSTER_VARIANCE = 0.45, 0.07, 1 / 3
 # Per mille of a day's queries in each hour.
 HOURS = (14, 10, 8, 8, 10, 14, 20, 29, 44, 60, 71, 73, 73, 72, 69, 67, 63, 58, 54, 49, 44, 38, 31, 21)
 SLOTS: Floats = np.array([1.0, 0.55, 0.38, 0.26, 0.18, 0.12, 0.08, 0.06])
-SPREAD_OF_BUDGETS = 0.5  # of their logarithm
+BUDGET_SIGMA = 0.5  # of their logarithm
 SWING = 0.9
 LIFE_DAYS = 40
 _VARIANT = re.compile(r"flat|alone|clusters|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AdMarketSetting:
     """A market before chance has its say; ``life_days`` and ``accuracy`` are 0 where they do not apply."""
 
     days: int
     queries: int
-    share: float
-    new: float = 0.0
+    budget_share: float
+    new_share: float = 0.0
     shifts: bool = False
-    shares: tuple[float, float, float] = (OF_PHRASE, OF_ADVERTISER, 0.0)
+    shares: tuple[float, float, float] = (PHRASE_VARIANCE, ADVERTISER_VARIANCE, 0.0)
     factors: tuple[float, ...] = tuple(SLOTS.tolist())
     life_days: float = 0.0
-    with_prior: float = 0.0
+    prior_share: float = 0.0
     accuracy: float = 0.0
 
 
-MARKETS = {
-    "few": Setting(8, 3_000, 0.5),
-    "new-ads": Setting(8, 3_000, 0.5, new=0.1),
-    "tight": Setting(10, 10_000, 0.15, new=0.1),
-    "shift": Setting(8, 6_000, 0.5, shifts=True),
+AD_MARKETS = {
+    "few": AdMarketSetting(8, 3_000, 0.5),
+    "new-ads": AdMarketSetting(8, 3_000, 0.5, new_share=0.1),
+    "tight": AdMarketSetting(10, 10_000, 0.15, new_share=0.1),
+    "shift": AdMarketSetting(8, 6_000, 0.5, shifts=True),
 }
 
 
 # Those of ``vedette.lab.runs.ads.promises``, which has a market for each seed.
-SMALL = ("cells", "mix", "bpol")
+SMALL_AD_MARKETS = ("cells", "mix", "bpol")
 
 
-class MarketDay(NamedTuple):
+class AdMarketDay(NamedTuple):
     """A day: ads with their true rates, who is new, budgets, and queries with their moments and what would be clicked.
 
-    ``luck()`` has a row for each query and a column for each ad of a phrase: ad ``a`` in slot ``s`` is clicked where
-    ``luck[query, place[a]] < rate[a] * factors[s]``. It is drawn when it is asked for, since it is large.
+    ``click_draws()`` has a row for each query and a column for each ad of a phrase: ad ``a`` in slot ``s`` is clicked
+    where ``click_draws[query, position[a]] < rate[a] * factors[s]``. It is drawn when it is asked for, since it is
+    large.
     """
 
-    offers: Offers
+    offers: AdOffers
     rate: Floats
     new: Ints
     budget: Floats
     query: Ints
     at_s: Floats
-    place: Ints
+    position: Ints
     seed: int
     number: int
 
-    def luck(self) -> Luck:
+    def click_draws(self) -> ClickDraws:
         """The same at every call."""
         rng = rng_for(self.seed, f"lab/market/luck/{self.number}")
-        return rng.random((len(self.query), int(self.place.max()) + 1), np.float32)
+        return rng.random((len(self.query), int(self.position.max()) + 1), np.float32)
 
 
-def check_market(name: str) -> None:
+def check_ad_market(name: str) -> None:
     """Refuse a name that no market has."""
-    if name not in SMALL:
-        setting_of(name)
+    if name not in SMALL_AD_MARKETS:
+        parse_ad_market(name)
 
 
-def setting_of(name: str) -> Setting:
+def parse_ad_market(name: str) -> AdMarketSetting:
     """The setting of a name with its variants; ``UsageError`` where there is none.
 
-    >>> setting_of("few+life-3").days, setting_of("tight").queries
+    >>> parse_ad_market("few+life-3").days, parse_ad_market("tight").queries
     (40, 10000)
     """
     first, *variants = name.split("+")
     read = [_VARIANT.fullmatch(variant) for variant in variants]
-    if first not in MARKETS or not all(read):
-        raise UsageError(f'there is no market "{name}"; write {", ".join(MARKETS)}, then perhaps +flat or +life-3')
-    setting = MARKETS[first]
+    if first not in AD_MARKETS or not all(read):
+        raise UsageError(f'there is no market "{name}"; write {", ".join(AD_MARKETS)}, then perhaps +flat or +life-3')
+    setting = AD_MARKETS[first]
     for variant in read:
-        setting = _varied(setting, variant)
+        setting = _apply_variant(setting, variant)
     return setting
 
 
-def _varied(setting: Setting, variant: re.Match[str] | None) -> Setting:
+def _apply_variant(setting: AdMarketSetting, variant: re.Match[str] | None) -> AdMarketSetting:
     assert variant is not None, "checked before"
     if variant["life"]:
         return replace(setting, days=LIFE_DAYS, life_days=float(max(int(variant["life"]), 1)))
     if variant["part"]:
-        return replace(setting, with_prior=int(variant["part"]) / 100, accuracy=int(variant["accuracy"]) / 100)
+        return replace(setting, prior_share=int(variant["part"]) / 100, accuracy=int(variant["accuracy"]) / 100)
     changed = {
         "flat": {"factors": (1.0,) * len(SLOTS)},
         "alone": {"shares": (0.0, 0.0, 0.0)},
-        "clusters": {"shares": (OF_PHRASE, OF_ADVERTISER, OF_CLUSTER)},
+        "clusters": {"shares": (PHRASE_VARIANCE, ADVERTISER_VARIANCE, CLUSTER_VARIANCE)},
     }
     return replace(setting, **changed[variant[0]])  # type: ignore[arg-type]  # each is of its field's type
 
 
-def market_days(setting: Setting, seed: int) -> list[MarketDay]:
+def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
     """All days of a market. The same seed gives the same days, whoever is asked to choose."""
     rng = rng_for(seed, "lab/market")
-    popularity: Floats = np.arange(1.0, PHRASES + 1) ** -ZIPF
+    popularity: Floats = np.arange(1.0, PHRASES + 1) ** -ZIPF_EXPONENT
     popularity /= popularity.sum()
     phase = rng.random(PHRASES)
-    ads = _ads(setting, rng)
-    budget = _budgets(setting, ads, popularity, rng)
-    place = _places(ads.offers.phrase)
-    days: list[MarketDay] = []
+    ads = _draw_ads(setting, rng)
+    budget = _draw_budgets(setting, ads, popularity, rng)
+    place = _phrase_positions(ads.offers.phrase)
+    days: list[AdMarketDay] = []
     for day in range(setting.days):
-        ads, new = _morning(setting, ads, rng) if day else (ads, np.zeros(0, np.int64))
-        at_s, query = _queries(setting, popularity, phase, rng)
-        days.append(MarketDay(ads.offers, ads.rate, new, budget, query, day * DAY_S + at_s, place, seed, day))
+        ads, new = _replace_ads(setting, ads, rng) if day else (ads, np.zeros(0, np.int64))
+        at_s, query = _draw_queries(setting, popularity, phase, rng)
+        days.append(AdMarketDay(ads.offers, ads.rate, new, budget, query, day * DAY_S + at_s, place, seed, day))
     return days
 
 
 class _Ads(NamedTuple):
-    """Ads with their rates; ``shared`` is what the phrase and the advertiser add to a rate, ``left`` days to live."""
+    """Ads with their rates; ``shared`` is what the phrase and the advertiser add to a rate, ``days_left`` days to live."""
 
-    offers: Offers
+    offers: AdOffers
     rate: Floats
     shared: Floats
-    left: Ints
+    days_left: Ints
 
 
-def _ads(setting: Setting, rng: np.random.Generator) -> _Ads:
+def _draw_ads(setting: AdMarketSetting, rng: np.random.Generator) -> _Ads:
     phrase = np.concatenate([np.sort(rng.permutation(PHRASES)[:PHRASES_EACH]) for _ in range(ADVERTISERS)])
     advertiser = np.repeat(np.arange(ADVERTISERS), PHRASES_EACH)
     cluster = advertiser % CLUSTERS
     shared = np.zeros(len(phrase))
     for share, of in zip(setting.shares, (phrase, advertiser, cluster), strict=True):
         shared += np.sqrt(share) * rng.standard_normal(int(of.max()) + 1)[of]
-    rate, bid = _drawn(setting, shared, rng)
-    offers = Offers(phrase, advertiser, cluster, bid, *np.zeros((2, len(phrase))))
-    return _Ads(_with_priors(setting, offers, rate, rng), rate, shared, _lives(setting, len(phrase), rng))
+    rate, bid = _draw_rates_and_bids(setting, shared, rng)
+    offers = AdOffers(phrase, advertiser, cluster, bid, *np.zeros((2, len(phrase))))
+    return _Ads(_add_priors(setting, offers, rate, rng), rate, shared, _draw_lifetimes(setting, len(phrase), rng))
 
 
-def _drawn(setting: Setting, shared: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _draw_rates_and_bids(setting: AdMarketSetting, shared: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """The rate and the bid of ads, in cents."""
     own = rng.standard_normal(len(shared)) * np.sqrt(1 - sum(setting.shares))
-    rate = np.exp(np.interp(_below(shared + own), RATES[0], np.log(RATES[1])))
+    rate = np.exp(np.interp(_normal_cdf(shared + own), RATES[0], np.log(RATES[1])))
     return rate, np.rint(100 * np.interp(rng.random(len(shared)), *BIDS))
 
 
-def _below(normal: Floats) -> Floats:
+def _normal_cdf(normal: Floats) -> Floats:
     """The share of normal numbers below each."""
     cdf = NormalDist().cdf
     return np.array([cdf(value) for value in normal.tolist()])
 
 
-def _with_priors(setting: Setting, offers: Offers, rate: Floats, rng: np.random.Generator) -> Offers:
-    if not setting.with_prior:
+def _add_priors(setting: AdMarketSetting, offers: AdOffers, rate: Floats, rng: np.random.Generator) -> AdOffers:
+    if not setting.prior_share:
         return offers
-    known = rng.random(len(rate)) < setting.with_prior
-    clicked, shown = beta_priors(rate, setting.accuracy, rng)
+    known = rng.random(len(rate)) < setting.prior_share
+    clicked, shown = draw_beta_priors(rate, setting.accuracy, rng)
     return offers._replace(prior_clicked=np.where(known, clicked, 0.0), prior_shown=np.where(known, shown, 0.0))
 
 
-def _budgets(setting: Setting, ads: _Ads, popularity: Floats, rng: np.random.Generator) -> Floats:
+def _draw_budgets(setting: AdMarketSetting, ads: _Ads, popularity: Floats, rng: np.random.Generator) -> Floats:
     """In whole cents; infinite for whoever has none."""
     best = np.zeros(PHRASES)
     np.maximum.at(best, ads.offers.phrase, ads.offers.bid * ads.rate)
     earned = setting.queries * float(popularity @ best)
-    limited = rng.permutation(ADVERTISERS)[: round(WITH_BUDGET * ADVERTISERS)]
-    parts = rng.lognormal(0.0, SPREAD_OF_BUDGETS, len(limited))
+    limited = rng.permutation(ADVERTISERS)[: round(BUDGETED_SHARE * ADVERTISERS)]
+    parts = rng.lognormal(0.0, BUDGET_SIGMA, len(limited))
     budget = np.full(ADVERTISERS, np.inf)
-    budget[limited] = np.rint(setting.share * earned * parts / parts.sum())
+    budget[limited] = np.rint(setting.budget_share * earned * parts / parts.sum())
     return budget
 
 
-def _places(phrase: Ints) -> Ints:
+def _phrase_positions(phrase: Ints) -> Ints:
     """The number of each ad among those of its phrase."""
     order = np.argsort(phrase, kind="stable")
     counts = np.bincount(phrase, minlength=PHRASES)
@@ -261,7 +250,7 @@ def _places(phrase: Ints) -> Ints:
     return place
 
 
-def _lives(setting: Setting, ads: int, rng: np.random.Generator) -> Ints:
+def _draw_lifetimes(setting: AdMarketSetting, ads: int, rng: np.random.Generator) -> Ints:
     """Days that each ad has left: Poisson, drawn again where it would not live at all."""
     if not setting.life_days:
         return np.full(ads, np.iinfo(np.int64).max)
@@ -271,19 +260,21 @@ def _lives(setting: Setting, ads: int, rng: np.random.Generator) -> Ints:
     return lives
 
 
-def _morning(setting: Setting, ads: _Ads, rng: np.random.Generator) -> tuple[_Ads, Ints]:
+def _replace_ads(setting: AdMarketSetting, ads: _Ads, rng: np.random.Generator) -> tuple[_Ads, Ints]:
     """Who comes in place of whom: strangers with rates of their own, or the same again as if they were strangers."""
     if setting.life_days:
-        left = ads.left - 1
+        left = ads.days_left - 1
         new = np.flatnonzero(left == 0)
-        return ads._replace(left=np.where(left == 0, _lives(setting, len(left), rng), left)), new
-    new = np.sort(rng.permutation(len(ads.rate))[: round(setting.new * len(ads.rate))])
+        return ads._replace(days_left=np.where(left == 0, _draw_lifetimes(setting, len(left), rng), left)), new
+    new = np.sort(rng.permutation(len(ads.rate))[: round(setting.new_share * len(ads.rate))])
     bid, rate = ads.offers.bid.copy(), ads.rate.copy()
-    rate[new], bid[new] = _drawn(setting, ads.shared[new], rng)
+    rate[new], bid[new] = _draw_rates_and_bids(setting, ads.shared[new], rng)
     return ads._replace(offers=ads.offers._replace(bid=bid), rate=rate), new
 
 
-def _queries(setting: Setting, popularity: Floats, phase: Floats, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _draw_queries(
+    setting: AdMarketSetting, popularity: Floats, phase: Floats, rng: np.random.Generator
+) -> tuple[Floats, Ints]:
     hours = np.array(HOURS) / sum(HOURS)
     at = np.sort((rng.choice(len(HOURS), setting.queries, p=hours) + rng.random(setting.queries)) / len(HOURS))
     swing = 1 + SWING * np.cos(2 * np.pi * (at[:, None] - phase)) if setting.shifts else np.ones((len(at), 1))

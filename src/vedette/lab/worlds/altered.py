@@ -13,14 +13,12 @@ import numpy.typing as npt
 from vedette.lab.worlds.history import History, Texts
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = ["altered_after"]
-
-DYING = 0.3  # the share of living pages that die in the other future
-CHANGES = 2.0  # how often a page changes in it, on average
-LINKS = 5.0  # that a version of it has, on average
+DEATH_SHARE = 0.3  # the share of living pages that die in the other future
+CHANGES_PER_PAGE = 2.0  # how often a page changes in it, on average
+LINKS_PER_VERSION = 5.0  # that a version of it has, on average
 
 
-def altered_after(history: History, at_s: float, seed: int) -> History:
+def alter_future(history: History, at_s: float, seed: int) -> History:
     """A history that is the same up to and at ``at_s``, and afterwards another.
 
     Pages that were born by then keep their numbers, versions and links, and their deaths if they had died. All that
@@ -30,37 +28,37 @@ def altered_after(history: History, at_s: float, seed: int) -> History:
     rng = rng_for(seed, "altered future")
     begin_s = float(np.nextafter(at_s, np.inf))
     future = _Future(
-        old=int(np.count_nonzero(history.born_s <= at_s)),
+        past_pages=int(np.count_nonzero(history.born_s <= at_s)),
         begin_s=begin_s,
         end_s=max(history.end_s, begin_s + 1.0),
         rng=rng,
     )
-    world = _with_pages(history, future)
-    drawn = _versions(world, future)
-    start, to = _links(world, drawn, future)
+    world = _draw_pages(history, future)
+    drawn = _draw_versions(world, future)
+    start, to = _draw_links(world, drawn, future)
     return replace(
         world,
         version_page=drawn.page,
         version_at_s=drawn.at_s,
-        digest=np.where(drawn.past, history.digest[drawn.source], _digests(len(drawn.past), rng)),
+        digest=np.where(drawn.past, history.digest[drawn.source], _draw_digests(len(drawn.past), rng)),
         words=history.words[drawn.source],
         wave=history.wave[drawn.source] & drawn.past,
         link_start=start,
         link_to=to,
-        texts=_Chosen(history.texts, drawn.source),
+        texts=_SelectedTexts(history.texts, drawn.source),
     )
 
 
 class _Future(NamedTuple):
     """When it begins and ends, how many pages are older, and its random numbers."""
 
-    old: int
+    past_pages: int
     begin_s: float
     end_s: float
     rng: np.random.Generator
 
 
-class _Drawn(NamedTuple):
+class _DrawnVersions(NamedTuple):
     """All versions in order: page, time, the version of the real history whose words it has, and whether it is it."""
 
     page: Ints
@@ -69,7 +67,7 @@ class _Drawn(NamedTuple):
     past: npt.NDArray[np.bool_]
 
 
-class _Chosen(Texts):
+class _SelectedTexts(Texts):
     """The texts of another history's versions."""
 
     def __init__(self, texts: Texts, source: Ints) -> None:
@@ -80,7 +78,7 @@ class _Chosen(Texts):
         return self._texts.text(int(self._source[version]))
 
 
-def _with_pages(history: History, future: _Future) -> History:
+def _draw_pages(history: History, future: _Future) -> History:
     """The pages of the past, of which some die otherwise, and new ones; versions are still the real ones."""
     old, begin_s, end_s, rng = future
     new = int(rng.poisson(history.pages - old + 1)) + 1 if len(history.digest) else 0
@@ -97,19 +95,19 @@ def _with_pages(history: History, future: _Future) -> History:
         site=np.concatenate((history.site[:old], rng.integers(0, sites, new))),
         kind=np.concatenate((history.kind[:old], np.zeros(new, np.uint8))),
         born_s=born_s,
-        died_s=np.where(dead, died_s, np.where(rng.random(old + new) < DYING, death_s, np.inf)),
+        died_s=np.where(dead, died_s, np.where(rng.random(old + new) < DEATH_SHARE, death_s, np.inf)),
         moved_to=np.where(dead, moved_to, -1),
     )
 
 
-def _versions(world: History, future: _Future) -> _Drawn:
+def _draw_versions(world: History, future: _Future) -> _DrawnVersions:
     """The versions of the past as they were; for each new page its first; and changes of all that live on."""
     rng = future.rng
     past = np.flatnonzero(world.version_at_s < future.begin_s)
-    births = np.arange(future.old, world.pages)
+    births = np.arange(future.past_pages, world.pages)
     begin_s = np.maximum(world.born_s, future.begin_s)
     span_s = np.maximum(0.0, np.minimum(world.died_s, future.end_s) - begin_s)
-    changed = np.repeat(np.arange(world.pages), rng.poisson(CHANGES, world.pages) * (span_s > 0))
+    changed = np.repeat(np.arange(world.pages), rng.poisson(CHANGES_PER_PAGE, world.pages) * (span_s > 0))
     change_s = begin_s[changed] + rng.uniform(0.001, 0.999, len(changed)) * span_s[changed]
     drawn = len(births) + len(changed)
     page = np.concatenate((world.version_page[past], births, changed))
@@ -117,30 +115,33 @@ def _versions(world: History, future: _Future) -> _Drawn:
     source = np.concatenate((past, rng.integers(0, max(1, len(world.digest)), drawn)))
     is_past = np.arange(len(page)) < len(past)
     order = np.lexsort((at_s, page))
-    return _Drawn(page[order], at_s[order], source[order], is_past[order])
+    return _DrawnVersions(page[order], at_s[order], source[order], is_past[order])
 
 
-def _links(world: History, drawn: _Drawn, future: _Future) -> tuple[Ints, Ints]:
+def _draw_links(world: History, drawn: _DrawnVersions, future: _Future) -> tuple[Ints, Ints]:
     """The links of the past, but for such as led to the future; and others for all that is new."""
     rows = zip(drawn.source.tolist(), drawn.past.tolist(), strict=True)
-    found = [_past_links(world, one, future) if past else _some(world.pages, future.rng) for one, past in rows]
+    found = [
+        _rewrite_past_links(world, one, future) if past else _draw_random_links(world.pages, future.rng)
+        for one, past in rows
+    ]
     start = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(one) for one in found], out=start[1:])
     return start, np.concatenate([*found, np.zeros(0, np.int64)])
 
 
-def _past_links(world: History, version: int, future: _Future) -> Ints:
+def _rewrite_past_links(world: History, version: int, future: _Future) -> Ints:
     links = world.links_of(version)
-    ahead = np.flatnonzero(links >= future.old)
+    ahead = np.flatnonzero(links >= future.past_pages)
     if not len(ahead):
         return links
-    new = future.rng.permutation(np.arange(future.old, world.pages))[: len(ahead)]
+    new = future.rng.permutation(np.arange(future.past_pages, world.pages))[: len(ahead)]
     return np.insert(np.delete(links, ahead), np.minimum(ahead, len(links) - len(ahead))[: len(new)], new)
 
 
-def _some(pages: int, rng: np.random.Generator) -> Ints:
-    return np.unique(rng.integers(0, pages, rng.poisson(LINKS)))
+def _draw_random_links(pages: int, rng: np.random.Generator) -> Ints:
+    return np.unique(rng.integers(0, pages, rng.poisson(LINKS_PER_VERSION)))
 
 
-def _digests(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+def _draw_digests(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     return rng.integers(1, 1 << 63, count, dtype=np.uint64)

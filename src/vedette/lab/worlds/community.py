@@ -16,32 +16,30 @@ import numpy as np
 
 from vedette.attention import visibility
 from vedette.errors import UsageError
-from vedette.lab.core.registry import near
+from vedette.lab.core.registry import suggest_name
 from vedette.policy import Floats, rng_for
 
-__all__ = ["COMMUNITIES", "Community", "community_named", "ideal_qpc", "qualities", "view_shares"]
-
-BEST = 0.4
-_YEAR = 365.0
+BEST_QUALITY = 0.4
+_YEAR_DAYS = 365.0
 _NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6}))?(?:\+surf(0\.\d{1,2}|1\.0))?")
 
 
 class Community(NamedTuple):
     """How many pages, people and visits a day; how long pages live. A tenth of the people is monitored.
 
-    ``surfing`` is the share of visits that follow links or chance instead of a ranked list (5.9).
+    ``surf_share`` is the share of visits that follow links or chance instead of a ranked list (5.9).
     """
 
     pages: int = 10_000
     users: int = 1_000
     visits_per_day: int = 1_000
-    life_days: float = 1.5 * _YEAR
-    surfing: float = 0.0
+    life_days: float = 1.5 * _YEAR_DAYS
+    surf_share: float = 0.0
     exponent: float = 2 / 3
     exact: bool = False
 
     @property
-    def people(self) -> int:
+    def monitored_users(self) -> int:
         """Monitored people (m)."""
         return self.users // 10
 
@@ -57,39 +55,39 @@ COMMUNITIES: Mapping[str, Community] = {
     "default": Community(),
     "small": Community(pages=1_000, users=100, visits_per_day=100),
     "large": Community(pages=100_000, users=10_000, visits_per_day=10_000),
-    "short-lived": Community(life_days=0.5 * _YEAR),
-    "long-lived": Community(life_days=4.5 * _YEAR),
+    "short-lived": Community(life_days=0.5 * _YEAR_DAYS),
+    "long-lived": Community(life_days=4.5 * _YEAR_DAYS),
     "quiet": Community(users=100, visits_per_day=100),
     "busy": Community(users=10_000, visits_per_day=10_000),
     "few-users": Community(users=100),
     "many-users": Community(users=10_000),
-    "surfing": Community(surfing=0.3),
+    "surfing": Community(surf_share=0.3),
 }
 
 
-def community_named(name: str) -> Community:
+def parse_community(name: str) -> Community:
     """A community by the part of its name after the colon.
 
-    >>> community_named("quiet+exact").people, community_named("default+0.5").exponent
+    >>> parse_community("quiet+exact").monitored_users, parse_community("default+0.5").exponent
     (10, 0.5)
-    >>> community_named("default+visits5000").people, community_named("default+exact+surf0.6").surfing
+    >>> parse_community("default+visits5000").monitored_users, parse_community("default+exact+surf0.6").surf_share
     (500, 0.6)
     """
     read = _NAME.fullmatch(name)
     if read is None or read[1] not in COMMUNITIES:
-        raise UsageError(f'there is no world "community:{name}"; {near(name.partition("+")[0], COMMUNITIES)}')
+        raise UsageError(f'there is no world "community:{name}"; {suggest_name(name.partition("+")[0], COMMUNITIES)}')
     found = COMMUNITIES[read[1]]._replace(exact=bool(read[2]))
     if read[3]:
         found = found._replace(exponent=float(read[3]))
     if read[4]:
         found = found._replace(users=int(read[4]), visits_per_day=int(read[4]))
-    return found._replace(surfing=float(read[5])) if read[5] else found
+    return found._replace(surf_share=float(read[5])) if read[5] else found
 
 
-def qualities(community: Community, seed: int) -> Floats:
+def draw_qualities(community: Community, seed: int) -> Floats:
     """The quality of each page, in an order that tells nothing."""
     ranks = np.arange(1, community.pages + 1, dtype=np.float64)
-    return rng_for(seed, "community/qualities").permutation(BEST * ranks**-community.exponent)
+    return rng_for(seed, "community/qualities").permutation(BEST_QUALITY * ranks**-community.exponent)
 
 
 def view_shares(pages: int) -> Floats:

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 from vedette.model import Headers
-
-__all__ = ["ConstantWorld"]
 
 HEADERS: Headers = (
     ("content-type", "text/html; charset=utf-8"),
@@ -34,6 +32,6 @@ class ConstantWorld:
         """One wildcard."""
         return (WorldHost("*.test", "127.0.0.1"),)
 
-    def reply(self, question: Question, now_s: float) -> Reply:  # noqa: ARG002 - that neither matters is the point
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:  # noqa: ARG002 - that neither matters is the point
         """The one page."""
         return self._reply

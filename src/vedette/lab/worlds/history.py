@@ -1,8 +1,8 @@
 """A web's whole past as arrays: which pages there were, what they said from when to when, and where they led.
 
 Worlds of every kind become this: a git history, a made web, one's own crawl. It is for those who run experiments.
-A policy never sees it: it is told what a fetch at a time would have brought (``Asked``), and nothing of what comes
-later.
+A policy never sees it: it is told what a fetch at a time would have brought (``HistoryFetcher``), and nothing of what
+comes later.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,9 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["FEED", "PAGE", "SITEMAP", "Answers", "Asked", "History", "Texts"]
-
 PAGE, FEED, SITEMAP = 0, 1, 2
 Bools = npt.NDArray[np.bool_]
-_NOWHERE: Ints = np.zeros(0, np.int64)
+_NO_LINKS: Ints = np.zeros(0, np.int64)
 
 
 class Texts:
@@ -100,7 +98,7 @@ class History:
         alive = (self.born_s[pages] <= now_s) & (now_s < self.died_s[pages])
         return np.where(alive, first, -1)
 
-    def alive_at(self, now_s: float) -> Ints:
+    def live_pages_at(self, now_s: float) -> Ints:
         """The pages that live at a time."""
         return np.flatnonzero((self.born_s <= now_s) & (now_s < self.died_s))
 
@@ -109,7 +107,7 @@ class History:
         return self.link_to[self.link_start[version] : self.link_start[version + 1]]
 
 
-class Answers(NamedTuple):
+class FetchAnswers(NamedTuple):
     """What fetches of some pages brought, a row each: the version (-1: gone), and its digest (0 where it is gone).
 
     ``links`` are the pages that each leads to. A link to a page that is not born yet leads nowhere yet, and is not
@@ -122,16 +120,16 @@ class Answers(NamedTuple):
     links: tuple[Ints, ...]
 
 
-class Asked:
+class HistoryFetcher:
     """The only door through which a policy's fetches reach a world: it answers for now, and time goes forward only."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._now_s = history.begin_s
-        self._complete_s = _complete_s(history)
+        self._links_complete_s = _links_complete_s(history)
         self.fetches = 0
 
-    def fetch(self, pages: Ints, now_s: float) -> Answers:
+    def fetch(self, pages: Ints, now_s: float) -> FetchAnswers:
         """What these pages answer now. Whoever asks for an earlier time than before is wrong, not early."""
         assert now_s >= self._now_s, "a fetch in the past"
         self._now_s = now_s
@@ -139,18 +137,18 @@ class Asked:
         history = self._history
         version = history.version_at(pages, now_s)
         if not len(history.digest):
-            return Answers(pages, version, np.zeros(len(pages), np.uint64), (_NOWHERE,) * len(pages))
+            return FetchAnswers(pages, version, np.zeros(len(pages), np.uint64), (_NO_LINKS,) * len(pages))
         digest = np.where(version >= 0, history.digest[np.maximum(version, 0)], np.uint64(0))
-        return Answers(pages, version, digest, tuple(self._links(one, now_s) for one in version.tolist()))
+        return FetchAnswers(pages, version, digest, tuple(self._links(one, now_s) for one in version.tolist()))
 
     def _links(self, version: int, now_s: float) -> Ints:
         if version < 0:
-            return _NOWHERE
+            return _NO_LINKS
         links = self._history.links_of(version)
-        return links if self._complete_s[version] <= now_s else links[self._history.born_s[links] <= now_s]
+        return links if self._links_complete_s[version] <= now_s else links[self._history.born_s[links] <= now_s]
 
 
-def _complete_s(history: History) -> Floats:
+def _links_complete_s(history: History) -> Floats:
     """From when on all the pages that a version leads to were born."""
     complete_s = np.full(len(history.version_page), -np.inf)
     some = np.flatnonzero(history.link_start[1:] > history.link_start[:-1])

@@ -6,7 +6,7 @@
     head       JSON: what the history is called, and where each column and block of texts lies
     8 bytes    a checksum (XXH3) of the head
     columns    zstd, whole numbers in as few bytes as hold the largest
-    blocks     zstd, texts; see ``packed_texts``
+    blocks     zstd, texts; see ``pack_texts``
 
 The file is mapped into memory: columns are checked and unpacked when it is opened, texts when they are read. It is
 written under another name first, so that there is never half a file.
@@ -30,12 +30,10 @@ from vedette.errors import StoreCorrupt, StoreNewer, UsageError
 from vedette.lab.worlds.history import History, Texts
 from vedette.policy import Ints
 
-__all__ = ["FORMAT", "Block", "PackedTexts", "TextPacker", "load", "packed_texts", "save"]
-
 BLOCK_BYTES = 1 << 20
 # A page's versions lie side by side, and one differs from the next in a few words: no long search finds more.
-LEVEL = 3
-BLOCKS_AT_HAND = 16
+ZSTD_LEVEL = 3
+CACHED_BLOCKS = 16
 
 
 class Block(NamedTuple):
@@ -51,7 +49,7 @@ class PackedTexts(Texts):
     def __init__(self, version_text: Ints, span: Ints, blocks: Sequence[Block]) -> None:
         self.version_text, self.span, self.blocks = version_text, span, blocks
         self._ends = np.cumsum([block.size_bytes for block in blocks], dtype=np.int64)
-        self._unpacked = lru_cache(BLOCKS_AT_HAND)(self._unpack)
+        self._cached_unpack = lru_cache(CACHED_BLOCKS)(self._unpack)
 
     def text(self, version: int) -> str:
         """What a version says: its words, without markup."""
@@ -61,7 +59,7 @@ class PackedTexts(Texts):
             return ""
         block = int(np.searchsorted(self._ends, begin, side="right"))
         start = int(self._ends[block]) - self.blocks[block].size_bytes
-        return self._unpacked(block)[begin - start : end - start].decode(errors="replace")
+        return self._cached_unpack(block)[begin - start : end - start].decode(errors="replace")
 
     def _unpack(self, block: int) -> bytes:
         packed, size_bytes = self.blocks[block]
@@ -75,53 +73,53 @@ class TextPacker:
     """Packs texts one by one, in the order in which they will have their numbers."""
 
     def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
+        self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True)
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
         self._span = [0]
         self._blocks: list[Block] = []
 
     def add(self, text: str) -> None:
         """One more text."""
         raw = text.encode(errors="replace")
-        self._waiting.append(raw)
-        self._waiting_bytes += len(raw)
+        self._pending.append(raw)
+        self._pending_bytes += len(raw)
         self._span.append(self._span[-1] + len(raw))
-        if self._waiting_bytes >= BLOCK_BYTES:
-            self._close()
+        if self._pending_bytes >= BLOCK_BYTES:
+            self._close_block()
 
-    def packed(self, version_text: Ints) -> PackedTexts:
+    def finish(self, version_text: Ints) -> PackedTexts:
         """All texts; ``version_text`` says which of them each version has."""
-        if self._waiting_bytes:
-            self._close()
+        if self._pending_bytes:
+            self._close_block()
         return PackedTexts(version_text, np.array(self._span, np.int64), tuple(self._blocks))
 
-    def _close(self) -> None:
-        self._blocks.append(Block(self._compressor.compress(b"".join(self._waiting)), self._waiting_bytes))
-        self._waiting, self._waiting_bytes = [], 0
+    def _close_block(self) -> None:
+        self._blocks.append(Block(self._compressor.compress(b"".join(self._pending)), self._pending_bytes))
+        self._pending, self._pending_bytes = [], 0
 
 
-def packed_texts(history: History) -> PackedTexts:
+def pack_texts(history: History) -> PackedTexts:
     """The texts of any history, packed; versions of equal content share one."""
     if isinstance(history.texts, PackedTexts):
         return history.texts
     _, firsts, numbers = np.unique(history.digest, return_index=True, return_inverse=True)
     packer = TextPacker()
-    for text in _texts(history.texts, firsts.tolist()):
+    for text in _iter_texts(history.texts, firsts.tolist()):
         packer.add(text)
-    return packer.packed(numbers.astype(np.int64))
+    return packer.finish(numbers.astype(np.int64))
 
 
-def _texts(texts: Texts, versions: Iterable[int]) -> Iterable[str]:
+def _iter_texts(texts: Texts, versions: Iterable[int]) -> Iterable[str]:
     return map(texts.text, versions)
 
 
-MARK = b"VEDHIST\n"
+MAGIC = b"VEDHIST\n"
 FORMAT = 1
-_START = struct.Struct("<8sIQ")
-_LEVEL = 9
-MOST_HEAD_BYTES = 1 << 28
-NUMBERS = {  # the columns, with the type that they have in memory
+_PREAMBLE = struct.Struct("<8sIQ")
+_ZSTD_LEVEL = 9
+MAX_HEAD_BYTES = 1 << 28
+NUMBER_COLUMNS = {  # the columns, with the type that they have in memory
     **dict.fromkeys(("site", "moved_to", "version_page", "words", "link_start", "link_to"), "<i8"),
     **dict.fromkeys(("version_text", "text_span"), "<i8"),
     **dict.fromkeys(("born_s", "died_s", "version_at_s"), "<f8"),
@@ -129,12 +127,12 @@ NUMBERS = {  # the columns, with the type that they have in memory
     "digest": "<u8",
     "wave": "|b1",
 }
-NAMES = ("urls", "site_names")
-ABOUT = ("name", "begin_s", "end_s", "missing")
-Numbers = npt.NDArray[Any]
+NAME_COLUMNS = ("urls", "site_names")
+HEAD_FIELDS = ("name", "begin_s", "end_s", "missing")
+NumberArray = npt.NDArray[Any]
 
 
-class _Piece(NamedTuple):
+class _ColumnEntry(NamedTuple):
     """A column in the file: its type (empty for names), length, place, size and checksum."""
 
     kind: str
@@ -144,26 +142,26 @@ class _Piece(NamedTuple):
     checksum: int
 
 
-def save(history: History, path: str | os.PathLike[str]) -> int:
+def save_history(history: History, path: str | os.PathLike[str]) -> int:
     """Writes a history to a file; how many bytes that took. A file of this name is replaced when all is written."""
-    texts = packed_texts(history)
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    columns = {name: _packed(values, compressor) for name, values in _columns(history, texts).items()}
+    texts = pack_texts(history)
+    compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+    columns = {name: _pack_column(values, compressor) for name, values in _list_columns(history, texts).items()}
     payload = [packed for _, _, packed in columns.values()]
-    pieces: dict[str, _Piece] = {}
+    pieces: dict[str, _ColumnEntry] = {}
     at = 0
     for name, (kind, count, packed) in columns.items():
-        pieces[name] = _Piece(kind, count, at, len(packed), xxhash.xxh3_64_intdigest(packed))
+        pieces[name] = _ColumnEntry(kind, count, at, len(packed), xxhash.xxh3_64_intdigest(packed))
         at += len(packed)
     head = {
-        **{name: getattr(history, name) for name in ABOUT},
+        **{name: getattr(history, name) for name in HEAD_FIELDS},
         "columns": pieces,
         "blocks": [(len(block.packed), block.size_bytes) for block in texts.blocks],
     }
     return _write(Path(path), json.dumps(head).encode(), [*payload, *(block.packed for block in texts.blocks)])
 
 
-def load(path: str | os.PathLike[str]) -> History:
+def load_history(path: str | os.PathLike[str]) -> History:
     """The history that a file holds; texts are read from it when they are asked for."""
     where = Path(path)
     try:
@@ -173,31 +171,33 @@ def load(path: str | os.PathLike[str]) -> History:
         raise UsageError(
             f"{where.name}: there is no history in it; make one: vedette lab import-git REPO OUT"
         ) from None
-    head, body = _head(whole, where.name)
+    head, body = _read_head(whole, where.name)
     try:
-        return _history(head, body)
+        return _build_history(head, body)
     except (KeyError, TypeError, ValueError, IndexError, zstandard.ZstdError, MemoryError):
-        raise _damaged(where.name) from None
+        raise _damaged_error(where.name) from None
 
 
-def _columns(history: History, texts: PackedTexts) -> Mapping[str, Numbers | Sequence[str]]:
+def _list_columns(history: History, texts: PackedTexts) -> Mapping[str, NumberArray | Sequence[str]]:
     """All columns by name, the numbers in the types that they should have."""
     own = {"version_text": texts.version_text, "text_span": texts.span}
-    numbers = {name: own[name] if name in own else getattr(history, name) for name in NUMBERS}
-    columns: dict[str, Numbers | Sequence[str]] = {name: np.asarray(numbers[name], NUMBERS[name]) for name in NUMBERS}
-    return columns | {name: getattr(history, name) for name in NAMES}
+    numbers = {name: own[name] if name in own else getattr(history, name) for name in NUMBER_COLUMNS}
+    columns: dict[str, NumberArray | Sequence[str]] = {
+        name: np.asarray(numbers[name], NUMBER_COLUMNS[name]) for name in NUMBER_COLUMNS
+    }
+    return columns | {name: getattr(history, name) for name in NAME_COLUMNS}
 
 
-def _packed(values: Numbers | Sequence[str], compressor: zstandard.ZstdCompressor) -> tuple[str, int, bytes]:
+def _pack_column(values: NumberArray | Sequence[str], compressor: zstandard.ZstdCompressor) -> tuple[str, int, bytes]:
     """The type of a column, its length, and its bytes, compressed."""
     if not isinstance(values, np.ndarray):
         # No name of a file has a zero byte in it.
         return "", len(values), compressor.compress("\0".join(values).encode(errors="surrogateescape"))
-    small = _small(values)
+    small = _shrink(values)
     return small.dtype.str, len(small), compressor.compress(np.ascontiguousarray(small).tobytes())
 
 
-def _small(values: Numbers) -> Numbers:
+def _shrink(values: NumberArray) -> NumberArray:
     if values.dtype != np.int64 or not len(values):
         return values
     ends = np.promote_types(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()))
@@ -208,7 +208,7 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with beside.open("wb") as file:
-            file.write(_START.pack(MARK, FORMAT, len(head)) + head)
+            file.write(_PREAMBLE.pack(MAGIC, FORMAT, len(head)) + head)
             file.write(xxhash.xxh3_64_intdigest(head).to_bytes(8, "little"))
             file.writelines(pieces)
             size = file.tell()
@@ -220,25 +220,25 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
     return size
 
 
-def _head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
+def _read_head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
     """What the file says of itself, and what lies behind that."""
-    if len(whole) < _START.size or bytes(whole[:8]) != MARK:
+    if len(whole) < _PREAMBLE.size or bytes(whole[:8]) != MAGIC:
         raise UsageError(f"{name}: is no history of Vedette's; make one: vedette lab import-git REPO OUT")
-    _, number, size = _START.unpack_from(whole)
+    _, number, size = _PREAMBLE.unpack_from(whole)
     if number != FORMAT:
         raise StoreNewer(f"{name}: has format {number}, this Vedette reads {FORMAT}; make the history anew")
-    end = _START.size + min(size, MOST_HEAD_BYTES)
-    raw = bytes(whole[_START.size : end])
+    end = _PREAMBLE.size + min(size, MAX_HEAD_BYTES)
+    raw = bytes(whole[_PREAMBLE.size : end])
     if bytes(whole[end : end + 8]) != xxhash.xxh3_64_intdigest(raw).to_bytes(8, "little"):
-        raise _damaged(name)
+        raise _damaged_error(name)
     found: dict[str, Any] = json.loads(raw)
     return found, whole[end + 8 :]
 
 
-def _history(head: dict[str, Any], body: memoryview) -> History:
-    pieces = {name: _Piece(*piece) for name, piece in head["columns"].items()}
-    numbers = {name: _numbers(pieces[name], body).astype(kind) for name, kind in NUMBERS.items()}
-    names = {name: _names(pieces[name], body) for name in NAMES}
+def _build_history(head: dict[str, Any], body: memoryview) -> History:
+    pieces = {name: _ColumnEntry(*piece) for name, piece in head["columns"].items()}
+    numbers = {name: _read_numbers(pieces[name], body).astype(kind) for name, kind in NUMBER_COLUMNS.items()}
+    names = {name: _read_names(pieces[name], body) for name in NAME_COLUMNS}
     at = sum(piece.size for piece in pieces.values())
     blocks = []
     for size, size_bytes in head["blocks"]:
@@ -248,24 +248,24 @@ def _history(head: dict[str, Any], body: memoryview) -> History:
         raise ValueError(at)
     texts = PackedTexts(numbers.pop("version_text"), numbers.pop("text_span"), blocks)
     columns: dict[str, Any] = {**numbers, **names}
-    return History(**{name: head[name] for name in ABOUT}, **columns, texts=texts)
+    return History(**{name: head[name] for name in HEAD_FIELDS}, **columns, texts=texts)
 
 
-def _numbers(piece: _Piece, body: memoryview) -> Numbers:
-    return np.frombuffer(_unpacked(piece, body), np.dtype(piece.kind), piece.length)
+def _read_numbers(piece: _ColumnEntry, body: memoryview) -> NumberArray:
+    return np.frombuffer(_unpack(piece, body), np.dtype(piece.kind), piece.length)
 
 
-def _names(piece: _Piece, body: memoryview) -> list[str]:
-    raw = _unpacked(piece, body)
+def _read_names(piece: _ColumnEntry, body: memoryview) -> list[str]:
+    raw = _unpack(piece, body)
     return raw.decode(errors="surrogateescape").split("\0") if piece.length else []
 
 
-def _unpacked(piece: _Piece, body: memoryview) -> bytes:
+def _unpack(piece: _ColumnEntry, body: memoryview) -> bytes:
     packed = body[piece.at : piece.at + piece.size]
     if xxhash.xxh3_64_intdigest(packed) != piece.checksum:
         raise ValueError(piece.at)
     return zstandard.ZstdDecompressor().decompress(packed)
 
 
-def _damaged(name: str) -> StoreCorrupt:
+def _damaged_error(name: str) -> StoreCorrupt:
     return StoreCorrupt(f"{name}: is damaged; make the history anew: vedette lab import-git REPO OUT")

@@ -8,14 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from vedette.lab.quality.corpus import ranges
+from vedette.lab.quality.corpus import concat_ranges
 from vedette.lab.worlds.history import Bools, History, Texts
 from vedette.policy import Ints
 
-__all__ = ["has_waves", "window_of", "without_waves"]
 
-
-class _Some(Texts):
+class _SelectedTexts(Texts):
     """The texts of some versions of a history."""
 
     def __init__(self, texts: Texts, kept: list[int]) -> None:
@@ -26,7 +24,7 @@ class _Some(Texts):
         return self._texts.text(self._kept[version])
 
 
-def window_of(history: History, begin_s: float, end_s: float) -> History:
+def cut_window(history: History, begin_s: float, end_s: float) -> History:
     """A history of the span only: its pages with the versions that they have in it.
 
     Pages that died before are kept, with their last version, where what lives links to them: a link to them is one
@@ -36,7 +34,7 @@ def window_of(history: History, begin_s: float, end_s: float) -> History:
     lives = (ends_s > begin_s) & (history.version_at_s < end_s)
     linked = np.zeros(history.pages, np.bool_)
     now = np.flatnonzero(lives)
-    linked[history.link_to[ranges(history.link_start[now], history.link_start[now + 1])]] = True
+    linked[history.link_to[concat_ranges(history.link_start[now], history.link_start[now + 1])]] = True
     last = np.searchsorted(history.version_page, np.arange(history.pages), side="right") - 1
     dead = np.flatnonzero(linked & (history.died_s <= begin_s))
     lives[last[dead]] = True
@@ -45,7 +43,7 @@ def window_of(history: History, begin_s: float, end_s: float) -> History:
     place = np.full(history.pages, -1)
     place[pages] = np.arange(len(pages))
     sizes = history.link_start[versions + 1] - history.link_start[versions]
-    to = place[history.link_to[ranges(history.link_start[versions], history.link_start[versions + 1])]]
+    to = place[history.link_to[concat_ranges(history.link_start[versions], history.link_start[versions + 1])]]
     kept = np.bincount(np.repeat(np.arange(len(versions)), sizes)[to >= 0], minlength=len(versions))
     moved_to = history.moved_to[pages]
     return replace(
@@ -65,7 +63,7 @@ def window_of(history: History, begin_s: float, end_s: float) -> History:
         wave=history.wave[versions],
         link_start=np.concatenate([[0], np.cumsum(kept)]).astype(np.int64),
         link_to=to[to >= 0],
-        texts=_Some(history.texts, versions.tolist()),
+        texts=_SelectedTexts(history.texts, versions.tolist()),
     )
 
 
@@ -82,12 +80,12 @@ class _WindowTexts(Texts):
 
 def has_waves(history: History) -> bool:
     """Whether anything would be left out."""
-    return bool((history.wave & ~_births(history)).any())
+    return bool((history.wave & ~_birth_mask(history)).any())
 
 
-def without_waves(history: History) -> History:
+def remove_waves(history: History) -> History:
     """The same web without the versions that came in waves."""
-    left = np.flatnonzero(~history.wave | _births(history))
+    left = np.flatnonzero(~history.wave | _birth_mask(history))
     starts, ends = history.link_start[left], history.link_start[left + 1]
     return replace(
         history,
@@ -98,12 +96,12 @@ def without_waves(history: History) -> History:
         words=history.words[left],
         wave=history.wave[left],
         link_start=np.append(0, np.cumsum(ends - starts)),
-        link_to=history.link_to[ranges(starts, ends)],
+        link_to=history.link_to[concat_ranges(starts, ends)],
         texts=_WindowTexts(history.texts, left),
     )
 
 
-def _births(history: History) -> Bools:
+def _birth_mask(history: History) -> Bools:
     births = np.zeros(len(history.version_page), np.bool_)
     births[history.first_version] = True
     return births

@@ -20,30 +20,28 @@ import numpy.typing as npt
 from vedette.errors import UsageError
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = ["Jokes", "Shelf", "jokes_path", "load_jokes", "shelf_of"]
-
-FUNNY = 5.0
+FUNNY_RATING = 5.0
 ITEMS = 1_000
 EXPONENT = 2 / 3
 NEAREST = 5
 
 
-class Jokes(NamedTuple):
+class JesterVotes(NamedTuple):
     """Whether each person (row) finds each joke (column) funny: 1, 0, or -1 where they never said; and its share."""
 
     votes: npt.NDArray[np.int8]
     share: Floats
 
 
-class Shelf(NamedTuple):
+class JesterItems(NamedTuple):
     """Items: the joke that each is, how often a funny vote of it stands, and its quality."""
 
     joke: Ints
-    stands: Floats
+    accept_rate: Floats
     quality: Floats
 
 
-def jokes_path(name: str) -> Path:
+def find_ratings(name: str) -> Path:
     """Where the file of a study is."""
     data = os.environ.get("VEDETTE_DATA", "")
     places = [Path(name), *([Path(data) / "clicks" / name] if data else [])]
@@ -53,7 +51,7 @@ def jokes_path(name: str) -> Path:
     raise UsageError(f"jester:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{name}, or write a path")
 
 
-def load_jokes(path: Path) -> Jokes:
+def load_ratings(path: Path) -> JesterVotes:
     """The ratings of a file."""
     try:
         with np.load(path) as file:
@@ -61,12 +59,12 @@ def load_jokes(path: Path) -> Jokes:
     except (OSError, KeyError, ValueError) as error:
         raise UsageError(f"{path.name} holds no ratings: arrays user, joke and rating are expected") from error
     votes = np.full((int(user.max()) + 1, int(joke.max()) + 1), -1, np.int8)
-    votes[user.astype(np.int64), joke.astype(np.int64)] = rating >= FUNNY
+    votes[user.astype(np.int64), joke.astype(np.int64)] = rating >= FUNNY_RATING
     rated = np.maximum((votes >= 0).sum(axis=0), 1)
-    return Jokes(votes, (votes == 1).sum(axis=0) / rated)
+    return JesterVotes(votes, (votes == 1).sum(axis=0) / rated)
 
 
-def shelf_of(jokes: Jokes, seed: int) -> Shelf:
+def draw_items(jokes: JesterVotes, seed: int) -> JesterItems:
     """A thousand items by a power law, in an order that tells nothing."""
     rng = rng_for(seed, "jester/shelf")
     by_share = np.argsort(jokes.share, kind="stable")
@@ -74,4 +72,4 @@ def shelf_of(jokes: Jokes, seed: int) -> Shelf:
     quality = rng.permutation(ordered[-1] * np.arange(1.0, ITEMS + 1) ** -EXPONENT)
     least = np.searchsorted(ordered, quality)
     chosen = np.minimum(least + rng.integers(0, NEAREST, ITEMS), len(ordered) - 1)
-    return Shelf(by_share[chosen].astype(np.int64), quality / ordered[chosen], quality)
+    return JesterItems(by_share[chosen].astype(np.int64), quality / ordered[chosen], quality)

@@ -20,24 +20,22 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
-from vedette.adapters.archive.replay import Old, answer_of, body_of
-from vedette.adapters.archive.warc_reader import Record, scan
-from vedette.adapters.crawl_store.reader import open_view
+from vedette.adapters.archive.replay import ImportedResponse, decode_body, to_answer
+from vedette.adapters.archive.warc_reader import ImportedAnswer, scan_warc
+from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import read_outcome
-from vedette.engine.links import Links
-from vedette.engine.messages import Errand, Fetched
+from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.errors import UsageError
-from vedette.index.stored_text import unpack
+from vedette.index.stored_text import unpack_page
 from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, Texts
 from vedette.model import Failure, Site, origin_of
 
-__all__ = ["live_history"]
-
-LIMIT_BYTES = 16 << 20
-GONE = (404, 410)
-MOVED = (301, 308)
-KINDS = {"feed": FEED, "sitemap": SITEMAP}
+MAX_BODY_BYTES = 16 << 20
+GONE_STATUSES = (404, 410)
+MOVED_STATUSES = (301, 308)
+LISTING_KINDS = {"feed": FEED, "sitemap": SITEMAP}
 
 
 class _Version(NamedTuple):
@@ -52,16 +50,16 @@ class _Version(NamedTuple):
 
 @dataclass(slots=True)
 class _Life:
-    """A page as it was seen; ``moved`` is where a redirect leads that took its place."""
+    """A page as it was seen; ``moved_to_url`` is where a redirect leads that took its place."""
 
     url: str
     kind: int = PAGE
     died_s: float = inf
-    moved: str = ""
+    moved_to_url: str = ""
     versions: list[_Version] = field(default_factory=list)
 
 
-class _Kept(Texts):
+class _MemoryTexts(Texts):
     """Texts in memory: those of one's own crawl are what one has room for."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -72,26 +70,26 @@ class _Kept(Texts):
         return self._texts[version]
 
 
-def live_history(folder: Path) -> History:
+def load_crawl_history(folder: Path) -> History:
     """The past of a data folder's crawl, as far as it is known; the folder may be in use."""
-    with open_view(folder) as view:
-        sites = tuple(row.site for row in view.book.sites())
-    answers = _answers(folder)
-    lives, missing = _lives(answers, sites)
+    with open_state_reader(folder) as view:
+        sites = tuple(row.site for row in view.store.list_sites())
+    answers = _read_archive(folder)
+    lives, missing = _collect_lives(answers, sites)
     if not lives:
         raise UsageError(f"{folder} has no archived pages; crawl first")
-    return _history(folder.name, lives, missing, end_s=answers[-1].fetched_s)
+    return _build_history(folder.name, lives, missing, end_s=answers[-1].fetched_s)
 
 
-def _answers(folder: Path) -> list[Record]:
+def _read_archive(folder: Path) -> list[ImportedAnswer]:
     """Every answer of the archive, by time; of damaged records nothing is known."""
-    found = (one for path in sorted((folder / "warc").glob("*.warc.gz")) for one in scan(path))
-    return sorted((one for one in found if isinstance(one, Record)), key=lambda one: (one.fetched_s, one.url))
+    found = (one for path in sorted((folder / "warc").glob("*.warc.gz")) for one in scan_warc(path))
+    return sorted((one for one in found if isinstance(one, ImportedAnswer)), key=lambda one: (one.fetched_s, one.url))
 
 
-def _lives(answers: Sequence[Record], sites: Sequence[Site]) -> tuple[list[_Life], int]:
+def _collect_lives(answers: Sequence[ImportedAnswer], sites: Sequence[Site]) -> tuple[list[_Life], int]:
     """Pages by birth, and how much is missing."""
-    links, lives, missing = Links(SiteIndex(sites)), dict[str, _Life](), 0
+    links, lives, missing = LinkResolver(SiteIndex(sites)), dict[str, _Life](), 0
     for answer in answers:
         if answer.url == origin_of(answer.url).robots_url:
             continue
@@ -99,28 +97,28 @@ def _lives(answers: Sequence[Record], sites: Sequence[Site]) -> tuple[list[_Life
         if 200 <= answer.status < 300:
             life = life or _Life(answer.url)
             missing += life.died_s < inf
-            life.died_s, life.moved = inf, ""
-            if not _see(life, answer, links):
+            life.died_s, life.moved_to_url = inf, ""
+            if not _add_answer(life, answer, links):
                 missing += 1
                 continue
             lives[answer.url] = life
-        elif life is not None and life.died_s == inf and answer.status in GONE + MOVED:
-            result = read_outcome(_errand(answer.url), answer_of(_old(answer), b""), links)
+        elif life is not None and life.died_s == inf and answer.status in GONE_STATUSES + MOVED_STATUSES:
+            result = parse_outcome(_fetch_task(answer.url), to_answer(_archived_answer(answer), b""), links)
             life.died_s = answer.fetched_s
-            life.moved = (isinstance(result, Fetched) and result.location) or ""
+            life.moved_to_url = (isinstance(result, FetchSuccess) and result.location) or ""
     return sorted(lives.values(), key=lambda life: life.versions[0].at_s), missing
 
 
-def _see(life: _Life, answer: Record, links: Links) -> bool:
+def _add_answer(life: _Life, answer: ImportedAnswer, links: LinkResolver) -> bool:
     """Take in an answer; False where it cannot be read."""
-    body = body_of(_old(answer), LIMIT_BYTES)
+    body = decode_body(_archived_answer(answer), MAX_BODY_BYTES)
     if isinstance(body, Failure):
         return False
-    result = read_outcome(_errand(answer.url), answer_of(_old(answer), body), links)
-    if not isinstance(result, Fetched):
+    result = parse_outcome(_fetch_task(answer.url), to_answer(_archived_answer(answer), body), links)
+    if not isinstance(result, FetchSuccess):
         return False
-    life.kind = KINDS.get(result.kind, PAGE)
-    stored = unpack(result.content.stored) if result.content else None
+    life.kind = LISTING_KINDS.get(result.kind, PAGE)
+    stored = unpack_page(result.content.stored) if result.content else None
     text = stored.body if stored else ""
     digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace") if text else body)
     if not life.versions or life.versions[-1].digest != digest:
@@ -129,20 +127,20 @@ def _see(life: _Life, answer: Record, links: Links) -> bool:
     return True
 
 
-def _errand(url: str) -> Errand:
-    return Errand(0, origin_of(url).host, url, "page")
+def _fetch_task(url: str) -> FetchTask:
+    return FetchTask(0, origin_of(url).host, url, "page")
 
 
-def _old(answer: Record) -> Old:
-    return Old(answer.url, answer.fetched_s, answer.status, answer.headers, answer.payload, answer.file)
+def _archived_answer(answer: ImportedAnswer) -> ImportedResponse:
+    return ImportedResponse(answer.url, answer.fetched_s, answer.status, answer.headers, answer.payload, answer.file)
 
 
-def _history(name: str, lives: Sequence[_Life], missing: int, end_s: float) -> History:
+def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float) -> History:
     pages = {life.url: number for number, life in enumerate(lives)}
     hosts = list(dict.fromkeys(origin_of(life.url).host for life in lives))
     numbers = {host: number for number, host in enumerate(hosts)}
     versions = [version for life in lives for version in life.versions]
-    links = list(_linked(versions, pages))
+    links = list(_resolve_links(versions, pages))
     return History(
         name=f"live:{name}",
         begin_s=lives[0].versions[0].at_s,
@@ -152,7 +150,7 @@ def _history(name: str, lives: Sequence[_Life], missing: int, end_s: float) -> H
         kind=np.array([life.kind for life in lives], np.uint8),
         born_s=np.array([life.versions[0].at_s for life in lives]),
         died_s=np.array([life.died_s for life in lives]),
-        moved_to=np.array([pages.get(life.moved, -1) for life in lives]),
+        moved_to=np.array([pages.get(life.moved_to_url, -1) for life in lives]),
         version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
         version_at_s=np.array([version.at_s for version in versions]),
         digest=np.array([version.digest for version in versions], np.uint64),
@@ -162,11 +160,11 @@ def _history(name: str, lives: Sequence[_Life], missing: int, end_s: float) -> H
         link_to=np.array([page for each in links for page in each], np.int64),
         site_names=tuple(hosts),
         missing=missing,
-        texts=_Kept([version.text for version in versions]),
+        texts=_MemoryTexts([version.text for version in versions]),
     )
 
 
-def _linked(versions: Sequence[_Version], pages: dict[str, int]) -> Iterator[list[int]]:
+def _resolve_links(versions: Sequence[_Version], pages: dict[str, int]) -> Iterator[list[int]]:
     """The pages that each version leads to, each once."""
     for version in versions:
         yield list(dict.fromkeys(pages[url] for url in version.links if url in pages))

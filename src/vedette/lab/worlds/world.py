@@ -8,8 +8,6 @@ from typing import Literal, Protocol
 
 from vedette.model import Headers
 
-__all__ = ["WHOLE", "Delivery", "Question", "Reply", "World", "WorldHost"]
-
 
 @dataclass(frozen=True, slots=True)
 class WorldHost:
@@ -23,7 +21,7 @@ class WorldHost:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WorldRequest:
     """A request as a server sees it; ``target`` is path and query as sent, validators are header values or None."""
 
     host: str
@@ -48,7 +46,7 @@ class Delivery:
     chunked: bool = False
 
 
-WHOLE = Delivery()
+NORMAL_DELIVERY = Delivery()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Reply:
     status: int
     headers: Headers
     body: bytes
-    delivery: Delivery = WHOLE
+    delivery: Delivery = NORMAL_DELIVERY
 
 
 class World(Protocol):
@@ -75,5 +73,5 @@ class World(Protocol):
     def hosts(self) -> tuple[WorldHost, ...]:
         """Every host, in a fixed order."""
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """What this request brings at this world time: a pure function of world, question and time."""

@@ -17,8 +17,6 @@ import numpy as np
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
 
-__all__ = ["Cascade", "Clicks", "Position", "examined_by_lots", "fit_cascade", "fit_position", "leaning_on"]
-
 # A good page stands high, so clicks by place say more about pages than about places. But where lots decided the place
 # of a page for a query, the same page was shown high and low for no reason of its own, and the difference is the
 # places'. clicks of result r at place k  ~  showings(r, k) examined(k) attraction(r) is fitted to these showings
@@ -33,7 +31,7 @@ CONFIDENCE = 50.0
 _TINY = 1e-9
 
 
-def examined_by_lots(seen: Impressions, modelled: Floats) -> Floats:
+def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
     """What a model says of each place, corrected by showings whose place lots decided.
 
     Nothing is corrected without such showings, or where each result was shown at one place only.
@@ -43,14 +41,14 @@ def examined_by_lots(seen: Impressions, modelled: Floats) -> Floats:
         return modelled
     pairs = np.column_stack([seen.group[by_lot], seen.page[by_lot]])
     _, result = np.unique(pairs, axis=0, return_inverse=True)
-    shown, clicked = _tables(result.ravel(), seen.place[by_lot], seen.clicked[by_lot], len(modelled))
+    shown, clicked = _count_tables(result.ravel(), seen.place[by_lot], seen.clicked[by_lot], len(modelled))
     # Who stood at one place alone says nothing of places.
     moved = (shown > 0).sum(axis=1) > 1
     shown, clicked = shown[moved], clicked[moved]
     heard = clicked.sum(axis=0)
     if np.count_nonzero(heard) < 2:
         return modelled
-    examined = _fitted(shown, clicked, modelled)
+    examined = _fit_examination(shown, clicked, modelled)
     # The level is the model's: on average over clicks, logarithms stay what they were.
     offset = np.average(np.log(modelled / np.maximum(examined, _TINY)), weights=heard)
     weight = heard / (heard + CONFIDENCE)
@@ -58,7 +56,7 @@ def examined_by_lots(seen: Impressions, modelled: Floats) -> Floats:
     return np.asarray(np.minimum(np.exp(mixed), 1.0))
 
 
-def _tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
+def _count_tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
     """Showings and clicks, a row for each result and a column for each place."""
     rows = int(result.max()) + 1
     at = result * places + place
@@ -67,7 +65,7 @@ def _tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Flo
     return shown, chosen
 
 
-def _fitted(shown: Floats, clicked: Floats, start: Floats) -> Floats:
+def _fit_examination(shown: Floats, clicked: Floats, start: Floats) -> Floats:
     examined = start
     for _ in range(STEPS):
         attraction = clicked.sum(axis=1) / np.maximum(shown @ examined, _TINY)
@@ -77,10 +75,10 @@ def _fitted(shown: Floats, clicked: Floats, start: Floats) -> Floats:
 
 
 EM_STEPS = 30
-WEIGHT = 5.0  # views that the prior counts for
+PRIOR_WEIGHT = 5.0  # views that the prior counts for
 
 
-class Clicks(NamedTuple):
+class ClickLog(NamedTuple):
     """Searches: the results that were shown, by number (a result is a page for a query), and which were clicked."""
 
     result: Ints
@@ -93,52 +91,52 @@ class Clicks(NamedTuple):
         return int(self.result.shape[1])
 
 
-class Position(NamedTuple):
+class PositionModel(NamedTuple):
     """How probably each place is looked at, and each result clicked once it is; the first place is always looked at."""
 
     examined: Floats
     attraction: Floats
 
-    def chances(self, shown: Clicks) -> Floats:
+    def predict_clicks(self, shown: ClickLog) -> Floats:
         """How probably each result of each search is clicked."""
         return self.examined * self.attraction[shown.result]
 
-    def log_likelihood(self, shown: Clicks) -> float:
+    def log_likelihood(self, shown: ClickLog) -> float:
         """Of the clicks of a log, natural, per search."""
-        chance = np.clip(self.chances(shown), _TINY, 1 - _TINY)
+        chance = np.clip(self.predict_clicks(shown), _TINY, 1 - _TINY)
         return float(np.where(shown.clicked, np.log(chance), np.log1p(-chance)).sum(axis=1).mean())
 
 
-class Cascade(NamedTuple):
+class CascadeModel(NamedTuple):
     """From the top: attraction of each result, how often a click contents, how often who is not content goes on."""
 
     attraction: Floats
-    content: float
-    going_on: float
+    satisfaction: float
+    perseverance: float
 
-    def log_likelihood(self, shown: Clicks) -> float:
+    def log_likelihood(self, shown: ClickLog) -> float:
         """Of the clicks of a log, natural, per search: the known way to the last click, then all ways to stop."""
-        return float(self.by_search(shown).mean())
+        return float(self.log_likelihoods(shown).mean())
 
-    def by_search(self, shown: Clicks) -> Floats:
+    def log_likelihoods(self, shown: ClickLog) -> Floats:
         """The same for each search."""
-        ways, known = _ways(self, shown)
+        ways, known = _compute_stop_probabilities(self, shown)
         return np.asarray(known + np.log(np.maximum(ways.sum(axis=1), _TINY)))
 
 
-def leaning_on(prior: Floats, clicks: Floats, looks: Floats) -> Floats:
+def shrink_to_prior(prior: Floats, clicks: Floats, looks: Floats) -> Floats:
     """The mean of what is believed after so many clicks in so many looks.
 
-    >>> leaning_on(np.array([0.2]), np.array([3.0]), np.array([5.0])).tolist()
+    >>> shrink_to_prior(np.array([0.2]), np.array([3.0]), np.array([5.0])).tolist()
     [0.4]
     """
-    return np.asarray((clicks + WEIGHT * prior) / (np.maximum(looks, clicks) + WEIGHT))
+    return np.asarray((clicks + PRIOR_WEIGHT * prior) / (np.maximum(looks, clicks) + PRIOR_WEIGHT))
 
 
-def fit_position(log: Clicks, prior: Floats) -> Position:
+def fit_position(log: ClickLog, prior: Floats) -> PositionModel:
     """The position model; ``prior`` is what is believed of each result before its clicks."""
     examined, attraction = 1.0 / np.arange(1.0, log.places + 1.0), prior
-    clicks = _by_result(log, log.clicked)
+    clicks = _sum_by_result(log, log.clicked)
     for _ in range(EM_STEPS):
         each = attraction[log.result]
         missed = 1 - examined * each
@@ -147,42 +145,46 @@ def fit_position(log: Clicks, prior: Floats) -> Position:
         examined = looked.mean(axis=0)
         # Attraction and examination are known up to a factor; the first place is looked at by everybody.
         examined = np.minimum(examined / examined[0], 1.0)
-        attraction = leaning_on(prior, _by_result(log, attracted), _by_result(log, np.ones(log.clicked.shape)))
-    looks = _by_result(log, examined * np.ones(log.clicked.shape))
-    return Position(examined, leaning_on(prior, clicks, looks))
+        attraction = shrink_to_prior(
+            prior, _sum_by_result(log, attracted), _sum_by_result(log, np.ones(log.clicked.shape))
+        )
+    looks = _sum_by_result(log, examined * np.ones(log.clicked.shape))
+    return PositionModel(examined, shrink_to_prior(prior, clicks, looks))
 
 
-def fit_cascade(log: Clicks, prior: Floats, *, stops_at_click: bool = False) -> Cascade:
+def fit_cascade(log: ClickLog, prior: Floats, *, stops_at_click: bool = False) -> CascadeModel:
     """The DBN, or the pure cascade where a click ends the search."""
-    model = Cascade(prior, 1 - 1e-6, 1 - 1e-6) if stops_at_click else Cascade(prior, 0.5, 0.8)
-    clicks = _by_result(log, log.clicked)
+    model = CascadeModel(prior, 1 - 1e-6, 1 - 1e-6) if stops_at_click else CascadeModel(prior, 0.5, 0.8)
+    clicks = _sum_by_result(log, log.clicked)
     for _ in range(EM_STEPS):
-        ways, _known = _ways(model, log)
+        ways, _known = _compute_stop_probabilities(model, log)
         ways /= np.maximum(ways.sum(axis=1, keepdims=True), _TINY)
         # Whoever stopped at a depth had looked at all before it.
         looked = np.cumsum(ways[:, ::-1], axis=1)[:, ::-1]
-        attraction = leaning_on(prior, clicks, _by_result(log, looked))
-        content, going_on = _stopping(model, log, ways, looked)
-        model = Cascade(attraction, *((model.content, model.going_on) if stops_at_click else (content, going_on)))
+        attraction = shrink_to_prior(prior, clicks, _sum_by_result(log, looked))
+        content, going_on = _fit_stopping(model, log, ways, looked)
+        model = CascadeModel(
+            attraction, *((model.satisfaction, model.perseverance) if stops_at_click else (content, going_on))
+        )
     return model
 
 
-def _by_result(log: Clicks, values: Floats | Bools) -> Floats:
+def _sum_by_result(log: ClickLog, values: Floats | Bools) -> Floats:
     weights = values.ravel().astype(np.float64)
     return np.bincount(log.result.ravel(), weights=weights, minlength=log.results).astype(np.float64)
 
 
-def _last_click(log: Clicks) -> Ints:
+def _find_last_click(log: ClickLog) -> Ints:
     """The place of the last click of each search; -1 where there is none."""
     last = log.places - 1 - np.argmax(log.clicked[:, ::-1], axis=1)
     return np.where(log.clicked.any(axis=1), last, -1)
 
 
-def _ways(model: Cascade, log: Clicks) -> tuple[Floats, Floats]:
+def _compute_stop_probabilities(model: CascadeModel, log: ClickLog) -> tuple[Floats, Floats]:
     """How probably a search ended at each depth without a further click, and the logarithm of what is known before."""
     attraction = np.clip(model.attraction[log.result], _TINY, 1 - _TINY)
-    last, places = _last_click(log)[:, None], np.arange(log.places)
-    on, content = model.going_on, model.content
+    last, places = _find_last_click(log)[:, None], np.arange(log.places)
+    on, content = model.perseverance, model.satisfaction
     before = np.where(log.clicked, np.log(attraction), np.log1p(-attraction))
     steps = np.where(log.clicked, np.log((1 - content) * on + _TINY), np.log(on))
     known = np.where(places <= last, before, 0.0).sum(axis=1) + np.where(places < last, steps, 0.0).sum(axis=1)
@@ -195,15 +197,17 @@ def _ways(model: Cascade, log: Clicks) -> tuple[Floats, Floats]:
     return ways + np.where(places == last, content, 0.0), known
 
 
-def _stopping(model: Cascade, log: Clicks, ways: Floats, looked: Floats) -> tuple[float, float]:
+def _fit_stopping(model: CascadeModel, log: ClickLog, ways: Floats, looked: Floats) -> tuple[float, float]:
     """How often clicks contented, and how often those who were not content went on."""
-    last = _last_click(log)
+    last = _find_last_click(log)
     rows = np.flatnonzero(last >= 0)
     at_last = ways[rows, last[rows]]
     is_end = last[rows] == log.places - 1
-    left = (1 - model.content) * np.where(is_end, 1.0, 1 - model.going_on)
-    contented = float((at_last * model.content / (model.content + left)).sum())
+    left = (1 - model.satisfaction) * np.where(is_end, 1.0, 1 - model.perseverance)
+    contented = float((at_last * model.satisfaction / (model.satisfaction + left)).sum())
     went = float(looked[:, 1:].sum())
-    stopped = float(ways[:, :-1].sum()) - float((at_last * model.content / (model.content + left))[~is_end].sum())
+    stopped = float(ways[:, :-1].sum()) - float(
+        (at_last * model.satisfaction / (model.satisfaction + left))[~is_end].sum()
+    )
     content = contented / max(float(log.clicked.sum()), 1.0)
     return min(max(content, 0.01), 0.99), min(max(went / max(went + stopped, _TINY), 0.01), 0.999)

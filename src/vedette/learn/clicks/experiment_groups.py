@@ -6,20 +6,22 @@ that is tried, and eight all of it. So the chance with which each order was show
 
 from collections.abc import Mapping
 
-__all__ = ["ALL", "CHANCES", "PLAIN", "UNTRIED", "group_of"]
+RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS = "relevance", "learned", "tried"
+GROUP_COUNT = 10
+GROUP_SHARES: Mapping[str, float] = {
+    RELEVANCE_ONLY: 1 / GROUP_COUNT,
+    LEARNED_ONLY: 1 / GROUP_COUNT,
+    WITH_TRIALS: 1 - 2 / GROUP_COUNT,
+}
 
-PLAIN, UNTRIED, ALL = "relevance", "learned", "tried"
-ONE_IN = 10
-CHANCES: Mapping[str, float] = {PLAIN: 1 / ONE_IN, UNTRIED: 1 / ONE_IN, ALL: 1 - 2 / ONE_IN}
 
-
-def group_of(mark: str) -> str:
+def assign_group(mark: str) -> str:
     """The order that a reader gets; marks are hexadecimal, and who has no such mark gets what was learned.
 
-    >>> [group_of(mark) for mark in ("0a", "0b", "0c", "")]
+    >>> [assign_group(mark) for mark in ("0a", "0b", "0c", "")]
     ['relevance', 'learned', 'tried', 'learned']
     """
     try:
-        return {0: PLAIN, 1: UNTRIED}.get(int(mark, 16) % ONE_IN, ALL)
+        return {0: RELEVANCE_ONLY, 1: LEARNED_ONLY}.get(int(mark, 16) % GROUP_COUNT, WITH_TRIALS)
     except ValueError:
-        return UNTRIED
+        return LEARNED_ONLY

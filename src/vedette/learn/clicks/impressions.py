@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.learn.clicks.page_quality import grade
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.learn.clicks.page_quality import grade_clicks
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Floats, Ints
-
-__all__ = ["ADDRESS_DIGITS", "Bools", "Impressions", "joined"]
 
 Bools = npt.NDArray[np.bool_]
 DAY_S = 86_400.0
@@ -30,7 +28,7 @@ class Impressions(NamedTuple):
     ``place`` counts from 0 on the page of results. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why
     it stood there, as written down. ``by_policy`` names what ranked its slate; it is empty where that was not
     shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
-    is how probable its place was; below 1, lots decided it. ``marks`` are those of the visitors.
+    is how probable its place was; below 1, lots decided it. ``visitor_hashes`` are those of the visitors.
     """
 
     page: Ints
@@ -46,10 +44,10 @@ class Impressions(NamedTuple):
     by_policy: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     propensity: Floats = np.zeros(0)
-    marks: tuple[str, ...] = ()
+    visitor_hashes: tuple[str, ...] = ()
 
 
-class _Numbers(dict[str, int]):
+class _NameNumbers(dict[str, int]):
     """Names as numbers, in the order in which they come."""
 
     def __missing__(self, name: str) -> int:
@@ -74,43 +72,45 @@ class _Row(NamedTuple):
 NOT_OPENED = -1.0
 
 
-def joined(slates: Iterable[SlateRecord], events: Iterable[Event], speed: float = 1.0) -> Impressions:
+def build_impressions(slates: Iterable[SearchEvent], events: Iterable[ClickEvent], speed: float = 1.0) -> Impressions:
     """All results of slates that were seen; world time runs ``speed`` times as fast as the wall's.
 
-    >>> slate = SlateRecord("a", 5.0, "Kites", "kites", 2, "ab", results=(Shown(7, 1, 3.0), Shown(8, 2, 2.0)))
-    >>> seen = joined([slate], [Event("a", "click", 8, 9.0, 4.0, "ab")])
+    >>> slate = SearchEvent("a", 5.0, "Kites", "kites", 2, "ab", results=(ShownResult(7, 1, 3.0), ShownResult(8, 2, 2.0)))
+    >>> seen = build_impressions([slate], [ClickEvent("a", "click", 8, 9.0, 4.0, "ab")])
     >>> seen.page.tolist(), seen.clicked.tolist(), seen.liked.tolist(), seen.groups
     ([7, 8], [False, True], [0.0, 1.0], ('kites',))
     """
-    kept = [slate for slate in slates if not slate.doubt]
-    deeds = _deeds(events)
-    later = _next_searches(kept)  # one that found nothing is a return, too
-    groups, visitors, addresses = _Numbers(), _Numbers(), _Numbers()
+    kept = [slate for slate in slates if not slate.filter_reason]
+    deeds = _group_events(events)
+    later = _find_next_searches(kept)  # one that found nothing is a return, too
+    groups, visitors, addresses = _NameNumbers(), _NameNumbers(), _NameNumbers()
     rows: list[_Row] = []
     for number, slate in enumerate(slate for slate in kept if slate.results and slate.id in deeds):
-        stayed = _dwells(deeds[slate.id], later.get(slate.id), speed)
+        stayed = _compute_dwells(deeds[slate.id], later.get(slate.id), speed)
         named = (groups[slate.words], visitors[slate.visitor], addresses[slate.visitor[:ADDRESS_DIGITS]], number)
-        rows += [_row(shown, slate, named, stayed) for shown in slate.results]
-    return _columns(rows, tuple(groups), tuple(visitors))
+        rows += [_build_row(shown, slate, named, stayed) for shown in slate.results]
+    return _to_columns(rows, tuple(groups), tuple(visitors))
 
 
-def _row(shown: Shown, slate: SlateRecord, named: tuple[int, int, int, int], stayed: Mapping[int, float]) -> _Row:
+def _build_row(
+    shown: ShownResult, slate: SearchEvent, named: tuple[int, int, int, int], stayed: Mapping[int, float]
+) -> _Row:
     place = max(shown.position - slate.results[0].position, 0)
     dwell_s = stayed.get(shown.page, NOT_OPENED)
     policy = slate.policy if slate.via == "page" else ""
     return _Row(shown.page, *named, place, dwell_s, slate.at_s / DAY_S, shown.propensity, shown.reason, policy)
 
 
-def _deeds(events: Iterable[Event]) -> dict[str, list[Event]]:
+def _group_events(events: Iterable[ClickEvent]) -> dict[str, list[ClickEvent]]:
     """What was done with each slate that was seen at all."""
-    found: dict[str, list[Event]] = {}
+    found: dict[str, list[ClickEvent]] = {}
     for event in events:
-        if not event.doubt:
+        if not event.filter_reason:
             found.setdefault(event.slate, []).append(event)
     return found
 
 
-def _next_searches(slates: Sequence[SlateRecord]) -> dict[str, float]:
+def _find_next_searches(slates: Sequence[SearchEvent]) -> dict[str, float]:
     """When whoever was shown a slate searched again; who has no mark may be anybody."""
     found: dict[str, float] = {}
     upcoming: dict[str, float] = {}
@@ -122,7 +122,7 @@ def _next_searches(slates: Sequence[SlateRecord]) -> dict[str, float]:
     return found
 
 
-def _dwells(deeds: Sequence[Event], again_s: float | None, speed: float) -> dict[int, float]:
+def _compute_dwells(deeds: Sequence[ClickEvent], again_s: float | None, speed: float) -> dict[int, float]:
     """How many seconds of the wall's passed after each click of a slate; NaN where nothing followed."""
     clicks = sorted((event for event in deeds if event.kind == "click"), key=lambda event: event.after_s)
     found: dict[int, float] = {}
@@ -136,12 +136,12 @@ def _dwells(deeds: Sequence[Event], again_s: float | None, speed: float) -> dict
     return found
 
 
-def _columns(rows: Sequence[_Row], groups: tuple[str, ...], marks: tuple[str, ...]) -> Impressions:
+def _to_columns(rows: Sequence[_Row], groups: tuple[str, ...], marks: tuple[str, ...]) -> Impressions:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_Row._fields)
     page, group, visitor, address, slate, place = (np.array(column, np.int64) for column in columns[:6])
     dwell_s, at_days, propensity = (np.array(column, np.float64) for column in columns[6:9])
     clicked = np.asarray(dwell_s != NOT_OPENED)
-    liked = np.where(clicked, grade(dwell_s), 0.0)
+    liked = np.where(clicked, grade_clicks(dwell_s), 0.0)
     reason, by_policy = (tuple(map(str, column)) for column in columns[9:])
     numbers = (page, group, visitor, address, slate, place)
     names = (reason, by_policy, groups)

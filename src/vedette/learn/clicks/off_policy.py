@@ -18,31 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.learn.clicks.experiment_groups import ALL, CHANCES, PLAIN, UNTRIED, group_of
+from vedette.learn.clicks.experiment_groups import GROUP_SHARES, LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
 
-__all__ = [
-    "FEWEST",
-    "NOT_ENOUGH",
-    "Decisions",
-    "Ends",
-    "Estimate",
-    "OtherOrder",
-    "by_normal",
-    "doubly_robust",
-    "ips",
-    "other_orders",
-    "snips",
-]
-
-FEWEST = 100.0
+MIN_EFFECTIVE = 100.0
 # Weights average to 1 where the log covers what the other policy does; standard errors within which they must.
-COVERED = 4.0
-NOT_ENOUGH = "not enough data"
+MAX_COVERAGE_ERRORS = 4.0
+NOT_ENOUGH_DATA = "not enough data"
 Z = 1.96
 # The ends of the 95 % interval of a mean.
-Ends = Callable[[Floats], tuple[float, float]]
+Interval = Callable[[Floats], tuple[float, float]]
 
 
 class Decisions(NamedTuple):
@@ -70,10 +56,10 @@ class Estimate(NamedTuple):
     said: str
 
 
-def by_normal(values: Floats) -> tuple[float, float]:
+def normal_interval(values: Floats) -> tuple[float, float]:
     """By the normal law: quick, and good enough where hundreds of decisions count.
 
-    >>> by_normal(np.array([1.0, 1.0, 1.0]))
+    >>> normal_interval(np.array([1.0, 1.0, 1.0]))
     (1.0, 1.0)
     """
     if len(values) < 2:
@@ -82,47 +68,47 @@ def by_normal(values: Floats) -> tuple[float, float]:
     return mean - off, mean + off
 
 
-def ips(log: Decisions, ends: Ends = by_normal) -> Estimate:
+def ips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
     """Weighted by how much more often the other policy would have done so.
 
     >>> ips(Decisions(*(np.array([0.5]),) * 5)).said
     'not enough data'
     """
-    return _mean(log, log.weights * log.reward, ends)
+    return _estimate_mean(log, log.weights * log.reward, ends)
 
 
-def snips(log: Decisions, ends: Ends = by_normal) -> Estimate:
+def snips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
     """The same, by the weights that there are; the interval is that of the ratio, by its linear part."""
     weights = log.weights
     mean = float(weights.mean()) if len(weights) else math.nan
     if not mean > 0:
-        return _estimate(log, math.nan, (math.nan, math.nan))
+        return _build_estimate(log, math.nan, (math.nan, math.nan))
     value = float((weights * log.reward).mean()) / mean
     low, high = ends(weights * (log.reward - value) / mean)
-    return _estimate(log, value, (value + low, value + high))
+    return _build_estimate(log, value, (value + low, value + high))
 
 
-def doubly_robust(log: Decisions, ends: Ends = by_normal) -> Estimate:
+def doubly_robust(log: Decisions, ends: Interval = normal_interval) -> Estimate:
     """What the model expects, and where it was wrong, what came instead."""
-    return _mean(log, log.expected_of_target + log.weights * (log.reward - log.expected), ends)
+    return _estimate_mean(log, log.expected_of_target + log.weights * (log.reward - log.expected), ends)
 
 
-def _mean(log: Decisions, values: Floats, ends: Ends) -> Estimate:
-    return _estimate(log, float(values.mean()) if len(values) else math.nan, ends(values))
+def _estimate_mean(log: Decisions, values: Floats, ends: Interval) -> Estimate:
+    return _build_estimate(log, float(values.mean()) if len(values) else math.nan, ends(values))
 
 
-def _estimate(log: Decisions, value: float, between: tuple[float, float]) -> Estimate:
+def _build_estimate(log: Decisions, value: float, between: tuple[float, float]) -> Estimate:
     weights = log.weights
     squares = float((weights**2).sum())
     effective = float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
-    said = NOT_ENOUGH if effective < FEWEST or not _covers(weights) else ""
+    said = NOT_ENOUGH_DATA if effective < MIN_EFFECTIVE or not _is_covered(weights) else ""
     return Estimate(value, *between, effective, said)
 
 
-def _covers(weights: Floats) -> bool:
+def _is_covered(weights: Floats) -> bool:
     """Whether the weights average to about 1; they fall short where the other policy does what was never done."""
     error = float(weights.std()) / math.sqrt(len(weights))
-    return abs(float(weights.mean()) - 1) <= COVERED * error + 1e-9
+    return abs(float(weights.mean()) - 1) <= MAX_COVERAGE_ERRORS * error + 1e-9
 
 
 # A decision is what one reader of a day was shown, the reward how much the searches of that reader succeeded: each as
@@ -134,10 +120,10 @@ def _covers(weights: Floats) -> bool:
 # reader was shown, or what lots decided would be taken for what the order does.
 
 
-WEIGHT = 5.0  # searches that what is usual elsewhere counts for
+PRIOR_WEIGHT = 5.0  # searches that what is usual elsewhere counts for
 
 
-class OtherOrder(NamedTuple):
+class OrderEstimate(NamedTuple):
     """An order by its name in ``reader_groups``, and the share of searches that it would have brought to success.
 
     ``readers`` got it, of ``of_readers``.
@@ -151,19 +137,23 @@ class OtherOrder(NamedTuple):
     robust: Estimate
 
 
-def other_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[OtherOrder, ...]:
+def estimate_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[OrderEstimate, ...]:
     """Each order that readers got by lot, had all got it; ``among`` says which rows count.
 
     Where nothing was tried, those who might have been shown such pages and those who might not had the same order.
     """
-    rows = np.flatnonzero(among & (seen.visitor < len(seen.marks)))
+    rows = np.flatnonzero(among & (seen.visitor < len(seen.visitor_hashes)))
     if not len(rows):
         return ()
-    orders: Mapping[str, Sequence[str]] = {PLAIN: (PLAIN,), UNTRIED: (UNTRIED,), ALL: (ALL,)}
+    orders: Mapping[str, Sequence[str]] = {
+        RELEVANCE_ONLY: (RELEVANCE_ONLY,),
+        LEARNED_ONLY: (LEARNED_ONLY,),
+        WITH_TRIALS: (WITH_TRIALS,),
+    }
     if not is_tried[rows].any():
-        orders = {PLAIN: (PLAIN,), ALL: (UNTRIED, ALL)}
-    searches = _Searches.of(seen, rows, orders)
-    return tuple(_told(name, number, searches, got) for number, (name, got) in enumerate(orders.items()))
+        orders = {RELEVANCE_ONLY: (RELEVANCE_ONLY,), WITH_TRIALS: (LEARNED_ONLY, WITH_TRIALS)}
+    searches = _Searches.from_impressions(seen, rows, orders)
+    return tuple(_estimate_order(name, number, searches, got) for number, (name, got) in enumerate(orders.items()))
 
 
 class _Searches(NamedTuple):
@@ -176,43 +166,43 @@ class _Searches(NamedTuple):
     many: int
 
     @classmethod
-    def of(cls, seen: Impressions, rows: Ints, orders: Mapping[str, Sequence[str]]) -> "_Searches":
+    def from_impressions(cls, seen: Impressions, rows: Ints, orders: Mapping[str, Sequence[str]]) -> "_Searches":
         _, first, slate = np.unique(seen.slate[rows], return_index=True, return_inverse=True)
         success = np.zeros(len(first))
         np.maximum.at(success, slate, seen.liked[rows])
         readers, reader = np.unique(seen.visitor[rows[first]], return_inverse=True)
         number = {group: at for at, groups in enumerate(orders.values()) for group in groups}
-        order = [number[group_of(seen.marks[visitor])] for visitor in readers.tolist()]
+        order = [number[assign_group(seen.visitor_hashes[visitor])] for visitor in readers.tolist()]
         return cls(reader, seen.group[rows[first]], success, np.array(order, np.int64), len(orders))
 
-    def by_reader(self, of_search: Floats) -> Floats:
+    def average_by_user(self, of_search: Floats) -> Floats:
         """The mean over the searches of each reader."""
         return np.asarray(np.bincount(self.reader, of_search) / np.bincount(self.reader))
 
-    def expected(self, order: Ints) -> Floats:
+    def predict_success(self, order: Ints) -> Floats:
         """How much each search would succeed with an order, as searches of the other half of the readers did."""
         _, words = np.unique(self.group, return_inverse=True)
         half, got = self.reader % 2, self.order[self.reader]
-        usual = _leaning(half, self.success, np.array([float(self.success.mean())] * 2))
-        of_words = _leaning(2 * words + half, self.success, np.tile(usual, int(words.max()) + 1))
-        by_both = _leaning((2 * words + half) * self.many + got, self.success, np.repeat(of_words, self.many))
+        usual = _shrink_means(half, self.success, np.array([float(self.success.mean())] * 2))
+        of_words = _shrink_means(2 * words + half, self.success, np.tile(usual, int(words.max()) + 1))
+        by_both = _shrink_means((2 * words + half) * self.many + got, self.success, np.repeat(of_words, self.many))
         return np.asarray(by_both[(2 * words + 1 - half) * self.many + order])
 
 
-def _leaning(key: Ints, values: Floats, usual: Floats) -> Floats:
+def _shrink_means(key: Ints, values: Floats, usual: Floats) -> Floats:
     """The mean of each key, leaning on what is usual."""
     sums, counts = (np.bincount(key, each, len(usual)) for each in (values, np.ones(len(key))))
-    return np.asarray((sums + WEIGHT * usual) / (counts + WEIGHT))
+    return np.asarray((sums + PRIOR_WEIGHT * usual) / (counts + PRIOR_WEIGHT))
 
 
-def _told(name: str, number: int, searches: _Searches, got: Sequence[str]) -> OtherOrder:
+def _estimate_order(name: str, number: int, searches: _Searches, got: Sequence[str]) -> OrderEstimate:
     is_got = searches.order == number
     shown = searches.order[searches.reader]
     log = Decisions(
-        np.where(is_got, sum(CHANCES[each] for each in got), 1.0),
+        np.where(is_got, sum(GROUP_SHARES[each] for each in got), 1.0),
         is_got.astype(np.float64),
-        searches.by_reader(searches.success),
-        searches.by_reader(searches.expected(shown)),
-        searches.by_reader(searches.expected(np.full(len(shown), number))),
+        searches.average_by_user(searches.success),
+        searches.average_by_user(searches.predict_success(shown)),
+        searches.average_by_user(searches.predict_success(np.full(len(shown), number))),
     )
-    return OtherOrder(name, int(is_got.sum()), len(is_got), ips(log), snips(log), doubly_robust(log))
+    return OrderEstimate(name, int(is_got.sum()), len(is_got), ips(log), snips(log), doubly_robust(log))

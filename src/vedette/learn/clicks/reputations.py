@@ -11,22 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.learn.clicks.examination import Clicks, examined_by_lots, fit_position
+from vedette.learn.clicks.examination import ClickLog, correct_examination, fit_position
 from vedette.learn.clicks.impressions import Impressions
-from vedette.learn.clicks.page_quality import PAGE_WEIGHT, Seen, believed, counted, faded
+from vedette.learn.clicks.page_quality import PAGE_WEIGHT, ResultViews, cap_weights, decay_weights, estimate_quality
 from vedette.policy import Floats, Ints
-
-__all__ = ["FEWEST_CLICKS", "PLACES", "Taught", "examined_by_place", "taught_by"]
 
 PLACES = 10
 # Fewer clicks, or fewer people, are an anecdote.
-FEWEST_CLICKS, FEWEST_PEOPLE = 100, 20
+MIN_CLICKS, MIN_PEOPLE = 100, 20
 # From so many searches with a whole page of results on, how places are looked at is learned and not assumed.
-FEWEST_WHOLE = 500
-LEAST_EXAMINED = 0.02
+MIN_FULL_PAGES = 500
+MIN_EXAMINED = 0.02
 
 
-class Taught(NamedTuple):
+class LearnedQuality(NamedTuple):
     """What is believed. Pages are in the order of their ids, and so are pairs, groups (by query) and hosts.
 
     ``likes`` and ``looks`` are faded and capped. ``pair_group`` and ``pair_page`` are places in groups and pages.
@@ -53,46 +51,46 @@ class Taught(NamedTuple):
     taken_off: Mapping[str, float]
 
 
-def examined_by_place(seen: Impressions) -> Floats:
+def estimate_examination(seen: Impressions) -> Floats:
     """How probably each of ten places is looked at: fitted where there is enough to fit, as published else.
 
     Only whole pages of results are fitted, so that every place was there to be looked at. Where lots decided places,
     what came of that corrects it.
     """
-    return np.clip(examined_by_lots(seen, _modelled(seen)), LEAST_EXAMINED, 1.0)
+    return np.clip(correct_examination(seen, _fit_examination(seen)), MIN_EXAMINED, 1.0)
 
 
-def _modelled(seen: Impressions) -> Floats:
+def _fit_examination(seen: Impressions) -> Floats:
     published = visibility(np.arange(1, PLACES + 1))
     shown = seen.place < PLACES
     sizes = np.bincount(seen.slate[shown], minlength=1)
     whole = shown & (sizes[seen.slate] == PLACES)
     order = np.flatnonzero(whole)[np.lexsort((seen.place[whole], seen.slate[whole]))]
-    if len(order) < PLACES * FEWEST_WHOLE or int(seen.clicked[order].sum()) < FEWEST_CLICKS:
+    if len(order) < PLACES * MIN_FULL_PAGES or int(seen.clicked[order].sum()) < MIN_CLICKS:
         return published
     pairs = np.column_stack([seen.group[order], seen.page[order]])
     unique, result = np.unique(pairs, axis=0, return_inverse=True)
-    clicks = Clicks(result.reshape(-1, PLACES), seen.clicked[order].reshape(-1, PLACES), len(unique))
+    clicks = ClickLog(result.reshape(-1, PLACES), seen.clicked[order].reshape(-1, PLACES), len(unique))
     model = fit_position(clicks, np.full(len(unique), float(seen.clicked[order].mean()) + 1e-6))
-    return np.clip(model.examined, LEAST_EXAMINED, 1.0)
+    return np.clip(model.examined, MIN_EXAMINED, 1.0)
 
 
-def taught_by(seen: Impressions, host_of: Mapping[int, int], now_days: float) -> Taught | None:
+def learn_reputations(seen: Impressions, host_of: Mapping[int, int], now_days: float) -> LearnedQuality | None:
     """All of it; ``host_of`` knows the host of each page. None where there is too little to learn from."""
     people = len(np.unique(seen.visitor))
-    if int(seen.clicked.sum()) < FEWEST_CLICKS or people < FEWEST_PEOPLE:
+    if int(seen.clicked.sum()) < MIN_CLICKS or people < MIN_PEOPLE:
         return None
-    examined = examined_by_place(seen)
+    examined = estimate_examination(seen)
     pages, page = np.unique(seen.page, return_inverse=True)
-    rows = _rows(seen, page, examined)
+    rows = _to_views(seen, page, examined)
     host = np.array([host_of.get(id_, -1) for id_ in pages.tolist()], np.int64)
     hosts, host_number = np.unique(host, return_inverse=True)
-    overall = believed(rows, host_number, _topics(page, seen.group), now_days)
+    overall = estimate_quality(rows, host_number, _find_topics(page, seen.group), now_days)
     both, pair = np.unique(np.column_stack([seen.group, page]), axis=0, return_inverse=True)
-    of_pair = believed(rows._replace(page=pair.ravel()), both[:, 1], both[:, 0], now_days)
+    of_pair = estimate_quality(rows._replace(page=pair.ravel()), both[:, 1], both[:, 0], now_days)
     general = float(overall.likes.sum() + 1.0) / float(overall.looks.sum() + 2.0)
     span_days = max(now_days - float(seen.at_days.min()), 1.0)
-    return Taught(
+    return LearnedQuality(
         examined,
         pages,
         overall.likes,
@@ -103,23 +101,23 @@ def taught_by(seen: Impressions, host_of: Mapping[int, int], now_days: float) ->
         of_pair.mean,
         of_pair.likes,
         of_pair.looks,
-        _shared(seen.group, rows, general, len(seen.groups), now_days),
+        _average_by_group(seen.group, rows, general, len(seen.groups), now_days),
         np.bincount(seen.group, rows.looked, len(seen.groups)) / span_days,
         hosts,
-        _shared(host_number[page], rows, general, len(hosts), now_days),
+        _average_by_group(host_number[page], rows, general, len(hosts), now_days),
         general,
         float(people),
         int(seen.clicked.sum()),
-        counted(rows).taken_off,
+        cap_weights(rows).taken_off,
     )
 
 
-def _rows(seen: Impressions, page: Ints, examined: Floats) -> Seen:
+def _to_views(seen: Impressions, page: Ints, examined: Floats) -> ResultViews:
     looked = examined[np.minimum(seen.place, PLACES - 1)]
-    return Seen(page, seen.visitor, seen.address, looked, seen.liked, seen.at_days)
+    return ResultViews(page, seen.visitor, seen.address, looked, seen.liked, seen.at_days)
 
 
-def _topics(page: Ints, group: Ints) -> Ints:
+def _find_topics(page: Ints, group: Ints) -> Ints:
     """The query that shows each page most; of equals the first."""
     both, times = np.unique(np.column_stack([page, group]), axis=0, return_counts=True)
     order = np.lexsort((both[:, 1], -times, both[:, 0]))
@@ -127,9 +125,9 @@ def _topics(page: Ints, group: Ints) -> Ints:
     return np.asarray(both[order[first], 1])
 
 
-def _shared(group: Ints, rows: Seen, general: float, length: int, now_days: float) -> Floats:
+def _average_by_group(group: Ints, rows: ResultViews, general: float, length: int, now_days: float) -> Floats:
     """The share of looks that were liked in each group, faded, leaning on the general one."""
-    weight = counted(rows).weight * faded(rows.at_days, now_days)
+    weight = cap_weights(rows).weight * decay_weights(rows.at_days, now_days)
     likes = np.bincount(group, weight * rows.liked, length)
     looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length)
     return np.asarray((likes + 4 * PAGE_WEIGHT * general) / (looks + 4 * PAGE_WEIGHT))

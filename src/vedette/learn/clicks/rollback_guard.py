@@ -12,14 +12,12 @@ import numpy as np
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats
 
-__all__ = ["Arm", "Guarded", "Measured", "judged", "measured"]
-
 # Before so many people of each group clicked, nothing is said.
-FEWEST_PEOPLE = 30
+MIN_PEOPLE = 30
 Z = 1.96
 # The guard looks again and again, and would cry wolf at one time in twenty; at three deviations it does far less often.
 Z_GUARD = 3.0
-REST_S = 7 * 86_400.0
+FALLBACK_S = 7 * 86_400.0
 
 
 class Arm(NamedTuple):
@@ -28,10 +26,10 @@ class Arm(NamedTuple):
     people: int
     clicks: int
     quality: float
-    give_or_take: float
+    half_width: float
 
 
-class Measured(NamedTuple):
+class GroupComparison(NamedTuple):
     """Both groups, and with less without: mean and standard error. ``is_enough`` where something can be said."""
 
     learned: Arm
@@ -42,32 +40,32 @@ class Measured(NamedTuple):
     @property
     def is_enough(self) -> bool:
         """Whether both groups are large enough."""
-        return min(self.learned.people, self.plain.people) >= FEWEST_PEOPLE
+        return min(self.learned.people, self.plain.people) >= MIN_PEOPLE
 
 
-class Guarded(NamedTuple):
+class RollbackGuard(NamedTuple):
     """Whether the safe order is shown to all, until when (world time), since when groups are compared, and why."""
 
     until_s: float = 0.0
     since_s: float = 0.0
     why: str = ""
 
-    def holds(self, now_s: float) -> bool:
+    def is_active(self, now_s: float) -> bool:
         """Whether it does."""
         return now_s < self.until_s
 
 
-def measured(seen: Impressions, is_learned: Bools, among: Bools) -> Measured:
+def compare_groups(seen: Impressions, is_learned: Bools, among: Bools) -> GroupComparison:
     """Quality per click of both groups; ``is_learned`` says by row which order was shown, ``among`` what counts."""
     clicked = seen.clicked & among
-    learned, plain = (_arm(seen, each & clicked) for each in (is_learned, ~is_learned))
+    learned, plain = (_measure_arm(seen, each & clicked) for each in (is_learned, ~is_learned))
     if not (learned[0].people and plain[0].people):
-        return Measured(learned[0], plain[0])
+        return GroupComparison(learned[0], plain[0])
     difference = learned[0].quality - plain[0].quality
-    return Measured(learned[0], plain[0], difference, float(np.hypot(learned[1], plain[1])))
+    return GroupComparison(learned[0], plain[0], difference, float(np.hypot(learned[1], plain[1])))
 
 
-def _arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
+def _measure_arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
     """The group of some clicks, and the standard error of its quality: a ratio of sums over people."""
     if not rows.any():
         return Arm(0, 0, 0.0, float("inf")), float("inf")
@@ -81,20 +79,20 @@ def _arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
     return Arm(people, int(clicks.sum()), quality, Z * error), error
 
 
-def judged(before: Guarded, found: Measured, now_s: float) -> Guarded:
+def update_guard(before: RollbackGuard, found: GroupComparison, now_s: float) -> RollbackGuard:
     """Go on, go back to the safe order for a week, or try again after it.
 
     >>> arms = Arm(400, 900, 0.4, 0.03), Arm(300, 800, 0.6, 0.03)
-    >>> judged(Guarded(), Measured(*arms, -0.2, 0.02), 5.0).why
+    >>> update_guard(RollbackGuard(), GroupComparison(*arms, -0.2, 0.02), 5.0).why
     'quality per click fell from 0.60 to 0.40'
-    >>> judged(Guarded(), Measured(*arms, -0.2, 0.1), 5.0).why
+    >>> update_guard(RollbackGuard(), GroupComparison(*arms, -0.2, 0.1), 5.0).why
     ''
     """
-    if before.holds(now_s):
+    if before.is_active(now_s):
         return before
     if before.until_s:
-        return Guarded(since_s=before.until_s)
+        return RollbackGuard(since_s=before.until_s)
     if found.is_enough and found.difference < -Z_GUARD * found.error:
         why = f"quality per click fell from {found.plain.quality:.2f} to {found.learned.quality:.2f}"
-        return Guarded(now_s + REST_S, before.since_s, why)
+        return RollbackGuard(now_s + FALLBACK_S, before.since_s, why)
     return before

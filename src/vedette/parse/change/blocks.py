@@ -11,19 +11,17 @@ from typing import NamedTuple
 
 import xxhash
 
-from vedette.parse.html.attributes import attributes_of
-from vedette.parse.html.main_text import HIDDEN, content_marks
-from vedette.parse.html.page import block_texts
-from vedette.parse.html.tag_handlers import finished
-from vedette.parse.html.tokenizer import Token, parts_of, tokens
+from vedette.parse.html.attributes import parse_attributes
+from vedette.parse.html.main_text import HIDDEN, mark_content
+from vedette.parse.html.page import extract_block_texts
+from vedette.parse.html.tag_handlers import run_scan
+from vedette.parse.html.tokenizer import Token, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Scan
 
-__all__ = ["Block", "blocks_of"]
-
-INNERMOST = 4
-DEEPEST = 256
-LONGEST_CALLED = 100
-FURTHEST_END = 8
+PLACE_DEPTH = 4
+MAX_DEPTH = 256
+MAX_CALLED_LENGTH = 100
+MAX_END_DISTANCE = 8
 _NAMES = """
     article aside blockquote dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header li main nav ol p pre
     section table td th tr ul
@@ -40,58 +38,58 @@ class Block(NamedTuple):
     in_main: bool
 
 
-def blocks_of(text: str) -> tuple[Block, ...]:
+def extract_blocks(text: str) -> tuple[Block, ...]:
     """The blocks that a reader sees, in their order.
 
-    >>> [(block.text, block.in_main) for block in blocks_of("<nav><a href=/>Home</a></nav><p>It says something.")]
+    >>> [(block.text, block.in_main) for block in extract_blocks("<nav><a href=/>Home</a></nav><p>It says something.")]
     [('Home', False), ('It says something.', True)]
     """
     scan, places = Scan(), list[int]()
-    found, rest = tokens(text.replace(BREAK, " "))
-    finished(scan, _placed(scan, found, places), rest)
+    found, rest = tokenize(text.replace(BREAK, " "))
+    run_scan(scan, _track_places(scan, found, places), rest)
     places += [0] * (len(scan.blocks) - len(places))
-    texts = block_texts(scan)
-    rows = zip(places, texts, content_marks(texts, scan.blocks), scan.blocks, strict=True)
+    texts = extract_block_texts(scan)
+    rows = zip(places, texts, mark_content(texts, scan.blocks), scan.blocks, strict=True)
     return tuple(Block(place, block, kept) for place, block, kept, marks in rows if block and not marks & HIDDEN)
 
 
-def _placed(scan: Scan, found: Iterator[Token], places: list[int]) -> Iterator[Token]:
+def _track_places(scan: Scan, found: Iterator[Token], places: list[int]) -> Iterator[Token]:
     """Hand the tags on, and note for each block that they end where it stood."""
     opened: list[tuple[str, str]] = []
     for token in found:
         before = len(scan.blocks)
         yield token
         if len(scan.blocks) > before:
-            places += [_place(opened)] * (len(scan.blocks) - before)
+            places += [_hash_place(opened)] * (len(scan.blocks) - before)
         if token[1]:
-            _follow(opened, *parts_of(token[1]))
+            _update_open(opened, *split_tag(token[1]))
 
 
-def _place(opened: list[tuple[str, str]]) -> int:
-    return xxhash.xxh32_intdigest("/".join(called for _, called in opened[-INNERMOST:]).encode())
+def _hash_place(opened: list[tuple[str, str]]) -> int:
+    return xxhash.xxh32_intdigest("/".join(called for _, called in opened[-PLACE_DEPTH:]).encode())
 
 
-def _follow(opened: list[tuple[str, str]], name: str, attributes: str) -> None:
+def _update_open(opened: list[tuple[str, str]], name: str, attributes: str) -> None:
     if name in _PLACES:
         if opened and name == opened[-1][0] and name in {"p", "li"}:
             opened.pop()
-        if len(opened) < DEEPEST:
-            opened.append((name, _called(name, attributes)))
+        if len(opened) < MAX_DEPTH:
+            opened.append((name, _name_element(name, attributes)))
     elif name[1:] in _PLACES:
-        _leave(opened, name[1:])
+        _close_element(opened, name[1:])
 
 
-def _leave(opened: list[tuple[str, str]], name: str) -> None:
+def _close_element(opened: list[tuple[str, str]], name: str) -> None:
     """The end tag of something not far out ends all that is inside it; any other end tag is a mistake."""
-    for back in range(1, min(FURTHEST_END, len(opened)) + 1):
+    for back in range(1, min(MAX_END_DISTANCE, len(opened)) + 1):
         if opened[-back][0] == name:
             del opened[-back:]
             return
 
 
-def _called(name: str, attributes: str) -> str:
+def _name_element(name: str, attributes: str) -> str:
     if not attributes:
         return name
-    found = attributes_of(attributes)
-    called = f"{found.get('id', '')[:LONGEST_CALLED]} {found.get('class', '')[:LONGEST_CALLED]}".lower()
+    found = parse_attributes(attributes)
+    called = f"{found.get('id', '')[:MAX_CALLED_LENGTH]} {found.get('class', '')[:MAX_CALLED_LENGTH]}".lower()
     return f"{name} {_LETTERS.sub(' ', called).strip()}"

@@ -1,6 +1,6 @@
 """How much a page changed between two versions, and whether that counts.
 
-What counts is the operator's choice for the site (``JudgedBy``):
+What counts is the operator's choice for the site (``ChangeRule``):
 
 - ``bytes``: any byte. Nothing is discounted.
 - ``text``: the words of the visible text are others or in another order (see ``shingles``: digits, case and punctuation
@@ -16,8 +16,9 @@ then starts with the first change. Without blocks the words alone decide.
 The share is of shingles: 1 - Jaccard, from the sketches of the main text. A box that is a part f of a text replaced
 in equal length alone makes a share of 2f / (1 + f); under ``main`` what rotating boxes explain is taken off that way.
 
-What is kept of a version is of bounded size: ``Kept.blob`` holds a sample of its links (the smallest fingerprints, all
-of them up to ``MOST_LINKS``, beyond that numbers of links are estimates) and the records of its places.
+What is kept of a version is of bounded size: ``StoredVersion.blob`` holds a sample of its links (the smallest
+fingerprints, all of them up to ``MAX_LINKS``, beyond that numbers of links are estimates) and the records of its
+places.
 """
 
 import struct
@@ -28,167 +29,175 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
-from vedette.model import JudgedBy
-from vedette.parse.similarity.minhash import similarity
+from vedette.model import ChangeRule
+from vedette.parse.similarity.minhash import estimate_similarity
 from vedette.parse.similarity.shingles import normal_form
 from vedette.policy import Ints
 
 __all__ = [
-    "ELSEWHERE",
-    "MOST_PLACES",
-    "Block",
+    "OTHER_PLACES",
+    "MAX_PLACES",
+    "PlacedText",
     "Change",
-    "JudgedBy",
-    "Kept",
-    "Record",
-    "Seen",
-    "Turn",
-    "compare",
-    "first",
+    "ChangeRule",
+    "StoredVersion",
+    "PlaceRecord",
+    "NewVersion",
+    "BoxComparison",
+    "compare_versions",
+    "build_first_version",
     "pack_records",
-    "turn",
+    "compare_boxes",
     "unpack_records",
-    "unturned",
+    "count_unchanged",
 ]
 
 # A block is a text and its *place*: a hash of where it stands, best made of the names and classes of the elements
 # around it and not of their positions, so that a new paragraph does not move those below it. Blocks of one place are
-# one text. For each place a record of ten bytes is kept: a print of its words, and in how many comparisons it was
-# seen and had changed. Whatever comes and goes counts as one more place, ``ELSEWHERE``: a box may carry a new class
-# every time. A place is a rotating box when all of this holds: 1. it changes nearly always: the mean of its
-# posterior, (changed + 1) / (seen + 2), is at least ``TURNING``, which takes three comparisons that all saw a change;
-# 2. it is a small part of the page: at most ``LARGEST_SHARE`` of the text; 3. the page around it stays: less than
-# half of the text stands in places that changed more often than not. So a live ticker, whose text is new each time,
-# has no rotating box, and each of its versions is a change. Counts are halved when they grow large: a box that stands
-# still for a while is soon taken for content again.
+# one text. For each place a record of ten bytes is kept: a print of its words, and in how many comparisons it was seen
+# and had changed. Whatever comes and goes counts as one more place, ``OTHER_PLACES``: a box may carry a new class every
+# time. A place is a rotating box when all of this holds: 1. it changes nearly always: the mean of its posterior,
+# (changed + 1) / (seen + 2), is at least ``ROTATING_RATE``, which takes three comparisons that all saw a change; 2. it
+# is a small part of the page: at most ``MAX_BOX_SHARE`` of the text; 3. the page around it stays: less than half of the
+# text stands in places that changed more often than not. So a live ticker, whose text is new each time, has no rotating
+# box, and each of its versions is a change. Counts are halved when they grow large: a box that stands still for a while
+# is soon taken for content again.
 
 
-Block = tuple[int, str]
-Record = tuple[int, int, int]
+PlacedText = tuple[int, str]
+PlaceRecord = tuple[int, int, int]
 """Print of the words, comparisons, and changes among them."""
 
-MOST_PLACES = 64
-MOST_BLOCKS = 4096
-ELSEWHERE = 0
-TURNING = 0.8
-LARGEST_SHARE = 0.2
-_LARGEST_COUNT = 30
+MAX_PLACES = 64
+MAX_BLOCKS = 4096
+OTHER_PLACES = 0
+ROTATING_RATE = 0.8
+MAX_BOX_SHARE = 0.2
+_MAX_COUNT = 30
 _ROW = struct.Struct("<IIBB")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class BoxComparison:
     """What a comparison by places shows: how many steady places and boxes changed, and the boxes' share of the text."""
 
-    steady: int
-    boxes: int
-    boxes_share: float
-    records: Mapping[int, Record]
+    steady_changes: int
+    box_changes: int
+    box_share: float
+    records: Mapping[int, PlaceRecord]
 
 
-def turn(old: Mapping[int, Record], blocks: Sequence[Block]) -> Turn:
+def compare_boxes(old: Mapping[int, PlaceRecord], blocks: Sequence[PlacedText]) -> BoxComparison:
     """Compare the blocks of a new version with the records of the old one; without either, only records are made."""
-    texts = _by_place(blocks)
+    texts = _group_by_place(blocks)
     sizes = {place: len(text) for place, text in texts.items()}
     prints = {place: xxhash.xxh32_intdigest(normal_form(text)) for place, text in texts.items()}
     if not old or not texts:
-        return Turn(0, 0, 0.0, _fresh(prints))
+        return BoxComparison(0, 0, 0.0, _create_records(prints))
     came = [place for place in prints if place not in old]
-    gone = any(place not in prints for place in old if place != ELSEWHERE)
+    gone = any(place not in prints for place in old if place != OTHER_PLACES)
     changed = [place for place in prints if place in old and prints[place] != old[place][0]]
     if came or gone:
-        changed.append(ELSEWHERE)
-    sizes[ELSEWHERE] = sum(sizes[place] for place in came)
-    records = _counted(old, prints, frozenset(changed))
-    boxes = _rotating(records, sizes, changed)
-    share = sum(sizes[place] for place in boxes) / _total(sizes)
-    return Turn(len(changed) - len(boxes), len(boxes), share, records)
+        changed.append(OTHER_PLACES)
+    sizes[OTHER_PLACES] = sum(sizes[place] for place in came)
+    records = _update_records(old, prints, frozenset(changed))
+    boxes = _find_rotating(records, sizes, changed)
+    share = sum(sizes[place] for place in boxes) / _sum_sizes(sizes)
+    return BoxComparison(len(changed) - len(boxes), len(boxes), share, records)
 
 
-def unturned(old: Mapping[int, Record]) -> dict[int, Record]:
+def count_unchanged(old: Mapping[int, PlaceRecord]) -> dict[int, PlaceRecord]:
     """The records after a comparison that found the same bytes."""
-    return {place: _after(record, changed=False) for place, record in old.items()}
+    return {place: _count_comparison(record, changed=False) for place, record in old.items()}
 
 
-def pack_records(records: Mapping[int, Record]) -> bytes:
+def pack_records(records: Mapping[int, PlaceRecord]) -> bytes:
     """Ten bytes per place."""
     return b"".join(_ROW.pack(place, *record) for place, record in records.items())
 
 
-def unpack_records(packed: bytes) -> dict[int, Record]:
+def unpack_records(packed: bytes) -> dict[int, PlaceRecord]:
     """What ``pack_records`` packed; nothing where the length cannot be right."""
-    if len(packed) % _ROW.size or len(packed) > MOST_PLACES * _ROW.size:
+    if len(packed) % _ROW.size or len(packed) > MAX_PLACES * _ROW.size:
         return {}
     rows = _ROW.iter_unpack(packed)
     return {place: (words, seen, min(changed, seen)) for place, words, seen, changed in rows}
 
 
-def _by_place(blocks: Sequence[Block]) -> dict[int, str]:
+def _group_by_place(blocks: Sequence[PlacedText]) -> dict[int, str]:
     """One text per place; places that are too many are folded together, and blocks that are too many are one place."""
     groups: dict[int, list[str]] = {}
-    for place, text in blocks[:MOST_BLOCKS]:
+    for place, text in blocks[:MAX_BLOCKS]:
         groups.setdefault(place & 0xFFFFFFFF or 1, []).append(text)
-    if len(blocks) > MOST_BLOCKS:
-        groups.setdefault(1, []).extend(text for _, text in blocks[MOST_BLOCKS:])
-    if len(groups) >= MOST_PLACES:
-        groups = _folded(groups)
+    if len(blocks) > MAX_BLOCKS:
+        groups.setdefault(1, []).extend(text for _, text in blocks[MAX_BLOCKS:])
+    if len(groups) >= MAX_PLACES:
+        groups = _fold_places(groups)
     return {place: "\n".join(texts) for place, texts in groups.items()}
 
 
-def _folded(groups: Mapping[int, list[str]]) -> dict[int, list[str]]:
+def _fold_places(groups: Mapping[int, list[str]]) -> dict[int, list[str]]:
     folded: dict[int, list[str]] = {}
     for place, texts in groups.items():
-        folded.setdefault(1 + place % (MOST_PLACES - 1), []).extend(texts)
+        folded.setdefault(1 + place % (MAX_PLACES - 1), []).extend(texts)
     return folded
 
 
-def _fresh(prints: Mapping[int, int]) -> dict[int, Record]:
+def _create_records(prints: Mapping[int, int]) -> dict[int, PlaceRecord]:
     if not prints:
         return {}
-    return {ELSEWHERE: (0, 0, 0)} | {place: (words, 0, 0) for place, words in prints.items()}
+    return {OTHER_PLACES: (0, 0, 0)} | {place: (words, 0, 0) for place, words in prints.items()}
 
 
-def _counted(old: Mapping[int, Record], prints: Mapping[int, int], changed: frozenset[int]) -> dict[int, Record]:
-    records = {ELSEWHERE: _after(old.get(ELSEWHERE, (0, 0, 0)), changed=ELSEWHERE in changed)}
+def _update_records(
+    old: Mapping[int, PlaceRecord], prints: Mapping[int, int], changed: frozenset[int]
+) -> dict[int, PlaceRecord]:
+    records = {OTHER_PLACES: _count_comparison(old.get(OTHER_PLACES, (0, 0, 0)), changed=OTHER_PLACES in changed)}
     for place, words in prints.items():
-        _, seen, times = _after(old[place], changed=place in changed) if place in old else (0, 0, 0)
+        _, seen, times = _count_comparison(old[place], changed=place in changed) if place in old else (0, 0, 0)
         records[place] = words, seen, times
     return records
 
 
-def _after(record: Record, *, changed: bool) -> Record:
+def _count_comparison(record: PlaceRecord, *, changed: bool) -> PlaceRecord:
     words, seen, times = record
-    if seen >= _LARGEST_COUNT:
+    if seen >= _MAX_COUNT:
         seen, times = seen // 2, times // 2
     return words, seen + 1, times + changed
 
 
-def _mean(record: Record) -> float:
+def _compute_change_rate(record: PlaceRecord) -> float:
     """Of the posterior of changing, from an even prior."""
     return (record[2] + 1) / (record[1] + 2)
 
 
-def _total(sizes: Mapping[int, int]) -> int:
-    return max(1, sum(sizes.values()) - sizes[ELSEWHERE])
+def _sum_sizes(sizes: Mapping[int, int]) -> int:
+    return max(1, sum(sizes.values()) - sizes[OTHER_PLACES])
 
 
-def _rotating(records: Mapping[int, Record], sizes: Mapping[int, int], changed: Sequence[int]) -> list[int]:
+def _find_rotating(records: Mapping[int, PlaceRecord], sizes: Mapping[int, int], changed: Sequence[int]) -> list[int]:
     """Those of the changed places that are rotating boxes."""
-    total = _total(sizes)
-    restless = sum(sizes[place] for place in records if place != ELSEWHERE and _mean(records[place]) > 0.5)
+    total = _sum_sizes(sizes)
+    restless = sum(
+        sizes[place] for place in records if place != OTHER_PLACES and _compute_change_rate(records[place]) > 0.5
+    )
     if 2 * restless >= total:
         return []
-    return [place for place in changed if _mean(records[place]) >= TURNING and sizes[place] <= LARGEST_SHARE * total]
+    return [
+        place
+        for place in changed
+        if _compute_change_rate(records[place]) >= ROTATING_RATE and sizes[place] <= MAX_BOX_SHARE * total
+    ]
 
 
-MOST_LINKS = 256
+MAX_LINKS = 256
 _VERSION = 1
 _HEAD = struct.Struct("<BIIH")
 _LOWER_HALF = np.int64(32)
 _NO_LINKS: Ints = np.empty(0, dtype=np.int64)
 
 
-class Seen(NamedTuple):
+class NewVersion(NamedTuple):
     """The version that came now.
 
     The prints are ``shingles.fingerprint`` of the visible and the main text, the sketch is ``Sketch.mins`` of the main
@@ -200,10 +209,10 @@ class Seen(NamedTuple):
     main_print: bytes
     sketch: bytes
     links: Ints = _NO_LINKS
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[PlacedText] = ()
 
 
-class Kept(NamedTuple):
+class StoredVersion(NamedTuple):
     """What is kept of a version to compare the next one with."""
 
     body_digest: bytes
@@ -225,7 +234,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Links:
+class _LinkSample:
     """How many links a version has, and the smallest of their fingerprints, cut to 32 bits."""
 
     count: int
@@ -233,33 +242,37 @@ class _Links:
     largest: int
 
     @property
-    def whole(self) -> bool:
-        return self.count <= MOST_LINKS
+    def is_complete(self) -> bool:
+        return self.count <= MAX_LINKS
 
 
-_UNKNOWN = _Links(-1, frozenset(), 0)
+_UNKNOWN = _LinkSample(-1, frozenset(), 0)
 
 
-def first(new: Seen) -> Kept:
+def build_first_version(new: NewVersion) -> StoredVersion:
     """What to keep of a page that was never seen before."""
-    return _kept(new, _unique(new.links), turn({}, new.blocks).records if new.blocks else {})
+    return _build_stored(new, _sort_unique(new.links), compare_boxes({}, new.blocks).records if new.blocks else {})
 
 
-def compare(old: Kept, new: Seen, judged_by: JudgedBy = "main") -> tuple[Change, Kept]:
+def compare_versions(
+    old: StoredVersion, new: NewVersion, judged_by: ChangeRule = "main"
+) -> tuple[Change, StoredVersion]:
     """What changed since the kept version, and what to keep of the new one."""
     old_links, records = _unpack(old.blob)
-    unique = _unique(new.links)
+    unique = _sort_unique(new.links)
     if new.body_digest == old.body_digest:
-        return Change(False, 0.0, 0, 0, "the same bytes"), _kept(new, unique, unturned(records))
-    turned = turn(records, new.blocks)
-    kept = _kept(new, unique, turned.records or records)
-    added, removed = _links_moved(old_links, _sampled(unique))
-    changed, why = _judged(old, kept, turned, judged_by)
-    share = _share(old, new, turned, judged_by) if changed or judged_by in {"bytes", "links"} else 0.0
-    return Change(changed, share, added, removed, _told(why, share, added, removed)), kept
+        return Change(False, 0.0, 0, 0, "the same bytes"), _build_stored(new, unique, count_unchanged(records))
+    turned = compare_boxes(records, new.blocks)
+    kept = _build_stored(new, unique, turned.records or records)
+    added, removed = _count_moved_links(old_links, _build_link_sample(unique))
+    changed, why = _judge_change(old, kept, turned, judged_by)
+    share = _compute_share(old, new, turned, judged_by) if changed or judged_by in {"bytes", "links"} else 0.0
+    return Change(changed, share, added, removed, _describe_change(why, share, added, removed)), kept
 
 
-def _judged(old: Kept, new: Kept, turned: Turn, judged_by: JudgedBy) -> tuple[bool, str]:
+def _judge_change(
+    old: StoredVersion, new: StoredVersion, turned: BoxComparison, judged_by: ChangeRule
+) -> tuple[bool, str]:
     if judged_by == "bytes":
         return True, "bytes changed"
     if judged_by == "links":
@@ -271,22 +284,22 @@ def _judged(old: Kept, new: Kept, turned: Turn, judged_by: JudgedBy) -> tuple[bo
     same = old.text_print == new.text_print if by_text else old.main_print == new.main_print
     if same:
         return False, f"the {name} has the same words"
-    if turned.boxes and not turned.steady:
-        return False, f"only rotating boxes of the {name} changed ({turned.boxes})"
+    if turned.box_changes and not turned.steady_changes:
+        return False, f"only rotating boxes of the {name} changed ({turned.box_changes})"
     return True, f"the {name} changed"
 
 
-def _share(old: Kept, new: Seen, turned: Turn, judged_by: JudgedBy) -> float:
+def _compute_share(old: StoredVersion, new: NewVersion, turned: BoxComparison, judged_by: ChangeRule) -> float:
     if old.main_print == new.main_print or len(old.sketch) != len(new.sketch) or not old.sketch:
         return 0.0
-    share = 1.0 - similarity(old.sketch, new.sketch)
+    share = 1.0 - estimate_similarity(old.sketch, new.sketch)
     if judged_by != "main":
         return share
-    replaced = max(0.0, share / (2.0 - share) - turned.boxes_share)
+    replaced = max(0.0, share / (2.0 - share) - turned.box_share)
     return 2.0 * replaced / (1.0 + replaced)
 
 
-def _told(why: str, share: float, added: int, removed: int) -> str:
+def _describe_change(why: str, share: float, added: int, removed: int) -> str:
     parts = [why]
     if share:
         parts.append(f"{share:.0%} of the main text is new")
@@ -295,56 +308,58 @@ def _told(why: str, share: float, added: int, removed: int) -> str:
     return "; ".join(parts)
 
 
-def _kept(new: Seen, unique: Ints, records: Mapping[int, Record]) -> Kept:
+def _build_stored(new: NewVersion, unique: Ints, records: Mapping[int, PlaceRecord]) -> StoredVersion:
     links_print = xxhash.xxh3_64_intdigest(unique.tobytes()) >> 1  # so that SQLite can keep it
-    return Kept(new.body_digest, new.text_print, new.main_print, new.sketch, links_print, _pack(unique, records))
+    return StoredVersion(
+        new.body_digest, new.text_print, new.main_print, new.sketch, links_print, _pack(unique, records)
+    )
 
 
-def _unique(links: Ints) -> Ints:
+def _sort_unique(links: Ints) -> Ints:
     """In order, each once; most pages name each only once, which is cheaper to see than to bring about."""
     ordered = np.sort(links)
     return np.unique(ordered) if np.count_nonzero(ordered[1:] == ordered[:-1]) else ordered
 
 
-def _sample(unique: Ints) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
-    return (unique[:MOST_LINKS] >> _LOWER_HALF).astype("<i4")
+def _take_sample(unique: Ints) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+    return (unique[:MAX_LINKS] >> _LOWER_HALF).astype("<i4")
 
 
-def _sampled(unique: Ints) -> _Links:
-    sample = _sample(unique).tolist()
-    return _Links(len(unique), frozenset(sample), sample[-1] if sample else 0)
+def _build_link_sample(unique: Ints) -> _LinkSample:
+    sample = _take_sample(unique).tolist()
+    return _LinkSample(len(unique), frozenset(sample), sample[-1] if sample else 0)
 
 
-def _links_moved(old: _Links, new: _Links) -> tuple[int, int]:
+def _count_moved_links(old: _LinkSample, new: _LinkSample) -> tuple[int, int]:
     """Links added and removed; where a sample is cut, both are compared below the cut and scaled up."""
     if old.count < 0:
         return 0, 0
-    if old.whole and new.whole:
+    if old.is_complete and new.is_complete:
         return len(new.sample - old.sample), len(old.sample - new.sample)
-    cut = min(links.largest for links in (old, new) if not links.whole)
+    cut = min(links.largest for links in (old, new) if not links.is_complete)
     before = frozenset(link for link in sorted(old.sample) if link <= cut)
     after = frozenset(link for link in sorted(new.sample) if link <= cut)
-    return _scaled(len(after - before), len(after), new.count), _scaled(len(before - after), len(before), old.count)
+    return _scale_up(len(after - before), len(after), new.count), _scale_up(len(before - after), len(before), old.count)
 
 
-def _scaled(moved: int, sampled: int, count: int) -> int:
+def _scale_up(moved: int, sampled: int, count: int) -> int:
     return round(moved * count / sampled) if sampled else 0
 
 
-def _pack(unique: Ints, records: Mapping[int, Record]) -> bytes:
-    sample = _sample(unique)
+def _pack(unique: Ints, records: Mapping[int, PlaceRecord]) -> bytes:
+    sample = _take_sample(unique)
     tail = sample.tobytes() + pack_records(records)
     return _HEAD.pack(_VERSION, xxhash.xxh32_intdigest(tail), len(unique), len(sample)) + tail
 
 
-def _unpack(blob: bytes) -> tuple[_Links, dict[int, Record]]:
+def _unpack(blob: bytes) -> tuple[_LinkSample, dict[int, PlaceRecord]]:
     """What ``_pack`` packed; a blob that is torn, foreign or of another version is no blob."""
     if len(blob) < _HEAD.size:
         return _UNKNOWN, {}
     version, check, count, sampled = _HEAD.unpack_from(blob)
     tail = blob[_HEAD.size :]
-    sound = version == _VERSION and sampled == min(count, MOST_LINKS) and 4 * sampled <= len(tail)
+    sound = version == _VERSION and sampled == min(count, MAX_LINKS) and 4 * sampled <= len(tail)
     if not sound or xxhash.xxh32_intdigest(tail) != check:
         return _UNKNOWN, {}
     sample = np.frombuffer(tail, dtype="<i4", count=sampled).tolist()
-    return _Links(count, frozenset(sample), max(sample, default=0)), unpack_records(tail[4 * sampled :])
+    return _LinkSample(count, frozenset(sample), max(sample, default=0)), unpack_records(tail[4 * sampled :])

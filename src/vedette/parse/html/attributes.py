@@ -11,11 +11,9 @@ from html.entities import html5
 
 import numpy as np
 
-__all__ = ["attributes_of", "folded", "folded_lines", "plain_text"]
-
 # Of a tag; megabytes of attributes are nobody's, and would be kept in pieces while they are read.
-LONGEST_WRITTEN = 65_536
-LONGEST_PORTION = 262_144
+MAX_ATTRIBUTES_LENGTH = 65_536
+MAX_PORTION_LENGTH = 262_144
 # Thousands in one portion are a table of one sign, or an attack: few of them differ.
 MANY_REFERENCES = 2_000
 
@@ -23,11 +21,11 @@ _S = r"[ \t\n\r\f]"
 _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^ \t\n\r\f>]*+))"""
 _ATTRIBUTE = re.compile(rf"([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)(?:{_S}*+={_S}*+{_VALUE})?+")
 _REFERENCE = re.compile(r"&(?:#(?:x[0-9a-f]++|[0-9]++);?+|[a-z][a-z0-9]*+(?:;|(?!=)))", re.ASCII | re.IGNORECASE)
-_RUN = re.compile("  ++")
-_LONGEST_NUMBER = 12
-_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_SPACE_RUN = re.compile("  ++")
+_MAX_NUMBER_LENGTH = 12
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # References that end in ";", which is how nearly all are written: names, and the numbers of common signs.
-_ENDED = {
+_KNOWN_REFERENCES = {
     **{name[:-1]: sign for name, sign in html5.items() if name.endswith(";")},
     **{f"#{number}": unescape(f"&#{number};") for number in (*range(256), *range(0x2000, 0x2070))},
     "nbsp": " ",  # a fixed space is a space
@@ -36,49 +34,55 @@ _ENDED = {
 _INVISIBLE = ("\N{SOFT HYPHEN}", "\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK SPACE}")
 
 
-def attributes_of(written: str) -> dict[str, str]:
+def parse_attributes(written: str) -> dict[str, str]:
     """Values by lower-case name, empty where there is none; of two attributes with one name the first counts.
 
-    >>> attributes_of(" HREF='/x?a&amp;b' hidden href=no")
+    >>> parse_attributes(" HREF='/x?a&amp;b' hidden href=no")
     {'href': '/x?a&b', 'hidden': ''}
     """
-    found = _ATTRIBUTE.findall(written[:LONGEST_WRITTEN])
-    if len(written) > LONGEST_WRITTEN:
+    found = _ATTRIBUTE.findall(written[:MAX_ATTRIBUTES_LENGTH])
+    if len(written) > MAX_ATTRIBUTES_LENGTH:
         del found[-1:]  # cut in two, it may say something else
     found.reverse()
     values = {name.lower(): double or single or bare for name, double, single, bare in found}
     if "&" in written or "\0" in written or not written.isascii():
-        return {name: _plain_value(value) for name, value in values.items()}
+        return {name: _decode_value(value) for name, value in values.items()}
     return values
 
 
-def _plain_value(text: str) -> str:
+def _decode_value(text: str) -> str:
     """The value of an attribute without character references."""
-    return _keepable(_REFERENCE.sub(_character, text) if "&" in text else text)
+    return _replace_unstorable(_REFERENCE.sub(_decode_match, text) if "&" in text else text)
 
 
-def plain_text(text: str) -> str:
+def decode_references(text: str) -> str:
     """Running text without character references.
 
-    >>> plain_text("Q&ampA &lt;b&gt; &#9731; &amp;lt;")
+    >>> decode_references("Q&ampA &lt;b&gt; &#9731; &amp;lt;")
     'Q&A <b> ☃ &lt;'
     """
     if "&" in text:
-        text = "".join([_without_references(part) for part in _portions(text)])
-    return _keepable(text)
+        text = "".join([_decode_portion(part) for part in _split_portions(text)])
+    return _replace_unstorable(text)
 
 
-def folded(text: str) -> str:
+def collapse_space(text: str) -> str:
     """Text whose runs of white space are single spaces, and which holds nothing that cannot be seen inside words."""
-    return " ".join(_seen(text).split())
+    return " ".join(_drop_invisible(text).split())
 
 
-def folded_lines(text: str) -> str:
+def collapse_lines(text: str) -> str:
     """The same for long text, where a list of its words would cost most of all; ends are not stripped."""
-    text = _seen(text).replace("\r", "\n").replace("\t", " ").replace("\f", " ").replace("\N{NO-BREAK SPACE}", " ")
+    text = (
+        _drop_invisible(text)
+        .replace("\r", "\n")
+        .replace("\t", " ")
+        .replace("\f", " ")
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     if "\n" in text:
         text = " ".join(filter(None, map(str.strip, text.split("\n"))))
-    return _RUN.sub(" ", text) if _has_runs(text) else text
+    return _SPACE_RUN.sub(" ", text) if _has_runs(text) else text
 
 
 def _has_runs(text: str) -> bool:
@@ -87,7 +91,7 @@ def _has_runs(text: str) -> bool:
     return int(np.count_nonzero(spaces[1:] & spaces[:-1])) > 0
 
 
-def _seen(text: str) -> str:
+def _drop_invisible(text: str) -> str:
     if not text.isascii():
         for sign in _INVISIBLE:
             if sign in text:  # five times as fast as a replacement of nothing
@@ -95,42 +99,42 @@ def _seen(text: str) -> str:
     return text
 
 
-def _portions(text: str) -> Iterator[str]:
+def _split_portions(text: str) -> Iterator[str]:
     """The text in portions, cut before references: a list of all that stands between them would weigh ten texts."""
     start = 0
     while start < len(text):
-        end = text.find("&", start + LONGEST_PORTION)
+        end = text.find("&", start + MAX_PORTION_LENGTH)
         yield text[start:end] if end > 0 else text[start:]
         start = end if end > 0 else len(text)
 
 
-def _without_references(text: str) -> str:
+def _decode_portion(text: str) -> str:
     before, *parts = text.split("&")
     if len(parts) < MANY_REFERENCES:
-        return before + "".join(map(_referred, parts))
-    known = {part: _referred(part) for part in dict.fromkeys(parts)}
+        return before + "".join(map(_decode_reference, parts))
+    known = {part: _decode_reference(part) for part in dict.fromkeys(parts)}
     return before + "".join(map(known.__getitem__, parts))
 
 
-def _referred(part: str) -> str:
+def _decode_reference(part: str) -> str:
     """What stands after an ampersand, with what the ampersand began."""
     name, semicolon, after = part.partition(";")
     if semicolon:
-        sign = _ENDED.get(name)
+        sign = _KNOWN_REFERENCES.get(name)
         if sign is not None:
             return sign + after
     # Numbers of thousands of digits are more than Python is willing to read.
-    return _number(part) if part[:1] == "#" else unescape(f"&{part}")
+    return _decode_number(part) if part[:1] == "#" else unescape(f"&{part}")
 
 
-def _number(part: str) -> str:
+def _decode_number(part: str) -> str:
     found = _REFERENCE.match(f"&{part}")
-    return _character(found) + part[found.end() - 1 :] if found else f"&{part}"
+    return _decode_match(found) + part[found.end() - 1 :] if found else f"&{part}"
 
 
-def _keepable(text: str) -> str:
+def _replace_unstorable(text: str) -> str:
     if "\0" in text:
-        text = text.replace("\0", _UNKNOWN)
+        text = text.replace("\0", _REPLACEMENT)
     if not text.isascii():
         try:
             text.encode()
@@ -139,9 +143,9 @@ def _keepable(text: str) -> str:
     return text
 
 
-def _character(reference: re.Match[str]) -> str:
+def _decode_match(reference: re.Match[str]) -> str:
     """A name counts only as a whole, else the parameter in ``?a=1&copy=2`` would become a sign."""
     written = reference[0]
     if written[1] != "#":
         return html5.get(written[1:], written)
-    return unescape(written) if len(written) <= _LONGEST_NUMBER else _UNKNOWN
+    return unescape(written) if len(written) <= _MAX_NUMBER_LENGTH else _REPLACEMENT

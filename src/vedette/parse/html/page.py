@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.parse.html.attributes import folded_lines, plain_text
-from vedette.parse.html.main_text import HIDDEN, content
-from vedette.parse.html.tag_handlers import scanned
+from vedette.parse.html.attributes import collapse_lines, decode_references
+from vedette.parse.html.main_text import HIDDEN, select_content
+from vedette.parse.html.tag_handlers import scan_page
 from vedette.parse.html.walker import BREAK, Link, Scan
 
-__all__ = ["Link", "Page", "read_page"]
+__all__ = ["Link", "Page", "parse_page"]
 
 # Fewer words than this are a frame for a script to fill, if there is a script.
 FEW_WORDS = 25
-_WAITING = ("loading", "please wait")
+_LOADING_NOTICES = ("loading", "please wait")
 # An empty place for what a script brings, or the text itself in a script that only another script can show.
 _EMPTY_ROOT = re.compile(
     r"""<script[^>]{0,200}?\btype=["']?text/(?:x-)?(?:\w{1,40}-)?template
@@ -58,23 +58,23 @@ class Page:
     needs_script: bool
 
 
-def read_page(text: str) -> Page:
+def parse_page(text: str) -> Page:
     r"""The page that a text is.
 
-    >>> page = read_page("<title>A  page</title><nav><a href=/>Home</a></nav><p><b>W</b>ords &amp; more.<p>End of it.")
+    >>> page = parse_page("<title>A  page</title><nav><a href=/>Home</a></nav><p><b>W</b>ords &amp; more.<p>End of it.")
     >>> page.title, page.links, page.main
     ('A page', (Link(href='/', text='Home', nofollow=False),), 'Words & more.\nEnd of it.')
     """
-    scan = scanned(text)
-    texts = block_texts(scan)
+    scan = scan_page(text)
+    texts = extract_block_texts(scan)
     visible = [block for block, marks in zip(texts, scan.blocks, strict=True) if block and not marks & HIDDEN]
     whole = "\n".join(visible)
-    main = "\n".join(content(texts, scan.blocks))
+    main = "\n".join(select_content(texts, scan.blocks))
     head = scan.head
     return Page(
         title=head.title or next((heading for level, heading in scan.headings if level == 1), ""),
-        description=head.description or head.shared_description,
-        language=head.language or head.told_language,
+        description=head.description or head.og_description,
+        language=head.language or head.header_language,
         headings=tuple(scan.headings),
         links=tuple(scan.links.values()),
         base=head.base or None,
@@ -87,33 +87,35 @@ def read_page(text: str) -> Page:
         linked_data=tuple(head.linked_data),
         text=whole,
         main=main,
-        words=word_count(main),
-        hidden_words=0 if len(visible) == len(texts) else _hidden_words(texts, scan.blocks),
+        words=count_words(main),
+        hidden_words=0 if len(visible) == len(texts) else _count_hidden_words(texts, scan.blocks),
         needs_script=_needs_script(scan, whole, text),
     )
 
 
-def block_texts(scan: Scan) -> list[str]:
+def extract_block_texts(scan: Scan) -> list[str]:
     """The text of each block, without references, white space folded."""
-    joined = folded_lines(plain_text("".join(scan.pieces)))
+    joined = collapse_lines(decode_references("".join(scan.pieces)))
     return list(map(str.strip, joined.split(BREAK)[1:-1]))
 
 
-def word_count(text: str) -> int:
+def count_words(text: str) -> int:
     """Roughly how many words a text has."""
     # Three times as fast as str.count, which stops at every single space.
     letters = np.frombuffer(text.encode(), np.uint8)
     return int(np.count_nonzero(letters <= ord(" "))) + 1 if text else 0
 
 
-def _hidden_words(texts: list[str], blocks: list[int]) -> int:
-    return sum(word_count(text) for text, marks in zip(texts, blocks, strict=True) if marks & HIDDEN)
+def _count_hidden_words(texts: list[str], blocks: list[int]) -> int:
+    return sum(count_words(text) for text, marks in zip(texts, blocks, strict=True) if marks & HIDDEN)
 
 
 def _needs_script(scan: Scan, visible: str, text: str) -> bool:
     """Next to no words, and a script to bring them, an empty place for them, or a plea to switch scripts on."""
-    if len(visible) > 20 * FEW_WORDS or word_count(visible) > FEW_WORDS:
+    if len(visible) > 20 * FEW_WORDS or count_words(visible) > FEW_WORDS:
         return False
     if scan.wants_script:
         return True
-    return scan.scripts > 0 and (not visible or visible.lower().startswith(_WAITING) or bool(_EMPTY_ROOT.search(text)))
+    return scan.scripts > 0 and (
+        not visible or visible.lower().startswith(_LOADING_NOTICES) or bool(_EMPTY_ROOT.search(text))
+    )

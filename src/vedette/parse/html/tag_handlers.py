@@ -4,67 +4,59 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from vedette.parse.html.attributes import attributes_of, folded
-from vedette.parse.html.main_text import APART, BY_NAME, CORE, HIDDEN, SUSPECT, zone_of
-from vedette.parse.html.tokenizer import Raw, Token, parts_of, raw_of, tags_within, tokens
-from vedette.parse.html.walker import BREAK, HEADING, LINKED, PREFORMATTED, ROW, Action, Link, Scan, Zone, end_line
+from vedette.parse.html.attributes import collapse_space, parse_attributes
+from vedette.parse.html.main_text import BOILERPLATE, ELEMENT_MARKS, HIDDEN, MAIN, SUSPECT, compute_marks
+from vedette.parse.html.tokenizer import RawElement, Token, find_tags, split_raw, split_tag, tokenize
+from vedette.parse.html.walker import (
+    BREAK,
+    HEADING,
+    LINKED_SHIFT,
+    PREFORMATTED,
+    ROW,
+    Action,
+    Link,
+    Scan,
+    Zone,
+    end_line,
+)
 
-__all__ = [
-    "close_container",
-    "close_inline",
-    "close_landmark",
-    "end_link",
-    "leave",
-    "link_tag",
-    "open_article",
-    "open_container",
-    "open_header",
-    "open_inline",
-    "open_link",
-    "open_main",
-    "open_paragraph",
-    "picture",
-    "picture_link",
-    "scanned",
-]
-
-MOST_LINKS = 10_000
-LONGEST_HREF = 8_192
-LONGEST_ANCHOR = 200
+MAX_LINKS = 10_000
+MAX_HREF_LENGTH = 8_192
+MAX_ANCHOR_LENGTH = 200
 # Links as most are written: double quotes, no relation, nothing to decode; and their words, where they have no markup.
-_QUICK = re.compile(
+_SIMPLE_LINK = re.compile(
     r"""a(?:\ (?!href=|rel=)[a-z-]++="[^"]*+")*+\ href="([^"&\0]*+)"(?:\ (?!rel=)[a-z-]++="[^"]*+")*+"""
     r"""(?:>([^<&\0]*+)</a)?+"""
 ).fullmatch
-LONGEST_QUICK = 500
+MAX_SIMPLE_LENGTH = 500
 # Twice as fast as to call the class, which hands its arguments on one by one.
-_made = partial(tuple.__new__, Link)
-_UNVOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
+_make_link = partial(tuple.__new__, Link)
+_NOFOLLOW_RELATIONS = frozenset({"nofollow", "ugc", "sponsored"})
 
 
-def link_tag(scan: Scan, tag: str) -> None:
+def handle_link_tag(scan: Scan, tag: str) -> None:
     """A link begins, its words and its end included where they are one token."""
-    quick = _QUICK(tag) if len(tag) < LONGEST_QUICK and tag.isascii() else None
+    quick = _SIMPLE_LINK(tag) if len(tag) < MAX_SIMPLE_LENGTH and tag.isascii() else None
     if quick is None:
-        _link_tag(scan, tag)
+        _handle_slow_link(scan, tag)
         return
-    if scan.opened:
+    if scan.current_link:
         end_link(scan)
     href, words = quick.groups()
     if words is None:
-        scan.opened = href, False
+        scan.current_link = href, False
         scan.link_at = len(scan.pieces)
         return
     text = " ".join(words.split())
-    if len(text) > LONGEST_ANCHOR:
-        text = text[:LONGEST_ANCHOR].rstrip()
+    if len(text) > MAX_ANCHOR_LENGTH:
+        text = text[:MAX_ANCHOR_LENGTH].rstrip()
     if text or (words and scan.pieces[-1] is not BREAK):
         scan.pieces.append(words)
-    _keep(scan, text, (href, False))
+    _add_link(scan, text, (href, False))
 
 
-def _link_tag(scan: Scan, tag: str) -> None:
-    whole = raw_of(tag)
+def _handle_slow_link(scan: Scan, tag: str) -> None:
+    whole = split_raw(tag)
     if whole is None:
         open_link(scan, "a", tag[1:])
         return
@@ -76,64 +68,66 @@ def _link_tag(scan: Scan, tag: str) -> None:
 
 def open_link(scan: Scan, _name: str, attributes: str) -> None:
     """A link begins, and so ends the one before it, if that was left open."""
-    if scan.opened:
+    if scan.current_link:
         end_link(scan)
     if attributes:
-        scan.opened = _target(attributes)
+        scan.current_link = _parse_target(attributes)
         scan.link_at = len(scan.pieces)
 
 
-def _target(attributes: str) -> tuple[str, bool] | None:
+def _parse_target(attributes: str) -> tuple[str, bool] | None:
     """Where a link leads and whether it is not vouched for; an address of kilobytes is nobody's."""
-    found = attributes_of(attributes)
+    found = parse_attributes(attributes)
     href = found.get("href")
-    if href is None or len(href) > LONGEST_HREF:
+    if href is None or len(href) > MAX_HREF_LENGTH:
         return None
-    return href, not _UNVOUCHED.isdisjoint(found.get("rel", "").lower().split())
+    return href, not _NOFOLLOW_RELATIONS.isdisjoint(found.get("rel", "").lower().split())
 
 
 def end_link(scan: Scan, _name: str = "", _attributes: str = "") -> None:
     """Keep a link with its words, or with those for its picture."""
-    target = scan.opened
+    target = scan.current_link
     if target is not None:
-        scan.opened = None
-        _keep(scan, scan.text_since(scan.link_at, LONGEST_ANCHOR), target)
+        scan.current_link = None
+        _add_link(scan, scan.get_text_since(scan.link_at, MAX_ANCHOR_LENGTH), target)
 
 
-def _keep(scan: Scan, text: str, target: tuple[str, bool]) -> None:
+def _add_link(scan: Scan, text: str, target: tuple[str, bool]) -> None:
     href, nofollow = target
-    scan.block += len(text) << LINKED
+    scan.block += len(text) << LINKED_SHIFT
     if scan.alt:
         text, scan.alt = text or scan.alt, ""
     links = scan.links
-    if href in links or len(links) >= MOST_LINKS:
-        _keep_again(scan, href, text, nofollow=nofollow)
+    if href in links or len(links) >= MAX_LINKS:
+        _merge_link(scan, href, text, nofollow=nofollow)
     else:
-        links[href] = _made((href, text, nofollow))
+        links[href] = _make_link((href, text, nofollow))
 
 
-def _keep_again(scan: Scan, href: str, text: str, *, nofollow: bool) -> None:
+def _merge_link(scan: Scan, href: str, text: str, *, nofollow: bool) -> None:
     """Each address once, with the first words that anybody has for it; vouched for once is vouched for."""
     known = scan.links.get(href)
     if known and ((text and not known.text) or (known.nofollow and not nofollow)):
         scan.links[href] = Link(href, known.text or text, known.nofollow and nofollow)
 
 
-def picture_link(scan: Scan, _name: str, attributes: str) -> None:
+def add_image_link(scan: Scan, _name: str, attributes: str) -> None:
     """A part of a picture that is a link."""
     open_link(scan, "", attributes)
-    scan.alt = _alternative(attributes)
+    scan.alt = _parse_alt(attributes)
     end_link(scan)
 
 
-def picture(scan: Scan, _name: str, attributes: str) -> None:
+def add_image_alt(scan: Scan, _name: str, attributes: str) -> None:
     """What a picture shows is what a link without words is called."""
-    if scan.opened and not scan.alt:
-        scan.alt = _alternative(attributes)
+    if scan.current_link and not scan.alt:
+        scan.alt = _parse_alt(attributes)
 
 
-def _alternative(attributes: str) -> str:
-    return folded(attributes_of(attributes).get("alt", "")[: 4 * LONGEST_ANCHOR])[:LONGEST_ANCHOR].rstrip()
+def _parse_alt(attributes: str) -> str:
+    return collapse_space(parse_attributes(attributes).get("alt", "")[: 4 * MAX_ANCHOR_LENGTH])[
+        :MAX_ANCHOR_LENGTH
+    ].rstrip()
 
 
 # An element counts while it is open, by the number of its own name that are open inside it. Pages leave elements open,
@@ -146,14 +140,14 @@ def open_container(scan: Scan, name: str, attributes: str) -> None:
         close_container(scan, "/p", "")
     if scan.pieces[-1] is not BREAK:
         scan.end_block()
-    marks = BY_NAME.get(name, 0)
-    _enter(scan, name, marks | zone_of(attributes) if attributes else marks)
+    marks = ELEMENT_MARKS.get(name, 0)
+    _enter(scan, name, marks | compute_marks(attributes) if attributes else marks)
 
 
 def _enter(scan: Scan, name: str, marks: int) -> None:
     if marks & ~scan.zone:
         if name in {"p", "span"}:
-            scan.alarm()
+            scan.end_calm()
         scan.zones.append(Zone(name, scan))
         scan.zone |= marks
     elif scan.zones and scan.zones[-1].name == name:
@@ -166,7 +160,7 @@ def close_container(scan: Scan, name: str, _attributes: str) -> None:
     if scan.zones and scan.zones[-1].name == name[1:]:
         scan.zones[-1].depth -= 1
         if not scan.zones[-1].depth:
-            scan.zone = scan.zones.pop().before
+            scan.zone = scan.zones.pop().outer_marks
 
 
 def close_landmark(scan: Scan, name: str, attributes: str) -> None:
@@ -174,13 +168,13 @@ def close_landmark(scan: Scan, name: str, attributes: str) -> None:
     if any(zone.name == name[1:] for zone in scan.zones):
         while scan.zones[-1].name != name[1:]:
             end_line(scan)
-            scan.zone = scan.zones.pop().before
+            scan.zone = scan.zones.pop().outer_marks
     close_container(scan, name, attributes)
 
 
 def open_header(scan: Scan, name: str, attributes: str) -> None:
     """The header of an article is part of it; that of a page is not."""
-    if scan.zone & CORE and not scan.zone & (APART | SUSPECT):
+    if scan.zone & MAIN and not scan.zone & (BOILERPLATE | SUSPECT):
         end_line(scan)
         if scan.zones[-1].name == name:
             scan.zones[-1].depth += 1
@@ -191,21 +185,21 @@ def open_header(scan: Scan, name: str, attributes: str) -> None:
 def open_main(scan: Scan, name: str, attributes: str) -> None:
     """Content begins, so that whatever was left open before is over."""
     end_line(scan)
-    while scan.zone & (APART | SUSPECT) and not scan.zone & HIDDEN:
-        scan.zone = scan.zones.pop().before
+    while scan.zone & (BOILERPLATE | SUSPECT) and not scan.zone & HIDDEN:
+        scan.zone = scan.zones.pop().outer_marks
     open_container(scan, name, attributes)
 
 
 def open_article(scan: Scan, name: str, attributes: str) -> None:
     """An article does not stand in a navigation: that was left open."""
-    leave(scan, ("nav", "header", "footer"))
+    close_unclosed(scan, ("nav", "header", "footer"))
     open_container(scan, name, attributes)
 
 
 def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
     """Most paragraphs have no marks, and are nothing but lines."""
-    if scan.calm and not zone_of(attributes):
-        scan.learn(name + attributes, end_line)
+    if scan.calm and not compute_marks(attributes):
+        scan.cache_action(name + attributes, end_line)
         end_line(scan)
     else:
         open_container(scan, name, attributes)
@@ -213,9 +207,9 @@ def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
 
 def open_inline(scan: Scan, name: str, attributes: str) -> None:
     """A span is nothing, unless it hides something."""
-    hides = zone_of(attributes) & HIDDEN if attributes else 0
+    hides = compute_marks(attributes) & HIDDEN if attributes else 0
     if scan.calm and not hides:
-        scan.learn(name + attributes, None)
+        scan.cache_action(name + attributes, None)
         return
     if hides & ~scan.zone:
         end_line(scan)
@@ -228,53 +222,53 @@ def close_inline(scan: Scan, name: str, attributes: str) -> None:
         close_container(scan, name, attributes)
 
 
-def leave(scan: Scan, names: tuple[str, ...]) -> None:
+def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
     """Something began that cannot stand in these: they were left open."""
     while scan.zones and scan.zones[-1].name in names:
         end_line(scan)
-        scan.zone = scan.zones.pop().before
+        scan.zone = scan.zones.pop().outer_marks
 
 
-MOST_HEADINGS = 200
-LONGEST_HEADING = 500
-LONGEST_NOTICE = 500
+MAX_HEADINGS = 200
+MAX_HEADING_LENGTH = 500
+MAX_NOTICE_LENGTH = 500
 LONG_CELL = 100
-_RELATED = re.compile("canonical|alternate|&", re.IGNORECASE)
+_USEFUL_RELATIONS = re.compile("canonical|alternate|&", re.IGNORECASE)
 _TEMPLATE = ("template", "/template")
 
 
-def scanned(text: str) -> Scan:
+def scan_page(text: str) -> Scan:
     """The walk over a page, done."""
     scan = Scan()
-    found, rest = tokens(text.replace(BREAK, " "))
-    return finished(scan, found, rest)
+    found, rest = tokenize(text.replace(BREAK, " "))
+    return run_scan(scan, found, rest)
 
 
-def finished(scan: Scan, found: Iterator[Token], rest: str) -> Scan:
+def run_scan(scan: Scan, found: Iterator[Token], rest: str) -> Scan:
     """A walk over all tags, and the text after the last of them."""
-    scan.walk(_ACTIONS, _unlearnt, found)
+    scan.walk(_ACTIONS, _handle_new_tag, found)
     scan.pieces.append(rest)
     scan.end_block()
     end_link(scan)
-    _doubt_unclosed(scan)
+    _clear_unclosed(scan)
     return scan
 
 
-def _doubt_unclosed(scan: Scan) -> None:
+def _clear_unclosed(scan: Scan) -> None:
     """What was never closed may have swallowed the page, so it proves nothing, and is judged block by block."""
-    doubted = APART | SUSPECT
+    doubted = BOILERPLATE | SUSPECT
     if scan.zone & doubted:
-        first = scan.zones[0].first
+        first = scan.zones[0].first_block
         scan.blocks[first:] = [marks & ~doubted for marks in scan.blocks[first:]]
 
 
-def _space(scan: Scan, _name: str, _attributes: str) -> None:
+def _add_space(scan: Scan, _name: str, _attributes: str) -> None:
     scan.pieces.append(" ")
 
 
-def _cell(scan: Scan, _name: str, _attributes: str) -> None:
+def _handle_cell(scan: Scan, _name: str, _attributes: str) -> None:
     """A row of a table is one block, unless its cells are used to lay out a page, menus and all."""
-    if scan.block >> LINKED > LONG_CELL:
+    if scan.block >> LINKED_SHIFT > LONG_CELL:
         end_line(scan)
     elif scan.pieces[-1] is not BREAK:
         scan.pieces.append(" ")
@@ -290,15 +284,15 @@ def _close_paragraph(scan: Scan, name: str, attributes: str) -> None:
 
 def _open_heading(scan: Scan, name: str, _attributes: str) -> None:
     if name == "h1":
-        leave(scan, ("nav",))
+        close_unclosed(scan, ("nav",))
     end_line(scan)
     scan.heading_at = len(scan.pieces)
     scan.block |= HEADING
 
 
 def _close_heading(scan: Scan, name: str, _attributes: str) -> None:
-    if scan.heading_at and len(scan.headings) < MOST_HEADINGS and not scan.zone & HIDDEN:
-        text = scan.text_since(scan.heading_at, LONGEST_HEADING)
+    if scan.heading_at and len(scan.headings) < MAX_HEADINGS and not scan.zone & HIDDEN:
+        text = scan.get_text_since(scan.heading_at, MAX_HEADING_LENGTH)
         if text:
             scan.headings.append((int(name[2]), text))
     scan.heading_at = 0
@@ -310,11 +304,11 @@ def _open_code(scan: Scan, _name: str, _attributes: str) -> None:
     scan.block |= PREFORMATTED
 
 
-def _template(scan: Scan, _name: str, _attributes: str) -> None:
+def _skip_template(scan: Scan, _name: str, _attributes: str) -> None:
     """What stands in a template is no part of the page."""
     depth = 1
     for _, tag in scan.tokens:
-        if tag and tag[:9].lower().startswith(_TEMPLATE) and parts_of(tag)[0] in _TEMPLATE:
+        if tag and tag[:9].lower().startswith(_TEMPLATE) and split_tag(tag)[0] in _TEMPLATE:
             depth += -1 if tag[0] == "/" else 1
             if not depth:
                 break
@@ -324,63 +318,63 @@ def _close_noscript(scan: Scan, name: str, attributes: str) -> None:
     """A page that asks for JavaScript says so here."""
     opened = next((zone for zone in scan.zones if zone.name == "noscript"), None)
     if opened and not scan.wants_script:
-        scan.wants_script = "javascript" in scan.text_since(opened.at, LONGEST_NOTICE).lower()
+        scan.wants_script = "javascript" in scan.get_text_since(opened.start_piece, MAX_NOTICE_LENGTH).lower()
     close_landmark(scan, name, attributes)
 
 
-def _meta(scan: Scan, _name: str, attributes: str) -> None:
-    scan.head.meta(attributes_of(attributes))
+def _handle_meta(scan: Scan, _name: str, attributes: str) -> None:
+    scan.head.add_meta(parse_attributes(attributes))
 
 
-def _link_element(scan: Scan, _name: str, attributes: str) -> None:
+def _handle_link(scan: Scan, _name: str, attributes: str) -> None:
     """Most of them are style sheets and icons, of which nothing is kept."""
-    if _RELATED.search(attributes):
-        scan.head.link(attributes_of(attributes))
+    if _USEFUL_RELATIONS.search(attributes):
+        scan.head.add_link(parse_attributes(attributes))
 
 
-def _base(scan: Scan, _name: str, attributes: str) -> None:
-    scan.head.base_element(attributes_of(attributes))
+def _handle_base(scan: Scan, _name: str, attributes: str) -> None:
+    scan.head.add_base(parse_attributes(attributes))
 
 
-def _html(scan: Scan, _name: str, attributes: str) -> None:
-    scan.head.html_element(attributes_of(attributes))
+def _handle_html(scan: Scan, _name: str, attributes: str) -> None:
+    scan.head.add_html(parse_attributes(attributes))
 
 
-def _time(scan: Scan, _name: str, attributes: str) -> None:
+def _handle_time(scan: Scan, _name: str, attributes: str) -> None:
     if attributes:
-        scan.head.time_element(attributes_of(attributes))
+        scan.head.add_time(parse_attributes(attributes))
 
 
-def _unlearnt(scan: Scan, tag: str, _attributes: str) -> None:
+def _handle_new_tag(scan: Scan, tag: str, _attributes: str) -> None:
     """A tag that was not written so before: one with attributes, mostly."""
     if tag.startswith("a "):
-        link_tag(scan, tag)
+        handle_link_tag(scan, tag)
         return
     name = tag.partition(" ")[0]
     attributes = tag[len(name) :]
     if name not in _ACTIONS:
-        raw = raw_of(tag)
+        raw = split_raw(tag)
         if raw is not None:
-            _raw(scan, raw)
+            _handle_raw(scan, raw)
             return
-        name, attributes = parts_of(tag)
-    action = _ACTIONS.get(name) if attributes else scan.learnt.get(name)
+        name, attributes = split_tag(tag)
+    action = _ACTIONS.get(name) if attributes else scan.cached_actions.get(name)
     if action is None or action is end_line:
-        scan.learn(tag, action)
+        scan.cache_action(tag, action)
     if action is not None:
         action(scan, name, attributes)
 
 
-def _raw(scan: Scan, raw: Raw) -> None:
+def _handle_raw(scan: Scan, raw: RawElement) -> None:
     if raw.name == "title":
-        scan.head.title_element(raw.body)
+        scan.head.add_title(raw.body)
     elif raw.name == "script":
         scan.scripts += 1
-        scan.head.script(raw)
+        scan.head.add_script(raw)
     elif raw.name == "svg" and "href" in raw.body:
-        for name, attributes in tags_within(raw.body):
+        for name, attributes in find_tags(raw.body):
             if name in {"a", "A"}:
-                picture_link(scan, name, attributes)
+                add_image_link(scan, name, attributes)
 
 
 _CONTAINERS = "body center dd details dialog div dl fieldset figure form ol section table tbody ul label button select"
@@ -398,8 +392,8 @@ _BY_NAME: dict[str, Action] = {
     **{f"/{name}": close_landmark for name in (*_LANDMARKS.split(), "main", "article", "header")},
     **{f"h{level}": _open_heading for level in range(1, 7)},
     **{f"/h{level}": _close_heading for level in range(1, 7)},
-    **dict.fromkeys(("br", "input"), _space),
-    **dict.fromkeys(("td", "th", "/td", "/th"), _cell),
+    **dict.fromkeys(("br", "input"), _add_space),
+    **dict.fromkeys(("td", "th", "/td", "/th"), _handle_cell),
     "p": open_paragraph,
     "/p": _close_paragraph,
     "span": open_inline,
@@ -409,18 +403,18 @@ _BY_NAME: dict[str, Action] = {
     "header": open_header,
     "noscript": open_container,
     "/noscript": _close_noscript,
-    "template": _template,
+    "template": _skip_template,
     "pre": _open_code,
     "listing": _open_code,
     "a": open_link,
     "/a": end_link,
-    "area": picture_link,
-    "img": picture,
-    "meta": _meta,
-    "link": _link_element,
-    "base": _base,
-    "html": _html,
-    "time": _time,
+    "area": add_image_link,
+    "img": add_image_alt,
+    "meta": _handle_meta,
+    "link": _handle_link,
+    "base": _handle_base,
+    "html": _handle_html,
+    "time": _handle_time,
 }
 _INLINE = """
     abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark math nobr path q rp rt ruby s samp small

@@ -16,20 +16,18 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Raw", "Token", "parts_of", "raw_of", "tags_within", "tokens"]
-
 # Text before a tag; and all of the tag between its angle brackets, None for a comment and the like. Of an element that
 # is one token it is everything up to the name of the end tag.
 Token = tuple[str, str | None]
 
 # Half a million tags are some hundred megabytes of tokens; what comes after them is not read.
-MOST_TAGS = 500_000
+MAX_TAGS = 500_000
 RAW_NAMES = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
 # What cannot stand in a drawing and so ends one that was left open (HTML 13.2.6.5), the common ones.
-_NEVER_DRAWN = ("body", "div", "h[1-6]", "head", "img", "li", "ol", "p", "svg", "table", "ul")
+_NOT_IN_SVG = ("body", "div", "h[1-6]", "head", "img", "li", "ol", "p", "svg", "table", "ul")
 
 
-def _any_case(name: str) -> str:
+def _match_any_case(name: str) -> str:
     """Spelt out in both cases: the engine then rules out a name by its first letter."""
     return re.sub(r"[a-z](?![^\[]*\])", lambda letter: f"[{letter[0]}{letter[0].upper()}]", name)
 
@@ -40,28 +38,31 @@ _END = r"(?=[ \t\n\r\f/>])"
 _VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\r\f>]*+)"""
 _ATTRIBUTES = rf"(?:[ \t\n\r\f/]++|{_NAME}[^ \t\n\r\f/>=]*+(?:{_S}*+={_S}*+{_VALUE})?+)*+"
 _RAW = "|".join(
-    rf"{name}{_END}{_ATTRIBUTES}>(?:[^<]++|<(?!/{name}{_END}))*+(?:</{name})?+" for name in map(_any_case, RAW_NAMES)
+    rf"{name}{_END}{_ATTRIBUTES}>(?:[^<]++|<(?!/{name}{_END}))*+(?:</{name})?+"
+    for name in map(_match_any_case, RAW_NAMES)
 )
-_DRAWN = "|".join(map(_any_case, _NEVER_DRAWN))
-_SVG = _any_case("svg")
-_DRAWING = rf"{_SVG}{_END}{_ATTRIBUTES}(?<!/)>(?:[^<]++|<(?!/{_SVG}{_END}|(?:{_DRAWN}){_END}))*+</{_SVG}{_END}"
-_PLAIN = rf"{_any_case('plaintext')}{_END}{_ATTRIBUTES}>(?s:.*+)"
+_SVG_ENDERS = "|".join(map(_match_any_case, _NOT_IN_SVG))
+_SVG = _match_any_case("svg")
+_SVG_ELEMENT = rf"{_SVG}{_END}{_ATTRIBUTES}(?<!/)>(?:[^<]++|<(?!/{_SVG}{_END}|(?:{_SVG_ENDERS}){_END}))*+</{_SVG}{_END}"
+_PLAIN = rf"{_match_any_case('plaintext')}{_END}{_ATTRIBUTES}>(?s:.*+)"
 _TAG = rf"/?+[a-zA-Z]{_NAME}*+"
-_WHOLE = rf"(?=[inpstxINPSTX])(?:{_RAW}|{_DRAWING}|{_PLAIN})"
+_WHOLE = rf"(?=[inpstxINPSTX])(?:{_RAW}|{_SVG_ELEMENT}|{_PLAIN})"
 # Most tags are written in small letters with double quotes, and their names tell at once that they are not raw text.
 _TIDY_ATTRIBUTE = r"""\ [a-z-]++="[^"]*+\""""
 _TIDY_NAME = r"(?:[abcdefghjklmoqruvwyz]|i(?!f)|n(?!o)|p(?!l)|s(?!c|ty|v)|t(?!e|i))[a-z0-9]*+"
 _TIDY = rf"/[a-z][a-z0-9]*+(?=>)|{_TIDY_NAME}(?:{_TIDY_ATTRIBUTE})*+(?=>)"
 _TIDY_LINK = rf"a(?:{_TIDY_ATTRIBUTE})++>[^<]*+</a(?=>)"
-_ASIDE = r"!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)|[!?/][^>]*+>?+"
+_COMMENT = r"!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)|[!?/][^>]*+>?+"
 _AFTER_NAME = rf"[ \t\n\r\f/]{_ATTRIBUTES}"
-_SPLIT = re.compile(rf"<(?:({_TIDY_LINK}|{_TIDY}|{_WHOLE}|{_TAG}(?:{_AFTER_NAME})?+)(?:>|{_AFTER_NAME}>?+|)|{_ASIDE})")
-_TAGS = re.compile(rf"<(?:({_TAG})({_ATTRIBUTES})>|{_TAG}(?s:.*+)|{_ASIDE})")
+_SPLIT = re.compile(
+    rf"<(?:({_TIDY_LINK}|{_TIDY}|{_WHOLE}|{_TAG}(?:{_AFTER_NAME})?+)(?:>|{_AFTER_NAME}>?+|)|{_COMMENT})"
+)
+_TAGS = re.compile(rf"<(?:({_TAG})({_ATTRIBUTES})>|{_TAG}(?s:.*+)|{_COMMENT})")
 _TAG_NAME = re.compile(_TAG)
 _RAW_PARTS = re.compile(rf"([a-zA-Z]++)({_ATTRIBUTES})>")
 
 
-class Raw(NamedTuple):
+class RawElement(NamedTuple):
     """An element that is one token: its lower-case name, its attributes as written, and what stands in it."""
 
     name: str
@@ -69,54 +70,54 @@ class Raw(NamedTuple):
     body: str
 
 
-def tokens(text: str) -> tuple[Iterator[Token], str]:
+def tokenize(text: str) -> tuple[Iterator[Token], str]:
     """The tags of a page, each with the text before it; and the text after the last.
 
-    >>> found, rest = tokens("a<B id=x>b</B>c")
+    >>> found, rest = tokenize("a<B id=x>b</B>c")
     >>> list(found), rest
     ([('a', 'B id=x'), ('b', '/B')], 'c')
     """
-    parts = _SPLIT.split(text, MOST_TAGS)
-    rest = parts.pop() if len(parts) < 2 * MOST_TAGS else _before_tag(parts.pop())
+    parts = _SPLIT.split(text, MAX_TAGS)
+    rest = parts.pop() if len(parts) < 2 * MAX_TAGS else _cut_at_tag(parts.pop())
     if parts and not rest and _is_cut(text, parts[-1]):
         rest, parts[-2:] = parts[-2], []
     each = iter(parts)
     return zip(each, each, strict=True), rest
 
 
-def parts_of(tag: str) -> tuple[str, str]:
+def split_tag(tag: str) -> tuple[str, str]:
     """The name of a tag in small letters, with "/" before it where it ends something; and its attributes as written.
 
-    >>> parts_of("IMG/alt=x")
+    >>> split_tag("IMG/alt=x")
     ('img', '/alt=x')
     """
     name = _TAG_NAME.match(tag)
     return (name[0].lower(), tag[name.end() :]) if name else ("", "")
 
 
-def _before_tag(text: str) -> str:
+def _cut_at_tag(text: str) -> str:
     return text.partition("<")[0]
 
 
 def _is_cut(text: str, tag: str | None) -> bool:
     """Whether the end of the page cut the last tag off; raw text that never ends is whole all the same."""
-    return tag is not None and text.endswith(tag) and raw_of(tag) is None
+    return tag is not None and text.endswith(tag) and split_raw(tag) is None
 
 
-def raw_of(tag: str) -> Raw | None:
+def split_raw(tag: str) -> RawElement | None:
     """The parts of a token that is a whole element; None for a mere tag.
 
-    >>> raw_of("Title lang=en>A page</Title")
-    Raw(name='title', attributes=' lang=en', body='A page')
+    >>> split_raw("Title lang=en>A page</Title")
+    RawElement(name='title', attributes=' lang=en', body='A page')
     """
     start = _RAW_PARTS.match(tag) if ">" in tag else None
     if start is None:
         return None
     body = tag[start.end() :]
     closing = len(body) - len(start[1]) - 2
-    return Raw(start[1].lower(), start[2], body[:closing] if body[closing : closing + 2] == "</" else body)
+    return RawElement(start[1].lower(), start[2], body[:closing] if body[closing : closing + 2] == "</" else body)
 
 
-def tags_within(drawing: str) -> list[tuple[str, str]]:
+def find_tags(drawing: str) -> list[tuple[str, str]]:
     """Names and attributes of the tags in a drawing, where nothing is raw text."""
     return _TAGS.findall(drawing)

@@ -13,20 +13,18 @@ which is rare: a page is calm until it opens the first, and while it is calm the
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from vedette.parse.html.attributes import folded, plain_text
+from vedette.parse.html.attributes import collapse_space, decode_references
 from vedette.parse.html.head import Head
 from vedette.parse.html.tokenizer import Token
-
-__all__ = ["BREAK", "HEADING", "LINKED", "PREFORMATTED", "ROW", "Action", "Actions", "Link", "Scan", "Zone", "end_line"]
 
 # A control character that the HTML standard lets nobody write: not as itself, not as a reference.
 BREAK = "\x01"
 # Kinds of block, above the marks of ``zones``; the number of linked characters stands above all.
 HEADING, PREFORMATTED, ROW = 16, 32, 64
-LINKED = 8
-WHOLLY_LINKED = 1 << 40
-MOST_PIECES_OF_A_LINK = 40
-MOST_LEARNT = 2_000
+LINKED_SHIFT = 8
+ALL_LINKED = 1 << 40
+MAX_LINK_PIECES = 40
+MAX_CACHED_TAGS = 2_000
 
 
 class Link(NamedTuple):
@@ -40,24 +38,36 @@ class Link(NamedTuple):
 class Zone:
     """A container that is open and matters: how many of its name are open inside it, and how it was outside."""
 
-    __slots__ = ("at", "before", "depth", "first", "name")
+    __slots__ = ("start_piece", "outer_marks", "depth", "first_block", "name")
 
     def __init__(self, name: str, scan: "Scan") -> None:
-        self.name, self.before, self.depth = name, scan.zone, 1
-        self.first, self.at = len(scan.blocks), len(scan.pieces)
+        self.name, self.outer_marks, self.depth = name, scan.zone, 1
+        self.first_block, self.start_piece = len(scan.blocks), len(scan.pieces)
 
 
 class Scan:
     """What is known of a page up to some tag."""
 
     __slots__ = (
-        *("alt", "block", "blocks", "calm", "does", "head", "heading_at", "headings", "learnt", "link_at", "links"),
-        *("opened", "pieces", "scripts", "tokens", "wants_script", "zone", "zones"),
+        *(
+            "alt",
+            "block",
+            "blocks",
+            "calm",
+            "actions",
+            "head",
+            "heading_at",
+            "headings",
+            "cached_actions",
+            "link_at",
+            "links",
+        ),
+        *("current_link", "pieces", "scripts", "tokens", "wants_script", "zone", "zones"),
     )
 
     def __init__(self) -> None:
-        self.does: Actions = {}
-        self.learnt: dict[str | None, Action | None] = {}
+        self.actions: Actions = {}
+        self.cached_actions: dict[str | None, Action | None] = {}
         self.calm = True
         self.pieces = [BREAK]
         self.blocks: list[int] = []
@@ -65,7 +75,7 @@ class Scan:
         self.zone = 0
         self.zones: list[Zone] = []
         self.links: dict[str, Link] = {}
-        self.opened: tuple[str, bool] | None = None
+        self.current_link: tuple[str, bool] | None = None
         self.link_at = 0
         self.alt = ""
         self.headings: list[tuple[int, str]] = []
@@ -77,9 +87,9 @@ class Scan:
 
     def walk(self, does: "Actions", unlearnt: "Action", tokens: Iterable[Token]) -> None:
         """Take the tags in; ``unlearnt`` is done for those that were not written so before."""
-        self.does, self.tokens = does, tokens
-        self.learnt = {**does, **_WHILE_CALM}
-        pieces, append, learnt_of = self.pieces, self.pieces.append, self.learnt.get
+        self.actions, self.tokens = does, tokens
+        self.cached_actions = {**does, **_CALM_ACTIONS}
+        pieces, append, learnt_of = self.pieces, self.pieces.append, self.cached_actions.get
         for text, tag in tokens:
             if text and (pieces[-1] is not BREAK or not text.isspace()):
                 append(text)
@@ -91,33 +101,33 @@ class Scan:
             elif pieces[-1] is not BREAK:
                 self.end_block()
 
-    def learn(self, tag: str, action: "Action | None") -> None:
+    def cache_action(self, tag: str, action: "Action | None") -> None:
         """From now on the tag, as written, does only this."""
-        if len(self.learnt) < MOST_LEARNT:
-            self.learnt[tag] = action
+        if len(self.cached_actions) < MAX_CACHED_TAGS:
+            self.cached_actions[tag] = action
 
-    def alarm(self) -> None:
+    def end_calm(self) -> None:
         """A paragraph or a span with a mark has begun, so that what was learnt of others is no longer true."""
         if self.calm:
             self.calm = False
-            self.learnt.clear()
-            self.learnt.update(self.does)
+            self.cached_actions.clear()
+            self.cached_actions.update(self.actions)
 
     def end_block(self) -> None:
         """Everything since the last break is one block."""
-        if self.opened and len(self.pieces) - self.link_at < MOST_PIECES_OF_A_LINK:
-            self.block |= WHOLLY_LINKED
+        if self.current_link and len(self.pieces) - self.link_at < MAX_LINK_PIECES:
+            self.block |= ALL_LINKED
         self.pieces.append(BREAK)
         self.blocks.append(self.block | self.zone)
         self.block = 0
 
-    def text_since(self, position: int, longest: int) -> str:
+    def get_text_since(self, position: int, longest: int) -> str:
         """The text since some piece, breaks as spaces, folded and cut."""
         text = "".join(self.pieces[position:]).replace(BREAK, " ")
         if len(text) < longest and text.isascii() and "&" not in text and "\0" not in text:
             return " ".join(text.split())
         # References are at most some ten characters for one; the folding must not pay for megabytes.
-        return folded(plain_text(text[: 16 * longest]))[:longest].rstrip()
+        return collapse_space(decode_references(text[: 16 * longest]))[:longest].rstrip()
 
 
 Action = Callable[[Scan, str, str], None]
@@ -130,4 +140,4 @@ def end_line(scan: Scan, _name: str = "", _attributes: str = "") -> None:
         scan.end_block()
 
 
-_WHILE_CALM: Actions = {"p": end_line, "/p": end_line, "span": None, "/span": None}
+_CALM_ACTIONS: Actions = {"p": end_line, "/p": end_line, "span": None, "/span": None}

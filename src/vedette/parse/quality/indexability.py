@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Objection", "Unworthy", "Worth", "objections", "unworthy"]
-
 THIN_WORDS, THIN_LETTERS = 20, 100
 FEW_ONWARD_LINKS = 3
 SPAM_SCORE = 0.5
 
 
-class Unworthy(StrEnum):
+class RejectReason(StrEnum):
     """Why a page is not worth indexing."""
 
     NOINDEX = "its author asks not to index it"
@@ -31,7 +29,7 @@ class Unworthy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class PageQuality:
     """What is known of a page's worth.
 
     ``words`` and ``letters`` are those of its main text, ``onward_links`` the links to other pages that its own text
@@ -54,41 +52,41 @@ class Worth:
 class Objection:
     """One reason against a page, by the name under which it can be overruled, and what it rests on."""
 
-    kind: Unworthy
+    kind: RejectReason
     detail: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.detail}" if self.detail else str(self.kind)
 
 
-def unworthy(page: Worth, overruled: Collection[Unworthy] = ()) -> Objection | None:
+def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) -> Objection | None:
     """The first objection to a page that nobody overruled; None where it is worth indexing.
 
-    >>> str(unworthy(Worth(words=0, letters=0)))
+    >>> str(find_objection(PageQuality(words=0, letters=0)))
     'there is nothing to read'
-    >>> unworthy(Worth(words=0, letters=0), overruled=[Unworthy.EMPTY, Unworthy.THIN])
+    >>> find_objection(PageQuality(words=0, letters=0), overruled=[RejectReason.EMPTY, RejectReason.THIN])
     """
-    return next((objection for objection in objections(page) if objection.kind not in overruled), None)
+    return next((objection for objection in list_objections(page) if objection.kind not in overruled), None)
 
 
-def objections(page: Worth) -> Iterator[Objection]:
+def list_objections(page: PageQuality) -> Iterator[Objection]:
     """Everything that speaks against a page, the most certain first."""
     if page.noindex:
-        yield Objection(Unworthy.NOINDEX)
+        yield Objection(RejectReason.NOINDEX)
     if page.copy_of is not None:
-        yield Objection(Unworthy.COPY, page.copy_of)
+        yield Objection(RejectReason.COPY, page.copy_of)
     if page.missing is not None:
-        yield Objection(Unworthy.MISSING, page.missing)
-    yield from _short(page)
+        yield Objection(RejectReason.MISSING, page.missing)
+    yield from _check_length(page)
     if page.spam_score >= SPAM_SCORE:
-        yield Objection(Unworthy.SPAM, "; ".join(page.spam_reasons))
+        yield Objection(RejectReason.SPAM, "; ".join(page.spam_reasons))
 
 
-def _short(page: Worth) -> Iterator[Objection]:
+def _check_length(page: PageQuality) -> Iterator[Objection]:
     thin = page.words < THIN_WORDS and page.letters < THIN_LETTERS
     if thin and page.needs_script:
-        yield Objection(Unworthy.SCRIPT)
+        yield Objection(RejectReason.SCRIPT)
     if page.letters == 0:
-        yield Objection(Unworthy.EMPTY)
+        yield Objection(RejectReason.EMPTY)
     if thin and page.onward_links < FEW_ONWARD_LINKS:
-        yield Objection(Unworthy.THIN, f"{page.words} words, {page.onward_links} links")
+        yield Objection(RejectReason.THIN, f"{page.words} words, {page.onward_links} links")

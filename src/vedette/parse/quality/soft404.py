@@ -9,12 +9,10 @@ is not one of them. Where title and heading say nothing of the kind, a very shor
 import re
 from collections.abc import Sequence
 
-__all__ = ["looks_missing"]
-
 SHORT_WORDS, SHORT_LETTERS = 150, 1_200
 VERY_SHORT_WORDS, VERY_SHORT_LETTERS = 40, 300
-LONGEST_PIECE = 120
-MOST_OF_PIECE = 0.6
+MAX_PIECE_LENGTH = 120
+MIN_PIECE_SHARE = 0.6
 
 # What pages say of themselves, by language; "~" stands for a few words in between ("the page you want was not found").
 _SENTENCES = {
@@ -52,7 +50,7 @@ _SENTENCES = {
     "vi": (r"không tìm thấy~trang", r"trang~không tồn tại"),
 }
 # Enough for a title or a heading; within a text they may be said of anything.
-_TITLES = (
+_TITLE_PATTERNS = (
     r"(?:http )?(?:errore? |fehler |erreur |erro |fout |błąd |ошибка |помилка |chyba |fel |hata )?404(?: error)?",
     r"(?:not|nicht|niet|non|no|ikke) (?:found|gefunden|gevonden|trouvée?|trovat[oa]|encontrad[oa]|fundet|funnet)",
     r"n[ãa]o encontrad[oa]|nie znaleziono|nenalezeno|bulunamad\u0131|nem található",
@@ -61,42 +59,42 @@ _TITLES = (
 _BETWEEN = r"\b[^.!?|]{0,40}?\b"
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
+def _compile_any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns).replace("~", _BETWEEN), re.IGNORECASE)
 
 
 _ALL_SENTENCES = tuple(pattern for patterns in _SENTENCES.values() for pattern in patterns)
-_SENTENCE = _any_of(*_ALL_SENTENCES)
-_SAYING = _any_of(*_ALL_SENTENCES, *_TITLES)
+_SENTENCE = _compile_any(*_ALL_SENTENCES)
+_NOTICE = _compile_any(*_ALL_SENTENCES, *_TITLE_PATTERNS)
 _PIECES = re.compile(r"\s[-\u2013\u2014|·•:»«/]+\s|[|·•»«:!?]|\.\s")
 _LETTERS = re.compile(r"\w")
 _CURLY = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
-def looks_missing(title: str, headings: Sequence[str], main: str, words: int) -> str | None:
+def find_missing_notice(title: str, headings: Sequence[str], main: str, words: int) -> str | None:
     """Why a page is taken for one that does not exist; None where it is not.
 
-    >>> looks_missing("Page not found | Example", [], "Sorry, nothing is here.", 4)
+    >>> find_missing_notice("Page not found | Example", [], "Sorry, nothing is here.", 4)
     'says "Page not found" and little else (4 words)'
-    >>> looks_missing("How to write a 404 page", [], "Say sorry, and offer a search.", 6)
+    >>> find_missing_notice("How to write a 404 page", [], "Say sorry, and offer a search.", 6)
     """
     if words > SHORT_WORDS or len(main) > SHORT_LETTERS:
         return None
-    said = next(filter(None, map(_said, (title, *headings[:1]))), None)
+    said = next(filter(None, map(_find_notice, (title, *headings[:1]))), None)
     if said is None and words <= VERY_SHORT_WORDS and len(main) <= VERY_SHORT_LETTERS:
         found = _SENTENCE.search(main.replace(_CURLY, "'"))
         said = found and found[0]
     return f'says "{said}" and little else ({words} words)' if said else None
 
 
-def _said(text: str) -> str | None:
+def _find_notice(text: str) -> str | None:
     """What a title or heading says of a missing page, if a piece of it says little else."""
-    for piece in _PIECES.split(text[: 4 * LONGEST_PIECE].replace(_CURLY, "'")):
-        said = [found[0] for found in _SAYING.finditer(piece[:LONGEST_PIECE])]
-        if said and sum(map(_size, said)) >= MOST_OF_PIECE * _size(piece):
+    for piece in _PIECES.split(text[: 4 * MAX_PIECE_LENGTH].replace(_CURLY, "'")):
+        said = [found[0] for found in _NOTICE.finditer(piece[:MAX_PIECE_LENGTH])]
+        if said and sum(map(_count_letters, said)) >= MIN_PIECE_SHARE * _count_letters(piece):
             return " ".join(said)
     return None
 
 
-def _size(text: str) -> int:
+def _count_letters(text: str) -> int:
     return len(_LETTERS.findall(text))

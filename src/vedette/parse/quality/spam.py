@@ -26,28 +26,26 @@ from typing import NamedTuple
 
 from vedette.model import registrable_domain
 
-__all__ = ["BIAS", "RULES", "Rule", "Signs", "Spam", "signs_of", "spam_score"]
-
 BIAS = -5.0
 REASON_LOGITS = 0.75
 GLANCE_LETTERS, SLICE_LETTERS = 150, 600
-MOST_LINKS = 1_000
-MOST_HOSTS = 200
-ENOUGH_WORDS = 40
+MAX_LINKS = 1_000
+MAX_HOSTS = 200
+MIN_WORDS = 40
 GLANCE_WORDS, GLANCE_DISTINCT, GLANCE_LENGTH, GLANCE_COMMAS = 25, 0.75, 10, 0.4
-LOOK_SHARE, LOOK_DISTINCT = 0.1, 0.6
-ENOUGH_LINKS = 10
-LOOK_FOREIGN = 0.4  # of all links; no smaller share counts
-LOOK_ANCHORS = 2  # letters in links to one of the text; fewer do not count
-LONGEST_ANCHOR = 200  # longer ones are cut where they are read
-LONGEST_AUTHORITY = 300
-ENOUGH_HOSTS = 8
+MIN_TOP_SHARE, MAX_DISTINCT_SHARE = 0.1, 0.6
+MIN_LINKS = 10
+MIN_FOREIGN_SHARE = 0.4  # of all links; no smaller share counts
+MIN_ANCHOR_RATIO = 2  # letters in links to one of the text; fewer do not count
+MAX_ANCHOR_LENGTH = 200  # longer ones are cut where they are read
+MAX_AUTHORITY_LENGTH = 300
+MIN_HOSTS = 8
 
 _SCHEMES = frozenset({"http:", "https:", ""})
 _HOST = re.compile(r"(?:[^?#@]*@)?([^?#:@]{1,253})")
 
 
-class Signs(NamedTuple):
+class SpamFeatures(NamedTuple):
     """What a page shows; every share is from 0 to 1, and 0 where there is too little to judge by or it is too small.
 
     ``top_share`` is the share of the most frequent word of four letters or more, ``pair_share`` that of pairs of words
@@ -73,22 +71,22 @@ class Signs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SpamRule:
     """A sign, where it begins to count and where it counts in full, its weight in logits, and how to say it."""
 
-    sign: str
-    begins: float
+    feature: str
+    start: float
     full: float
     weight: float
-    words: str
+    template: str
 
-    def logits(self, value: float) -> float:
+    def compute_logits(self, value: float) -> float:
         """What a value of the sign adds."""
-        return self.weight * min(max((value - self.begins) / (self.full - self.begins), 0.0), 1.0)
+        return self.weight * min(max((value - self.start) / (self.full - self.start), 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Spam:
+class SpamScore:
     """A score from 0 to 1, and what brought it about, the weightiest first."""
 
     score: float
@@ -96,50 +94,54 @@ class Spam:
 
 
 RULES = (
-    Rule("top_share", 0.12, 0.30, 4.0, "{:.0%} of the text is one word"),
-    Rule("pair_share", 0.50, 0.85, 3.5, "{:.0%} of the text repeats itself"),
-    Rule("title_repeats", 2, 5, 3.0, "the title says one word {} times"),
-    Rule("comma_share", 0.50, 0.90, 2.5, "a comma after {:.0%} of the words"),
-    Rule("hidden_share", 0.50, 0.90, 2.5, "{:.0%} of the words are hidden"),
-    Rule("word_letters", 11, 16, 2.0, "words of {:.0f} letters on average"),
-    Rule("fan_share", 0.40, 0.70, 6.0, "{:.0%} of the links lead to different hosts of one domain"),
-    Rule("target_share", 0.50, 0.90, 1.5, "{:.0%} of the links lead to one foreign domain"),
-    Rule("blank_share", 0.30, 0.80, 1.5, "{:.0%} of the links that leave the host have no text"),
-    Rule("anchor_share", 0.70, 0.95, 1.0, "{:.0%} of the text is links"),
-    Rule("foreign_share", 0.60, 0.95, 1.0, "{:.0%} of the links leave the host"),
+    SpamRule("top_share", 0.12, 0.30, 4.0, "{:.0%} of the text is one word"),
+    SpamRule("pair_share", 0.50, 0.85, 3.5, "{:.0%} of the text repeats itself"),
+    SpamRule("title_repeats", 2, 5, 3.0, "the title says one word {} times"),
+    SpamRule("comma_share", 0.50, 0.90, 2.5, "a comma after {:.0%} of the words"),
+    SpamRule("hidden_share", 0.50, 0.90, 2.5, "{:.0%} of the words are hidden"),
+    SpamRule("word_letters", 11, 16, 2.0, "words of {:.0f} letters on average"),
+    SpamRule("fan_share", 0.40, 0.70, 6.0, "{:.0%} of the links lead to different hosts of one domain"),
+    SpamRule("target_share", 0.50, 0.90, 1.5, "{:.0%} of the links lead to one foreign domain"),
+    SpamRule("blank_share", 0.30, 0.80, 1.5, "{:.0%} of the links that leave the host have no text"),
+    SpamRule("anchor_share", 0.70, 0.95, 1.0, "{:.0%} of the text is links"),
+    SpamRule("foreign_share", 0.60, 0.95, 1.0, "{:.0%} of the links leave the host"),
 )
-_BEGINS = tuple(rule.begins for field in Signs._fields for rule in RULES if rule.sign == field)
+_BEGINS = tuple(rule.start for field in SpamFeatures._fields for rule in RULES if rule.feature == field)
 UNLINKED_LOGITS, LINKED_LOGITS, MANY_INLINKS = 1.0, -3.0, 5
 
 
-def spam_score(signs: Signs) -> Spam:
+def score_spam(signs: SpamFeatures) -> SpamScore:
     """The score of what a page shows.
 
-    >>> spam_score(Signs()).score < 0.01
+    >>> score_spam(SpamFeatures()).score < 0.01
     True
-    >>> spam_score(Signs(top_share=0.3, title_repeats=5)).reasons
+    >>> score_spam(SpamFeatures(top_share=0.3, title_repeats=5)).reasons
     ('30% of the text is one word', 'the title says one word 5 times')
     """
-    found = _found(signs) if any(map(gt, signs[:-1], _BEGINS)) else []
-    logits = BIAS + _standing(signs.foreign_inlinks) + sum([added for added, _, _ in found])
-    reasons = [rule.words.format(value) for added, rule, value in found if added >= REASON_LOGITS]
-    return Spam(1 / (1 + exp(-logits)), tuple(reasons))
+    found = _score_rules(signs) if any(map(gt, signs[:-1], _BEGINS)) else []
+    logits = BIAS + _score_inlinks(signs.foreign_inlinks) + sum([added for added, _, _ in found])
+    reasons = [rule.template.format(value) for added, rule, value in found if added >= REASON_LOGITS]
+    return SpamScore(1 / (1 + exp(-logits)), tuple(reasons))
 
 
-def _found(signs: Signs) -> list[tuple[float, Rule, float]]:
+def _score_rules(signs: SpamFeatures) -> list[tuple[float, SpamRule, float]]:
     """What each sign adds that goes beyond what honest pages show, the weightiest first."""
-    found = [(rule.logits(value), rule, value) for rule in RULES if (value := getattr(signs, rule.sign)) > rule.begins]
+    found = [
+        (rule.compute_logits(value), rule, value)
+        for rule in RULES
+        if (value := getattr(signs, rule.feature)) > rule.start
+    ]
     return sorted(found, key=lambda each: -each[0])
 
 
-def _standing(foreign_inlinks: int | None) -> float:
+def _score_inlinks(foreign_inlinks: int | None) -> float:
     """Links from elsewhere are hard to come by; a page that only its own domain links to is a little suspect."""
     if foreign_inlinks is None:
         return 0.0
     return LINKED_LOGITS * min(foreign_inlinks / MANY_INLINKS, 1.0) if foreign_inlinks else UNLINKED_LOGITS
 
 
-def signs_of(
+def extract_features(
     host: str,
     title: str,
     main: str,
@@ -147,39 +149,39 @@ def signs_of(
     hidden_words: int,
     links: Sequence[tuple[str, str]],
     foreign_inlinks: int | None = None,
-) -> Signs:
+) -> SpamFeatures:
     """The signs of a page of a host; links are pairs of an address, as written, and its text."""
-    links = links[:MOST_LINKS]
-    return Signs(
-        *_repetition(main),
-        hidden_words / (hidden_words + words) if hidden_words >= ENOUGH_WORDS else 0.0,
-        _title_repeats(title),
-        *(_of_links(host, main, links) if len(links) >= ENOUGH_LINKS else (0.0, 0.0, 0.0, 0.0, 0.0)),
+    links = links[:MAX_LINKS]
+    return SpamFeatures(
+        *_measure_repetition(main),
+        hidden_words / (hidden_words + words) if hidden_words >= MIN_WORDS else 0.0,
+        _count_title_repeats(title),
+        *(_measure_links(host, main, links) if len(links) >= MIN_LINKS else (0.0, 0.0, 0.0, 0.0, 0.0)),
         foreign_inlinks,
     )
 
 
-def _repetition(main: str) -> tuple[float, float, float, float]:
+def _measure_repetition(main: str) -> tuple[float, float, float, float]:
     """Shares of the most frequent word and of pairs seen before, letters per word, commas per word."""
-    if _is_plain(_slices(main, GLANCE_LETTERS)):
+    if _is_plain(_take_slices(main, GLANCE_LETTERS)):
         return 0.0, 0.0, 0.0, 0.0
-    sample = _slices(main, SLICE_LETTERS)
+    sample = _take_slices(main, SLICE_LETTERS)
     words = sample.split()
     count = len(words)
-    if count < ENOUGH_WORDS:
+    if count < MIN_WORDS:
         return 0.0, 0.0, 0.0, 0.0
     counts = Counter(words)
     return (
-        _top_word(counts) / count if max(counts.values()) > LOOK_SHARE * count else 0.0,
+        _count_top_word(counts) / count if max(counts.values()) > MIN_TOP_SHARE * count else 0.0,
         # A pair cannot come again more often than its second word does, so most texts need no count of pairs.
-        1 - len(set(pairwise(words))) / (count - 1) if len(counts) < LOOK_DISTINCT * count else 0.0,
+        1 - len(set(pairwise(words))) / (count - 1) if len(counts) < MAX_DISTINCT_SHARE * count else 0.0,
         # The mean length of a word means nothing where words are not set apart, and little in other scripts.
         len(sample) / count - 1 if sample.isascii() else 0.0,
         sample.count(",") / count,
     )
 
 
-def _slices(main: str, letters: int) -> str:
+def _take_slices(main: str, letters: int) -> str:
     middle = max(letters, len(main) // 2)
     return f"{main[:letters]} {main[middle : middle + letters]}".lower()
 
@@ -196,65 +198,65 @@ def _is_plain(sample: str) -> bool:
     )
 
 
-def _top_word(counts: Counter[str]) -> int:
+def _count_top_word(counts: Counter[str]) -> int:
     """How often the most frequent word occurs that is neither short, as articles are, nor a number."""
     return max((often for word, often in counts.items() if len(word) > 3 and word.isalpha()), default=0)
 
 
-def _title_repeats(title: str) -> int:
+def _count_title_repeats(title: str) -> int:
     words = title[:300].lower().split()
     if len(set(words)) == len(words):
         return 1
     return max([words.count(word) for word in words if len(word) > 3], default=1)
 
 
-def _of_links(host: str, main: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float, float]:
+def _measure_links(host: str, main: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float, float]:
     """Shares: of letters in links; of links off the host, to hosts of one domain, to one foreign domain, textless."""
     anchors = 0
-    if len(links) * LONGEST_ANCHOR > LOOK_ANCHORS * len(main):
+    if len(links) * MAX_ANCHOR_LENGTH > MIN_ANCHOR_RATIO * len(main):
         anchors = sum([len(text) for _, text in links])
-    return anchors / (anchors + len(main) or 1), *_leaving(host, links)
+    return anchors / (anchors + len(main) or 1), *_measure_leaving(host, links)
 
 
-def _leaving(host: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float]:
+def _measure_leaving(host: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float]:
     """Shares of links: off the host, to different hosts of one domain, to one foreign domain, without text."""
     away = [link for link in links if "//" in link[0]]
-    few = len(away) <= LOOK_FOREIGN * len(links)
-    if few and (len(away) < ENOUGH_LINKS or "" not in [text for _, text in away]):
+    few = len(away) <= MIN_FOREIGN_SHARE * len(links)
+    if few and (len(away) < MIN_LINKS or "" not in [text for _, text in away]):
         return 0.0, 0.0, 0.0, 0.0
     named = [
-        (_host_of(parts[2][:LONGEST_AUTHORITY]), text)
+        (_parse_host(parts[2][:MAX_AUTHORITY_LENGTH]), text)
         for href, text in away
         if not (parts := href.split("/", 3))[1] and parts[0].lower() in _SCHEMES
     ]
     leaving = [each for each in named if each[0] not in {host, ""}]
-    if len(leaving) < ENOUGH_LINKS:
+    if len(leaving) < MIN_LINKS:
         return len(leaving) / len(links), 0.0, 0.0, 0.0
     blank = sum([not text for _, text in leaving]) / len(leaving)
-    fan, target = (0, 0) if few else _domains(host, Counter([name for name, _ in leaving]))
+    fan, target = (0, 0) if few else _count_domains(host, Counter([name for name, _ in leaving]))
     return len(leaving) / len(links), fan / len(links), target / len(links), blank
 
 
-def _domains(host: str, counts: Counter[str]) -> tuple[int, int]:
+def _count_domains(host: str, counts: Counter[str]) -> tuple[int, int]:
     """How many hosts the domain with most of them has, and how many links the most linked foreign domain."""
-    own = _domain(host)
+    own = _get_domain(host)
     hosts: Counter[str] = Counter()
     links: Counter[str] = Counter()
-    for name, often in counts.most_common(MOST_HOSTS):
-        domain = _domain(name)
+    for name, often in counts.most_common(MAX_HOSTS):
+        domain = _get_domain(name)
         hosts[domain] += 1
         links[domain] += often
     fan = max(hosts.values())
     links.pop(own, None)
-    return fan if fan >= ENOUGH_HOSTS else 0, max(links.values(), default=0)
+    return fan if fan >= MIN_HOSTS else 0, max(links.values(), default=0)
 
 
 # The pages of a site name the same few hosts. What is remembered is short, so that strangers cannot fill the memory.
 @lru_cache(maxsize=4096)
-def _host_of(authority: str) -> str:
+def _parse_host(authority: str) -> str:
     """The host that an authority names, empty where it names none."""
     found = _HOST.match(authority)
     return found[1].lower() if found else ""
 
 
-_domain = lru_cache(maxsize=4096)(registrable_domain)
+_get_domain = lru_cache(maxsize=4096)(registrable_domain)

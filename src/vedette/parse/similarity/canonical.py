@@ -24,10 +24,8 @@ from typing import NamedTuple
 
 from vedette.model import SESSION_PARAMETERS, TRACKING_PARAMETERS, registrable_domain
 
-__all__ = ["Member", "choose"]
-
 _INDEX_FILE = re.compile(r"/(?:index|default)\.[a-z]{2,5}\Z", re.IGNORECASE)
-_MARKED = re.compile(
+_TRACKING = re.compile(
     "(?:" + "|".join(re.escape(name).replace(r"\*", ".*") for name in TRACKING_PARAMETERS + SESSION_PARAMETERS) + ")",
     re.IGNORECASE | re.DOTALL,
 )
@@ -37,18 +35,18 @@ _MARKED = re.compile(
 class Member:
     """A URL of a group of copies.
 
-    ``declared`` is the absolute URL that its page names as canonical, empty for none; ``redirected`` how many known
+    ``declared`` is the absolute URL that its page names as canonical, empty for none; ``redirects`` how many known
     URLs redirect to it; ``found`` grows with the time at which it became known.
     """
 
     url: str
     declared: str = ""
-    redirected: int = 0
+    redirects: int = 0
     in_links: int = 0
     found: float = 0.0
 
 
-class _Standing(NamedTuple):
+class _SiteRank(NamedTuple):
     """How a member stands at each step within its site; larger is better."""
 
     declared: int
@@ -61,7 +59,7 @@ class _Standing(NamedTuple):
     found: float
 
 
-class _Claim(NamedTuple):
+class _CrossSiteRank(NamedTuple):
     """How the best member of a site stands against those of other sites; larger is better."""
 
     holds: bool
@@ -71,7 +69,7 @@ class _Claim(NamedTuple):
     found: float
 
 
-_Ranking = list[tuple[_Standing, Member]] | list[tuple[_Claim, Member]]
+_Ranking = list[tuple[_SiteRank, Member]] | list[tuple[_CrossSiteRank, Member]]
 
 _REASONS: Mapping[str, str] = {
     "declared": "more copies name it as canonical",
@@ -86,87 +84,87 @@ _REASONS: Mapping[str, str] = {
 }
 
 
-def choose(members: Sequence[Member], present: str = "") -> tuple[int, str]:
+def choose_canonical(members: Sequence[Member], present: str = "") -> tuple[int, str]:
     """The place of the canonical member, and why it and not the runner-up; the order of members is no matter.
 
     ``present`` is the URL that was chosen before, empty for none.
 
-    >>> choose([Member("http://a.example/x?utm_source=b"), Member("http://a.example/x")])
+    >>> choose_canonical([Member("http://a.example/x?utm_source=b"), Member("http://a.example/x")])
     (1, 'its query is cleaner, unlike http://a.example/x?utm_source=b')
     """
     if not members:
         raise ValueError("a group of copies has at least one member")
     sites: dict[str, list[Member]] = {}
     for member in members:
-        sites.setdefault(_site(member.url), []).append(member)
-    rankings = [_ranked_within(site, present) for site in sites.values()]
-    ranking = rankings[0] if len(rankings) == 1 else _ranked_between([best[0][1] for best in rankings], sites, present)
-    return members.index(ranking[0][1]), _reason(ranking)
+        sites.setdefault(_get_site(member.url), []).append(member)
+    rankings = [_rank_within(site, present) for site in sites.values()]
+    ranking = rankings[0] if len(rankings) == 1 else _rank_between([best[0][1] for best in rankings], sites, present)
+    return members.index(ranking[0][1]), _describe_choice(ranking)
 
 
-def _ranked_within(site: Sequence[Member], present: str) -> _Ranking:
+def _rank_within(site: Sequence[Member], present: str) -> _Ranking:
     votes = Counter(member.declared for member in site)
-    return _ranked([(_standing(member, votes[member.url], present), member) for member in site])
+    return _sort_ranking([(_rank_member(member, votes[member.url], present), member) for member in site])
 
 
-def _ranked_between(bests: Sequence[Member], sites: Mapping[str, Sequence[Member]], present: str) -> _Ranking:
+def _rank_between(bests: Sequence[Member], sites: Mapping[str, Sequence[Member]], present: str) -> _Ranking:
     site_of = {member.url: name for name, site in sites.items() for member in site}
     shown = site_of.get(present)
-    return _ranked([(_claim(best, site_of, shown), best) for best in bests])
+    return _sort_ranking([(_rank_best(best, site_of, shown), best) for best in bests])
 
 
-def _ranked(standings: _Ranking) -> _Ranking:
+def _sort_ranking(standings: _Ranking) -> _Ranking:
     """Best first; equal ones by the alphabet."""
     standings.sort(key=lambda each: each[1].url)
     standings.sort(key=lambda each: each[0], reverse=True)
     return standings
 
 
-def _standing(member: Member, votes: int, present: str) -> _Standing:
+def _rank_member(member: Member, votes: int, present: str) -> _SiteRank:
     url = member.url
-    return _Standing(
+    return _SiteRank(
         declared=votes,
         https=url.startswith("https://"),
-        redirects=member.redirected > 0,
-        query=_cleanness(url),
+        redirects=member.redirects > 0,
+        query=_score_query(url),
         present=url == present,
         in_links=member.in_links,
-        shorter=_simplicity(url),
+        shorter=_score_simplicity(url),
         found=-member.found,
     )
 
 
-def _claim(best: Member, site_of: Mapping[str, str], shown: str | None) -> _Claim:
+def _rank_best(best: Member, site_of: Mapping[str, str], shown: str | None) -> _CrossSiteRank:
     ours = site_of[best.url]
-    return _Claim(
+    return _CrossSiteRank(
         holds=site_of.get(best.declared, ours) == ours,
         present=ours == shown,
         in_links=best.in_links,
-        shorter=_simplicity(best.url),
+        shorter=_score_simplicity(best.url),
         found=-best.found,
     )
 
 
-def _cleanness(url: str) -> int:
+def _score_query(url: str) -> int:
     """2 without a query, 1 with one, 0 with a session or tracking parameter."""
     query = url.partition("?")[2]
     if not query:
         return 2
-    return 0 if any(_MARKED.fullmatch(piece.partition("=")[0]) for piece in query.split("&")) else 1
+    return 0 if any(_TRACKING.fullmatch(piece.partition("=")[0]) for piece in query.split("&")) else 1
 
 
-def _simplicity(url: str) -> tuple[bool, int, int]:
+def _score_simplicity(url: str) -> tuple[bool, int, int]:
     path = url.partition("?")[0]
     return not _INDEX_FILE.search(path), -path.rstrip("/").count("/"), -len(url)
 
 
-def _site(url: str) -> str:
+def _get_site(url: str) -> str:
     authority = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
     return registrable_domain(host if colon and port.isdigit() else authority)
 
 
-def _reason(ranking: _Ranking) -> str:
+def _describe_choice(ranking: _Ranking) -> str:
     if len(ranking) == 1:
         return "it is the only one"
     (best, _), (second, runner_up) = ranking[:2]

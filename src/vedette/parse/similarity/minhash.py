@@ -31,10 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vedette.parse.similarity.shingles import Words, stirred
+from vedette.parse.similarity.shingles import WideHashes, scramble
 from vedette.policy import Floats
-
-__all__ = ["BANDS", "BINS", "Bytes", "Sketch", "bands_of", "minhash", "similarities", "similarity", "sketch_of"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -42,14 +40,14 @@ BINS = 128
 BANDS = 16
 BIN_BITS = 7
 BYTE_BITS = 8
-FEW_LENDERS = 8  # among so many almost every bin of a page finds one
-BY_CHANCE = 1 / (1 << BYTE_BITS)
-NONE = np.uint64((1 << 64) - 1)
+FIRST_LENDERS = 8  # among so many almost every bin of a page finds one
+CHANCE_MATCH = 1 / (1 << BYTE_BITS)
+EMPTY_BIN = np.uint64((1 << 64) - 1)
 
 _BELOW_BIN, _BELOW_BYTE = np.uint64(64 - BIN_BITS), np.uint64(64 - BYTE_BITS)
-_SALTS: Words = stirred(np.arange(1, BINS + 1, dtype=np.uint64))
+_SALTS: WideHashes = scramble(np.arange(1, BINS + 1, dtype=np.uint64))
 # Row b is the order in which bin b looks for one that it can borrow from. A whole permutation: it always finds one.
-_LENDERS = np.argsort(stirred(np.arange(BINS, BINS + BINS * BINS, dtype=np.uint64)).reshape(BINS, BINS), axis=1)
+_LENDERS = np.argsort(scramble(np.arange(BINS, BINS + BINS * BINS, dtype=np.uint64)).reshape(BINS, BINS), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,43 +55,43 @@ class Sketch:
     """A text's sketch, one byte a bin, and its bands, by which candidates are found."""
 
     mins: bytes
-    bands: Words
+    bands: WideHashes
 
 
-def sketch_of(shingles: Words) -> Sketch | None:
+def build_sketch(shingles: WideHashes) -> Sketch | None:
     """The sketch of a set of shingles; None of an empty one, which is like nothing.
 
-    >>> from vedette.parse.similarity.shingles import shingles
-    >>> one, other = (sketch_of(shingles(text)) for text in ("Page 1, printed today", "Page 2, printed today"))
-    >>> similarity(one.mins, other.mins), len(one.mins), len(one.bands)
+    >>> from vedette.parse.similarity.shingles import shingle_text
+    >>> one, other = (build_sketch(shingle_text(text)) for text in ("Page 1, printed today", "Page 2, printed today"))
+    >>> estimate_similarity(one.mins, other.mins), len(one.mins), len(one.bands)
     (1.0, 128, 16)
     """
     if not len(shingles):
         return None
-    lowest = np.full(BINS, NONE)
+    lowest = np.full(BINS, EMPTY_BIN)
     # As signed numbers, which is what places are: others would be copied on the way.
     np.minimum.at(lowest, (shingles >> _BELOW_BIN).view(np.int64), shingles)
-    full = lowest != NONE
+    full = lowest != EMPTY_BIN
     if np.count_nonzero(full) < BINS:
-        _fill(lowest, full)
-    mins = (stirred(lowest ^ _SALTS) >> _BELOW_BYTE).astype(np.uint8)
-    return Sketch(mins.tobytes(), bands_of(mins))
+        _fill_empty_bins(lowest, full)
+    mins = (scramble(lowest ^ _SALTS) >> _BELOW_BYTE).astype(np.uint8)
+    return Sketch(mins.tobytes(), compute_bands(mins))
 
 
-def bands_of(mins: Bytes) -> Words:
+def compute_bands(mins: Bytes) -> WideHashes:
     """The bands of one sketch or of many, one a row: eight bytes each, read as a number."""
     return mins.view("<u8").astype(np.uint64, copy=False)
 
 
-def similarity(one: bytes, other: bytes) -> float:
+def estimate_similarity(one: bytes, other: bytes) -> float:
     """The estimated Jaccard index of two texts by their sketches: 1 where they are equal, never below 0."""
-    return float(similarities(one, np.frombuffer(other, np.uint8))[()])
+    return float(estimate_similarities(one, np.frombuffer(other, np.uint8))[()])
 
 
-def similarities(one: bytes, others: Bytes) -> Floats:
+def estimate_similarities(one: bytes, others: Bytes) -> Floats:
     """The same of one text to many, whose sketches are rows."""
     agreeing = np.count_nonzero(others == np.frombuffer(one, np.uint8), axis=-1) / BINS
-    likeness: Floats = np.maximum(0.0, (agreeing - BY_CHANCE) / (1 - BY_CHANCE))
+    likeness: Floats = np.maximum(0.0, (agreeing - CHANCE_MATCH) / (1 - CHANCE_MATCH))
     return likeness
 
 
@@ -108,10 +106,10 @@ def minhash(values: Iterable[int], functions: Sequence[Callable[[int], int]]) ->
     return tuple(min(map(function, known)) for function in functions)
 
 
-def _fill(lowest: Words, full: npt.NDArray[np.bool_]) -> None:
+def _fill_empty_bins(lowest: WideHashes, full: npt.NDArray[np.bool_]) -> None:
     """Let empty bins borrow."""
     empty = (~full).nonzero()[0]
-    lenders = _LENDERS[empty, :FEW_LENDERS]
+    lenders = _LENDERS[empty, :FIRST_LENDERS]
     able = full[lenders]
     if not able.any(axis=1).all():
         lenders = _LENDERS[empty]

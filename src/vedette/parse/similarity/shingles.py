@@ -8,10 +8,10 @@ The *normal form* of a text is its words in lower case with one space between th
 - scripts that are written without spaces (Han, kana, Bopomofo, Thai, Lao, Myanmar, Khmer) have no words to be found
   cheaply, so that each of their characters is a word.
 
-A word's number is ``vedette.text.word_numbers``. A *shingle* is so many consecutive words; its number is a polynomial
-in their numbers, mixed once more. Nothing but the words enters, so that the place of a shingle makes no difference.
-There is no secret in it: somebody can make up words with the numbers of another page's, and so pass for that page, as
-with a plain copy. Only the fingerprint says that two texts are the same.
+A word's number is ``vedette.text.raw_word_hashes``. A *shingle* is so many consecutive words; its number is a
+polynomial in their numbers, mixed once more. Nothing but the words enters, so that the place of a shingle makes no
+difference. There is no secret in it: somebody can make up words with the numbers of another page's, and so pass for
+that page, as with a plain copy. Only the fingerprint says that two texts are the same.
 
 This rule of what a word is, is older and coarser than the one of ``vedette.text``: numbers on disk depend on it.
 
@@ -25,15 +25,35 @@ from functools import cache
 import numpy as np
 import xxhash
 
-from vedette.text import ALONE, FACTOR, SPACE, SPACELESS, Codes, Words, mixed, needed, set_apart, stirred, word_numbers
+from vedette.text import (
+    ALONE,
+    FACTOR,
+    SPACE,
+    SPACELESS,
+    Codes,
+    WideHashes,
+    mask_needed,
+    mix,
+    raw_word_hashes,
+    scramble,
+    space_out,
+)
 
-__all__ = ["Words", "fingerprint", "fingerprint_of", "normal_form", "shingles", "shingles_of", "stirred"]
+__all__ = [
+    "WideHashes",
+    "fingerprint_text",
+    "fingerprint_form",
+    "normal_form",
+    "shingle_text",
+    "shingle_form",
+    "scramble",
+]
 
-WIDTH = 4
-MOST_BYTES = 1 << 20  # of a normal form; what lies behind makes no difference to its shingles
+SHINGLE_WORDS = 4
+MAX_BYTES = 1 << 20  # of a normal form; what lies behind makes no difference to its shingles
 
 IDEOGRAPHS = 0x2_0000  # in planes 2 and 3 there is nothing else
-END = 0x4_0000  # from here on there is nothing that a page should have
+LAST_CODE = 0x4_0000  # from here on there is nothing that a page should have
 VARIATION_SELECTORS = slice(0xFE00, 0xFE10)
 
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalpha() and code < 128 else SPACE for code in range(256))
@@ -49,65 +69,65 @@ def normal_form(text: str) -> bytes:
     """
     if text.isascii():
         letters = np.frombuffer(text.encode().translate(_ASCII), np.uint8)
-        return letters[needed(letters)].tobytes().rstrip(b" ")
-    codes = _spaced(text)
-    return codes[needed(codes)].tobytes().decode("utf-32-le").rstrip(" ").encode()
+        return letters[mask_needed(letters)].tobytes().rstrip(b" ")
+    codes = _separate_words(text)
+    return codes[mask_needed(codes)].tobytes().decode("utf-32-le").rstrip(" ").encode()
 
 
-def shingles(text: str, *, width: int = WIDTH) -> Words:
-    """The numbers of all pieces of ``width`` words, in the order of the text; see ``shingles_of``.
+def shingle_text(text: str, *, width: int = SHINGLE_WORDS) -> WideHashes:
+    """The numbers of all pieces of ``width`` words, in the order of the text; see ``shingle_form``.
 
-    >>> bool((shingles("It was 5 o'clock, then.") == shingles("it was 12 O'CLOCK then")).all())
+    >>> bool((shingle_text("It was 5 o'clock, then.") == shingle_text("it was 12 O'CLOCK then")).all())
     True
     """
-    return shingles_of(normal_form(text), width=width)
+    return shingle_form(normal_form(text), width=width)
 
 
-def shingles_of(form: bytes, *, width: int = WIDTH) -> Words:
+def shingle_form(form: bytes, *, width: int = SHINGLE_WORDS) -> WideHashes:
     """The same of a text in its normal form. Fewer words than ``width`` are one shingle; no words are none.
 
-    >>> [len(shingles_of(form)) for form in (b"", b"to be", b"to be or not", b"to be or not to be")]
+    >>> [len(shingle_form(form)) for form in (b"", b"to be", b"to be or not", b"to be or not to be")]
     [0, 1, 1, 3]
     """
     if not form:
         return np.zeros(0, np.uint64)
-    numbers = word_numbers(form[:MOST_BYTES])
+    numbers = raw_word_hashes(form[:MAX_BYTES])
     count = max(1, len(numbers) + 1 - width)
     found = numbers[:count].copy()
     for place in range(1, min(width, len(numbers))):
         found *= FACTOR
         found += numbers[place : place + count]
-    return mixed(found)
+    return mix(found)
 
 
-def fingerprint(text: str) -> bytes:
+def fingerprint_text(text: str) -> bytes:
     """Sixteen bytes that are equal for texts of equal normal form, and for no others that anybody will meet."""
-    return fingerprint_of(normal_form(text))
+    return fingerprint_form(normal_form(text))
 
 
-def fingerprint_of(form: bytes) -> bytes:
+def fingerprint_form(form: bytes) -> bytes:
     """The same of a text in its normal form."""
     return xxhash.xxh3_128_digest(form)
 
 
-def _spaced(text: str) -> Codes:
+def _separate_words(text: str) -> Codes:
     """Lower-case letters, with spaces for all that separates words and around characters that are words themselves."""
-    codes = _readings().take(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32), mode="clip")
+    codes = _build_readings().take(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32), mode="clip")
     if codes.min() == 0:
         codes = codes[codes != 0]
     alone = codes >= ALONE
-    return set_apart(codes, alone) if alone.any() else codes
+    return space_out(codes, alone) if alone.any() else codes
 
 
 @cache
-def _readings() -> Codes:
+def _build_readings() -> Codes:
     """What each character is read as: a lower-case letter, a word by itself, a space, or (0) nothing.
 
     Made when the first text comes that needs it, in about 30 ms. The last entry stands for all characters behind.
     """
-    readings = np.arange(END + 1, dtype=np.uint32)
-    readings[:IDEOGRAPHS] = [_reading(chr(code)) for code in range(IDEOGRAPHS)]
-    for first, last in (*SPACELESS, (IDEOGRAPHS, END)):
+    readings = np.arange(LAST_CODE + 1, dtype=np.uint32)
+    readings[:IDEOGRAPHS] = [_read_character(chr(code)) for code in range(IDEOGRAPHS)]
+    for first, last in (*SPACELESS, (IDEOGRAPHS, LAST_CODE)):
         block = readings[first : last + 1]
         block[block > SPACE] |= ALONE
     readings[VARIATION_SELECTORS] = 0
@@ -115,7 +135,7 @@ def _readings() -> Codes:
     return readings
 
 
-def _reading(character: str) -> int:
+def _read_character(character: str) -> int:
     category = unicodedata.category(character)
     if category == "Cf":
         return 0

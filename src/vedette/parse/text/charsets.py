@@ -22,8 +22,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
-__all__ = ["Decoded", "codec_of", "decode"]
-
 Source = Literal["bom", "header", "page", "content", "default"]
 
 # A browser looks for a declaration in the first kilobyte, and starts anew if it meets one behind it.
@@ -81,19 +79,19 @@ x-user-defined latin-1:
 """
 
 
-def _rows() -> Iterator[tuple[str, str, list[str]]]:
+def _parse_table() -> Iterator[tuple[str, str, list[str]]]:
     for line in _TABLE.strip().splitlines():
         names, _, labels = line.partition(": ")
         name, codec = names.rstrip(":").split()
         yield name, codec, [name, *labels.split()]
 
 
-_NAMES = {label: name for name, _, labels in _rows() for label in labels}
-_CODECS = {name: codec for name, codec, _ in _rows()}
+_NAMES = {label: name for name, _, labels in _parse_table() for label in labels}
+_CODECS = {name: codec for name, codec, _ in _parse_table()}
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """A page's text, the standard's name of its charset, and who said so."""
 
     text: str
@@ -101,35 +99,35 @@ class Decoded:
     source: Source
 
 
-def codec_of(label: str) -> str | None:
+def find_codec(label: str) -> str | None:
     """The codec for a charset label, None where the standard knows no such label or decodes nothing by it.
 
-    >>> codec_of("ISO-8859-1"), codec_of("punycode")
+    >>> find_codec("ISO-8859-1"), find_codec("punycode")
     ('cp1252', None)
     """
-    name = _named(label)
+    name = _find_name(label)
     return None if name in {None, "replacement", "x-user-defined"} else _CODECS[name or ""]
 
 
-def decode(body: bytes, content_type: str) -> Decoded:
+def decode_page(body: bytes, content_type: str) -> DecodedText:
     r"""The text of a page, as a browser would show it.
 
-    >>> decode(b"<meta charset=latin1>caf\xe9", "text/html")
-    Decoded(text='<meta charset=latin1>café', charset='windows-1252', source='page')
+    >>> decode_page(b"<meta charset=latin1>caf\xe9", "text/html")
+    DecodedText(text='<meta charset=latin1>café', charset='windows-1252', source='page')
     """
     for mark, name in _MARKS:
         if body.startswith(mark):
-            return Decoded(_text(body[len(mark) :], name), name, "bom")
-    named = _of_header(content_type)
+            return DecodedText(_decode_as(body[len(mark) :], name), name, "bom")
+    named = _find_in_header(content_type)
     if named:
-        return Decoded(_text(body, named), named, "header")
-    named = _of_page(body, xml="xml" in content_type[:64])
+        return DecodedText(_decode_as(body, named), named, "header")
+    named = _find_in_page(body, xml="xml" in content_type[:64])
     if named:
-        return Decoded(_text(body, named), named, "page")
-    return _undeclared(body)
+        return DecodedText(_decode_as(body, named), named, "page")
+    return _decode_undeclared(body)
 
 
-def _named(label: str) -> str | None:
+def _find_name(label: str) -> str | None:
     return _NAMES.get(label.strip("\t\n\f\r ").lower())
 
 
@@ -140,10 +138,10 @@ _HEADER = re.compile(r""";\s*+charset\s*+=\s*+["']?([^"';\s,]{1,40})""", re.IGNO
 
 
 @lru_cache(maxsize=512)
-def _of_header(content_type: str) -> str | None:
+def _find_in_header(content_type: str) -> str | None:
     """The charset that Content-Type names. A site sends few different ones, so they are remembered."""
     found = _HEADER.search(content_type[:512])
-    return _named(found[1]) if found else None
+    return _find_name(found[1]) if found else None
 
 
 # --- 3: what the page says of itself ---
@@ -165,35 +163,37 @@ _IN_CONTENT = re.compile(
 )
 _XML = re.compile(rb"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^">]*+)"|'([^'>]*+)')""")
 # Nobody could have read these declarations in the charset that they name (steps 14 and 15 of the prescan).
-_UNREADABLE = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}
+_IMPOSSIBLE_LABELS = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}
 
 
-def _of_page(body: bytes, *, xml: bool) -> str | None:
+def _find_in_page(body: bytes, *, xml: bool) -> str | None:
     """The charset that a page names near its beginning; XML's own word comes first in XML, else last."""
     if body.startswith((b"<\0?\0x\0", b"\0<\0?\0x")):
         return "utf-16be" if body[0] == 0 else "utf-16le"
-    asked: tuple[Callable[[bytes], str | None], ...] = (_of_xml, _of_meta) if xml else (_of_meta, _of_xml)
+    asked: tuple[Callable[[bytes], str | None], ...] = (
+        (_find_in_xml, _find_in_meta) if xml else (_find_in_meta, _find_in_xml)
+    )
     name = asked[0](body) or asked[1](body)
-    return _UNREADABLE.get(name, name) if name else None
+    return _IMPOSSIBLE_LABELS.get(name, name) if name else None
 
 
-def _of_xml(body: bytes) -> str | None:
+def _find_in_xml(body: bytes) -> str | None:
     found = _XML.match(body, 0, PRESCAN_BYTES)
-    return _named((found[1] or found[2] or b"").decode("latin-1")) if found else None
+    return _find_name((found[1] or found[2] or b"").decode("latin-1")) if found else None
 
 
-def _of_meta(body: bytes) -> str | None:
+def _find_in_meta(body: bytes) -> str | None:
     for found in _MARKUP.finditer(body, 0, PRESCAN_BYTES):
         # A meta element that the end of the prescan cuts off says nothing.
         if found[1] is not None and found[0].endswith(b">"):
-            label = _label_in(found[1])
-            name = _named(label.decode("latin-1")) if label else None
+            label = _parse_label(found[1])
+            name = _find_name(label.decode("latin-1")) if label else None
             if name:
                 return name
     return None
 
 
-def _label_in(attributes: bytes) -> bytes | None:
+def _parse_label(attributes: bytes) -> bytes | None:
     """The label in a meta element: its ``charset``, or that in its ``content`` if it stands for the header."""
     given: dict[bytes, bytes] = {}
     for name, double, single, bare in _EACH_ATTRIBUTE.findall(attributes):
@@ -211,31 +211,31 @@ def _label_in(attributes: bytes) -> bytes | None:
 _HIGH_RUN = re.compile(rb"[\x80-\xff][^<>]*+")
 
 
-def _undeclared(body: bytes) -> Decoded:
+def _decode_undeclared(body: bytes) -> DecodedText:
     if body.isascii():
         escaped = b"\x1b" in body  # as ISO-2022-JP does it
-        return _guessed(body) if escaped else Decoded(body.decode("ascii"), "windows-1252", "default")
+        return _decode_guessed(body) if escaped else DecodedText(body.decode("ascii"), "windows-1252", "default")
     text = body.decode("utf-8", "replace")
     # Text of another charset hardly ever has a valid sequence, text in UTF-8 may well have a broken one. Every
     # character of two bytes or more makes the text shorter than the body.
     if len(body) - len(text) >= 8 * text.count("\ufffd"):
-        return Decoded(text, "utf-8", "content")
-    return _guessed(body)
+        return DecodedText(text, "utf-8", "content")
+    return _decode_guessed(body)
 
 
-def _guessed(body: bytes) -> Decoded:
+def _decode_guessed(body: bytes) -> DecodedText:
     # The only user, on one page in thousands: not worth its load in every process.
     from chardetng_py import EncodingDetector  # type: ignore[import-untyped]  # it ships stubs without their marker
 
-    shown = _telling(body)
+    shown = _sample_bytes(body)
     detector = EncodingDetector()
     detector.feed(shown[:GUESS_BYTES], last=len(shown) <= GUESS_BYTES)
     guess = detector.guess(tld=None, allow_utf8=False).lower()
     name = _NAMES.get({"cp874": "windows-874"}.get(guess, guess), "windows-1252")
-    return Decoded(_text(body, name), name, "content")
+    return DecodedText(_decode_as(body, name), name, "content")
 
 
-def _telling(body: bytes) -> bytes:
+def _sample_bytes(body: bytes) -> bytes:
     """What a detector needs to see: the bytes beyond ASCII, what stands just before, and what follows up to a tag.
 
     No multi-byte charset but ISO-2022-JP, which is all ASCII, has angle brackets inside its characters.
@@ -249,7 +249,7 @@ def _telling(body: bytes) -> bytes:
 # --- Decoding, where Python's codecs need help ---
 
 _FULL_WIDTH = str.maketrans("〜‖−¢£¬", "～∥－￠￡￢")  # noqa: RUF001 -- look-alikes are the point
-_SWAPPED: dict[str, Mapping[int, int | str]] = {
+_CORRECTIONS: dict[str, Mapping[int, int | str]] = {
     "koi8-u": str.maketrans("╝╬", "ўЎ"),
     "big5": str.maketrans("•､‾∼♁☉／＼¥¢£", "‧﹑¯～⊕⊙∕﹨￥￠￡"),  # noqa: RUF001 -- look-alikes are the point
     "gbk": {0xE5E5: "\u3000"},
@@ -258,22 +258,22 @@ _SWAPPED: dict[str, Mapping[int, int | str]] = {
 }
 
 
-def _text(body: bytes, name: str) -> str:
+def _decode_as(body: bytes, name: str) -> str:
     """The body in a charset of the standard, with U+FFFD for what it does not define."""
     if name == "utf-8":
         return body.decode("utf-8", "replace")
-    if name in _OWN_WAYS:
-        return _OWN_WAYS[name](body)
+    if name in _CUSTOM_DECODERS:
+        return _CUSTOM_DECODERS[name](body)
     text = body.decode(_CODECS[name], "replace")
-    if name in _SWAPPED:
-        return text.translate(_SWAPPED[name])
+    if name in _CORRECTIONS:
+        return text.translate(_CORRECTIONS[name])
     if "\ufffd" in text and name.startswith("windows-"):
-        return body.decode("latin-1").translate(_with_controls(name))
+        return body.decode("latin-1").translate(_build_windows_table(name))
     return text
 
 
 @lru_cache(maxsize=16)
-def _with_controls(name: str) -> dict[int, str]:
+def _build_windows_table(name: str) -> dict[int, str]:
     """A Windows code page in which the free places from 80 to 9F are control characters, as the standard has them."""
     table = {byte: bytes([byte]).decode(_CODECS[name], "replace") for byte in range(0x80, 0x100)}
     table.update({byte: chr(byte) for byte in range(0x80, 0xA0) if table[byte] == "\ufffd"})
@@ -289,16 +289,16 @@ _EUC_PARTS = re.compile(
 )
 
 
-def _euc_jp(body: bytes) -> str:
+def _decode_euc_jp(body: bytes) -> str:
     """EUC-JP with the rows of NEC and IBM (circled numbers among them), which Python has in Shift_JIS only."""
     text = body.decode("euc-jp", "replace")
     if "\ufffd" in text:
         parts = _EUC_PARTS.finditer(body)
-        text = "".join(_in_shift_jis(p[1]) if p[1] else p[0].decode("euc-jp", "replace") for p in parts)
+        text = "".join(_decode_nec_rows(p[1]) if p[1] else p[0].decode("euc-jp", "replace") for p in parts)
     return text.translate(_FULL_WIDTH)
 
 
-def _in_shift_jis(pairs: bytes) -> str:
+def _decode_nec_rows(pairs: bytes) -> str:
     """Rows and cells of JIS X 0208 by way of the other charset that has them (Encoding standard, 12.3.1)."""
     shifted = bytearray()
     for row, cell in zip(pairs[::2], pairs[1::2], strict=True):
@@ -308,9 +308,9 @@ def _in_shift_jis(pairs: bytes) -> str:
 
 
 _PRIVATE_USE = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
-_OWN_WAYS: dict[str, Callable[[bytes], str]] = {
+_CUSTOM_DECODERS: dict[str, Callable[[bytes], str]] = {
     # Charsets with which text was smuggled past filters: nothing of them is read (Encoding standard, 14.1).
     "replacement": lambda body: "\ufffd" if body else "",
     "x-user-defined": lambda body: body.decode("latin-1").translate(_PRIVATE_USE),
-    "euc-jp": _euc_jp,
+    "euc-jp": _decode_euc_jp,
 }

@@ -20,20 +20,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-__all__ = ["Dates", "dates_of"]
-
 Source = Literal["linked data", "meta", "time", "url", "header", ""]
 Candidate = tuple[Source, str]
 
 EARLIEST_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
-AHEAD_S = 86_400.0
-MOST_STAMPS = 100
-MOST_ITEMS = 100
-LONGEST = 64
+MAX_AHEAD_S = 86_400.0
+MAX_STAMPS = 100
+MAX_ITEMS = 100
+MAX_DATE_LENGTH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class PageDates:
     """Unix seconds, None where nobody says; ``source`` is that of the first which is known."""
 
     published_s: float | None
@@ -41,33 +39,33 @@ class Dates:
     source: Source
 
 
-def dates_of(
+def find_dates(
     stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], url: str, last_modified: str, now_s: float
-) -> Dates:
+) -> PageDates:
     """The dates of a page, from its (key, value) stamps, its JSON-LD texts, its URL and its header.
 
-    >>> dates_of([("article:published_time", "2026-11-15T10:00:00Z")], [], "https://example.org/", "", 1.8e9)
-    Dates(published_s=1794736800.0, modified_s=None, source='meta')
+    >>> find_dates([("article:published_time", "2026-11-15T10:00:00Z")], [], "https://example.org/", "", 1.8e9)
+    PageDates(published_s=1794736800.0, modified_s=None, source='meta')
     """
-    if not (stamps or linked_data or last_modified) and _IN_URL.match(url, 0, LONGEST_URL) is None:
+    if not (stamps or linked_data or last_modified) and _IN_URL.match(url, 0, MAX_URL_LENGTH) is None:
         return _UNKNOWN
-    articles = [item for text in linked_data for item in _items(text)]
-    published, published_by = _first(_of_publication(stamps, articles, url), EARLIEST_S, now_s)
+    articles = [item for text in linked_data for item in _parse_items(text)]
+    published, published_by = _pick_first(_list_published(stamps, articles, url), EARLIEST_S, now_s)
     earliest_s = EARLIEST_S if published is None else published
-    modified, modified_by = _first(_of_change(stamps, articles, last_modified), earliest_s, now_s)
-    return Dates(published, modified, published_by or modified_by)
+    modified, modified_by = _pick_first(_list_modified(stamps, articles, last_modified), earliest_s, now_s)
+    return PageDates(published, modified, published_by or modified_by)
 
 
-def _first(candidates: Iterator[Candidate], earliest_s: float, now_s: float) -> tuple[float | None, Source]:
+def _pick_first(candidates: Iterator[Candidate], earliest_s: float, now_s: float) -> tuple[float | None, Source]:
     """The first candidate that can be read and can be true."""
     for source, text in candidates:
-        seconds = _seconds_of(text)
-        if seconds is not None and earliest_s <= seconds <= now_s + AHEAD_S:
+        seconds = _parse_date(text)
+        if seconds is not None and earliest_s <= seconds <= now_s + MAX_AHEAD_S:
             return seconds, source
     return None, ""
 
 
-_UNKNOWN = Dates(None, None, "")
+_UNKNOWN = PageDates(None, None, "")
 
 
 # --- Who says it ---
@@ -84,54 +82,54 @@ _PUBLISHED = {key: rank for rank, key in enumerate(_PUBLISHED_KEYS.split())}
 _MODIFIED = {key: rank for rank, key in enumerate(_MODIFIED_KEYS.split())}
 
 
-def _of_publication(
+def _list_published(
     stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], url: str
 ) -> Iterator[Candidate]:
-    yield from _stated(articles, "datePublished")
-    yield from _ranked(stamps, _PUBLISHED)
-    yield from (("time", value) for value in _times(stamps, "time:published"))
-    bare = dict.fromkeys(_times(stamps, "time"))
+    yield from _list_stated(articles, "datePublished")
+    yield from _rank_stamps(stamps, _PUBLISHED)
+    yield from (("time", value) for value in _select_stamps(stamps, "time:published"))
+    bare = dict.fromkeys(_select_stamps(stamps, "time"))
     if len(bare) == 1:
         yield "time", next(iter(bare))
-    found = _IN_URL.match(url, 0, LONGEST_URL)
+    found = _IN_URL.match(url, 0, MAX_URL_LENGTH)
     if found:
         yield "url", found[1]
 
 
-def _of_change(
+def _list_modified(
     stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], last_modified: str
 ) -> Iterator[Candidate]:
-    yield from _stated(articles, "dateModified")
-    yield from _ranked(stamps, _MODIFIED)
-    yield from (("time", value) for value in _times(stamps, "time:modified"))
+    yield from _list_stated(articles, "dateModified")
+    yield from _rank_stamps(stamps, _MODIFIED)
+    yield from (("time", value) for value in _select_stamps(stamps, "time:modified"))
     if last_modified:
         yield "header", last_modified
 
 
-def _ranked(stamps: Sequence[tuple[str, str]], ranks: dict[str, int]) -> Iterator[Candidate]:
-    found = [(ranks[key], value) for key, value in stamps[:MOST_STAMPS] if key in ranks]
+def _rank_stamps(stamps: Sequence[tuple[str, str]], ranks: dict[str, int]) -> Iterator[Candidate]:
+    found = [(ranks[key], value) for key, value in stamps[:MAX_STAMPS] if key in ranks]
     # The first of equals was written first: sorting keeps their order.
-    for _, value in sorted(found, key=_rank):
+    for _, value in sorted(found, key=_get_rank):
         yield "meta", value
 
 
-def _rank(found: tuple[int, str]) -> int:
+def _get_rank(found: tuple[int, str]) -> int:
     return found[0]
 
 
-def _times(stamps: Sequence[tuple[str, str]], wanted: str) -> list[str]:
-    return [value for key, value in stamps[:MOST_STAMPS] if key == wanted]
+def _select_stamps(stamps: Sequence[tuple[str, str]], wanted: str) -> list[str]:
+    return [value for key, value in stamps[:MAX_STAMPS] if key == wanted]
 
 
 # A day of the calendar as part of a path: /2026/11/15/, /2026-11-15-title, /2026/nov/15/.
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 _IN_URL = re.compile(r"[^?#]*?/((?:19|20)[0-9]{2}([/-])(?:[01]?[0-9]|[a-z]{3})\2[0-3]?[0-9])(?=[/._?#-]|$)")
 
 
 # --- JSON-LD ---
 
 
-def _items(text: str) -> list[dict[str, object]]:
+def _parse_items(text: str) -> list[dict[str, object]]:
     """What a JSON-LD text speaks of at its top, articles first; what lies deeper is not the page itself."""
     if '"datePublished"' not in text and '"dateModified"' not in text:
         return []
@@ -139,16 +137,16 @@ def _items(text: str) -> list[dict[str, object]]:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError):  # broken, or nested as no honest page nests
         return []
-    return sorted(_top_items(found), key=_is_not_article)
+    return sorted(_list_top_items(found), key=_is_not_article)
 
 
-def _top_items(found: object) -> list[dict[str, object]]:
-    top = _objects(found)
-    return top + [item for each in top for key in ("@graph", "mainEntity") for item in _objects(each.get(key))]
+def _list_top_items(found: object) -> list[dict[str, object]]:
+    top = _filter_objects(found)
+    return top + [item for each in top for key in ("@graph", "mainEntity") for item in _filter_objects(each.get(key))]
 
 
-def _objects(found: object) -> list[dict[str, object]]:
-    several = found[:MOST_ITEMS] if isinstance(found, list) else [found]
+def _filter_objects(found: object) -> list[dict[str, object]]:
+    several = found[:MAX_ITEMS] if isinstance(found, list) else [found]
     return [each for each in several if isinstance(each, dict)]
 
 
@@ -158,7 +156,7 @@ def _is_not_article(item: dict[str, object]) -> bool:
     return not any(isinstance(each, str) and each.endswith(("Article", "Posting", "Report")) for each in kinds[:9])
 
 
-def _stated(items: list[dict[str, object]], key: str) -> Iterator[Candidate]:
+def _list_stated(items: list[dict[str, object]], key: str) -> Iterator[Candidate]:
     for item in items:
         value = item.get(key)
         if isinstance(value, str):
@@ -205,56 +203,56 @@ _FORMS = tuple(
 )
 
 
-def _seconds_of(text: str) -> float | None:
+def _parse_date(text: str) -> float | None:
     """Unix seconds of a date as people and programs write it, or None."""
     trimmed = text.strip()
-    if not 6 <= len(trimmed) <= LONGEST:
+    if not 6 <= len(trimmed) <= MAX_DATE_LENGTH:
         return None
     try:
         moment = datetime.fromisoformat(trimmed)
     except ValueError:
-        return _seconds_of_other(trimmed)
+        return _parse_written_date(trimmed)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _seconds_of_other(text: str) -> float | None:
+def _parse_written_date(text: str) -> float | None:
     for form in _FORMS:
         found = form.fullmatch(text)
         if found:
             try:
-                return _moment(found.groupdict(default="")).timestamp()
+                return _build_datetime(found.groupdict(default="")).timestamp()
             except (ValueError, OverflowError):
                 return None
     return None
 
 
-def _moment(parts: dict[str, str]) -> datetime:
+def _build_datetime(parts: dict[str, str]) -> datetime:
     month = parts["month"]
     return datetime(
-        _year(parts["year"]),
+        _parse_year(parts["year"]),
         int(month) if month.isdecimal() else _MONTHS.get(month.lower(), 0),
         int(parts["day"]),
-        _hour(parts),
+        _parse_hour(parts),
         int(parts["minute"] or 0),
         min(int(parts["second"] or 0), 59),  # a leap second is legal; datetime knows none
         tzinfo=UTC,
-    ) - _ahead(parts["zone"].lower())
+    ) - _parse_offset(parts["zone"].lower())
 
 
-def _year(written: str) -> int:
+def _parse_year(written: str) -> int:
     """Two digits as RFC 2822 reads them, which needs no clock."""
     year = int(written)
     return year if len(written) == 4 else year + (2000 if year < 50 else 1900)
 
 
-def _hour(parts: dict[str, str]) -> int:
+def _parse_hour(parts: dict[str, str]) -> int:
     hour = int(parts["hour"] or 0)
     if not parts["half"]:
         return hour
     return hour % 12 + (12 if parts["half"].lower() == "p" else 0)
 
 
-def _ahead(zone: str) -> timedelta:
+def _parse_offset(zone: str) -> timedelta:
     """How far a zone's clocks are ahead of UTC; one with a name that says little is taken as UTC."""
     if zone[:1] not in {"+", "-"}:
         return timedelta(hours=_ZONE_HOURS.get(zone, 0))

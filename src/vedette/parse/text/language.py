@@ -12,15 +12,23 @@ either, the answer is that we do not know.
 import re
 from functools import lru_cache
 
-__all__ = ["language_of"]
-
-WINDOW_CHARACTERS, WIDE_CHARACTERS = 125, 300
+WINDOW_LENGTH, WIDE_WINDOW_LENGTH = 125, 300
 
 _PRIMARY = re.compile(r"\s*+([a-z]{2,3})(?![a-z0-9])", re.IGNORECASE | re.ASCII)
 # Old and finer names of what has one name here (IANA language subtag registry), and subtags that name no language.
-_SAME = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro", "nb": "no", "nn": "no", "cmn": "zh", "fil": "tl"}
-_NONE = dict.fromkeys(("un", "und", "mul", "mis", "zxx", "xx", "zzb", "zze", "zzh", "zzp", "tlh"), "")
-_NAMES = _SAME | _NONE
+_ALIASES = {
+    "iw": "he",
+    "in": "id",
+    "ji": "yi",
+    "jw": "jv",
+    "mo": "ro",
+    "nb": "no",
+    "nn": "no",
+    "cmn": "zh",
+    "fil": "tl",
+}
+_NO_LANGUAGE = dict.fromkeys(("un", "und", "mul", "mis", "zxx", "xx", "zzb", "zze", "zzh", "zzp", "tlh"), "")
+_NAMES = _ALIASES | _NO_LANGUAGE
 
 _TWO_LETTERS = re.compile(r"[A-Za-z][^A-Za-z]*+[A-Za-z]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
@@ -44,33 +52,33 @@ _SCRIPTS = {
 }
 
 
-def language_of(text: str, declared: str) -> str:
+def detect_language(text: str, declared: str) -> str:
     """The primary subtag (BCP 47) of the language that a text is written in, empty where there is too little to tell.
 
-    >>> language_of("Der Laden ist am Sonntag geschlossen.", "en-GB"), language_of("12 34", "en")
+    >>> detect_language("Der Laden ist am Sonntag geschlossen.", "en-GB"), detect_language("12 34", "en")
     ('de', '')
     """
-    hint = _primary(declared)
-    sample = _windows(text, WINDOW_CHARACTERS)
-    found = _told(sample, hint)
+    hint = _parse_primary(declared)
+    sample = _sample_windows(text, WINDOW_LENGTH)
+    found = _detect_or_hint(sample, hint)
     if found or len(sample) == len(text):
         return found
-    return _told(_windows(text, WIDE_CHARACTERS), hint)
+    return _detect_or_hint(_sample_windows(text, WIDE_WINDOW_LENGTH), hint)
 
 
-def _windows(text: str, characters: int) -> str:
+def _sample_windows(text: str, characters: int) -> str:
     third = len(text) // 3
     if third <= characters:
         return text
     return f"{text[third : third + characters]} {text[2 * third : 2 * third + characters]}"
 
 
-def _told(sample: str, hint: str) -> str:
-    return _detected(sample, hint) or (hint if hint and _in_script_of(hint, sample) else "")
+def _detect_or_hint(sample: str, hint: str) -> str:
+    return _run_cld2(sample, hint) or (hint if hint and _is_in_script(hint, sample) else "")
 
 
 @lru_cache(maxsize=512)
-def _primary(declared: str) -> str:
+def _parse_primary(declared: str) -> str:
     """The language that a tag begins with; a tag that begins with none declares nothing."""
     found = _PRIMARY.match(declared[:64])
     if found is None:
@@ -79,29 +87,29 @@ def _primary(declared: str) -> str:
     return _NAMES.get(subtag, subtag)
 
 
-def _detected(sample: str, hint: str) -> str:
+def _run_cld2(sample: str, hint: str) -> str:
     """What CLD2 is sure of."""
     # Its tables are some megabytes, which only a process that reads pages needs.
     import pycld2  # type: ignore[import-untyped]  # it ships no types
 
-    known = hint if hint in _hints() else None
+    known = hint if hint in _load_hints() else None
     try:
         sure, _, found = pycld2.detect(sample.encode("utf-8", "replace"), isPlainText=True, hintLanguage=known)
     except pycld2.error:  # it refuses control characters and what is no character
         printable = "".join(character if character.isprintable() else " " for character in sample)
-        return _detected(printable, hint) if printable != sample else ""
-    return _primary(found[0][1]) if sure else ""
+        return _run_cld2(printable, hint) if printable != sample else ""
+    return _parse_primary(found[0][1]) if sure else ""
 
 
 @lru_cache(maxsize=1)
-def _hints() -> frozenset[str]:
+def _load_hints() -> frozenset[str]:
     import pycld2
 
     # A hint at Chinese is one against its traditional script, which then looks Japanese.
     return frozenset(code for _, code in pycld2.LANGUAGES if code not in {"zh", "ja"})
 
 
-def _in_script_of(language: str, sample: str) -> bool:
+def _is_in_script(language: str, sample: str) -> bool:
     """Whether most letters of a text are such as the language is written with."""
     if sample.isascii():
         return language not in _SCRIPTS and _TWO_LETTERS.search(sample) is not None

@@ -1,10 +1,8 @@
 """What kind of thing a body is, by its declared type, or by a look at it where none is declared."""
 
-__all__ = ["is_html", "is_pdf"]
-
 _PDF_WITHIN = 1024  # readers find the mark anywhere in the first kilobyte, and writers rely on it
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
-_UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+_GENERIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 
 
 def is_html(content_type: str, body: bytes) -> bool:
@@ -13,7 +11,7 @@ def is_html(content_type: str, body: bytes) -> bool:
     >>> is_html("text/html; charset=utf-8", b""), is_html("", b" <!DOCTYPE html><p>"), is_html("text/plain", b"<html>")
     (True, True, False)
     """
-    kind = _kind(content_type)
+    kind = _parse_media_type(content_type)
     if kind:
         return kind in {"text/html", "application/xhtml+xml"}
     return body[:512].removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_HTML_STARTS)
@@ -25,9 +23,9 @@ def is_pdf(content_type: str, body: bytes) -> bool:
     >>> is_pdf("application/pdf", b"%PDF-1.7"), is_pdf("", b"%PDF-1.7"), is_pdf("application/pdf", b"<html>")
     (True, True, False)
     """
-    kind = _kind(content_type)
-    return (kind == "application/pdf" or kind in _UNTOLD) and b"%PDF-" in body[:_PDF_WITHIN]
+    kind = _parse_media_type(content_type)
+    return (kind == "application/pdf" or kind in _GENERIC_TYPES) and b"%PDF-" in body[:_PDF_WITHIN]
 
 
-def _kind(content_type: str) -> str:
+def _parse_media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()

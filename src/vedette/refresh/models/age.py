@@ -6,12 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS, Gamma, counted, pooled_prior, sums_added
-from vedette.refresh.models.rows import DAY_S, gap_d, group_rows, levels, page_rows, tallied, told, waited_d
-
-__all__ = ["Ageing"]
+from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH, Gamma, add_observations, pooled_prior, subtract_sums
+from vedette.refresh.models.rows import (
+    DAY_S,
+    add_to_groups,
+    days_between,
+    days_since_fetch,
+    group_levels,
+    group_rows,
+    is_informative,
+    page_rows,
+)
 
 # Ages in days at which another hazard begins; the last one holds for ever.
 EDGES_D = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
@@ -19,10 +26,10 @@ BINS = len(EDGES_D)
 _ENDS_D = np.append(EDGES_D[1:], np.inf)
 FIRST_HAZARD = 1 / 30
 _CHANGES = 3.0  # of its own, that outweigh the hazard of the group above
-_CHANGED_AT = ROW
+_CHANGED_AT = PAGE_WIDTH
 
 
-class _Spent(NamedTuple):
+class _Exposure(NamedTuple):
     """What a look says, a column for each bin of ages: where the change was (shares), and how long there was none."""
 
     ended: Floats
@@ -52,7 +59,7 @@ class Ageing:
     survival analysis (J. Vaupel et al., 1979).
 
     >>> model = Ageing()
-    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...               before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> chances = [float(model.chance(memory, daily, np.array([day * 86400.0]))[0]) for day in (1, 2, 30)]
@@ -61,38 +68,40 @@ class Ageing:
     """
 
     name: str = "ageing"
-    page_width: int = ROW + 1
-    group_width: int = SUMS + 2 * BINS
+    page_width: int = PAGE_WIDTH + 1
+    group_width: int = GROUP_WIDTH + 2 * BINS
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Add ends and days at each age to the groups, changes and expected ones to the page, and its new age."""
-        after, seen = memory.reaching(batch), told(batch)
+        after, seen = memory.grow_for(batch), is_informative(batch)
         rows, tilt = page_rows(after, batch), self._tilt(memory, batch).mean
         from_d = np.fmax(batch.before_s / DAY_S - self._changed_at_d(rows, batch.before_s), 0.0)
         hazard = self._hazard(memory, batch)
-        spent = _spent(_overlaps(np.nan_to_num(from_d), gap_d(batch)), hazard * tilt[:, None], batch.changed)
+        spent = _estimate_exposure(
+            _time_per_bin(np.nan_to_num(from_d), days_between(batch)), hazard * tilt[:, None], batch.changed
+        )
         expected = (hazard * spent.days).sum(axis=1)
         fresh = rows.copy()
-        fresh[:, :ROW] = counted(rows[:, :ROW], expected, batch.changed, seen)
-        fresh[:, _CHANGED_AT] = self._youngest_d(rows, batch, seen)
-        grown = np.hstack([sums_added(rows, fresh), spent.ended, tilt[:, None] * spent.days])
-        tallied(after.groups, batch, grown, seen)
+        fresh[:, :PAGE_WIDTH] = add_observations(rows[:, :PAGE_WIDTH], expected, batch.changed, seen)
+        fresh[:, _CHANGED_AT] = self._last_change_d(rows, batch, seen)
+        grown = np.hstack([subtract_sums(rows, fresh), spent.ended, tilt[:, None] * spent.days])
+        add_to_groups(after.groups, batch, grown, seen)
         after.pages[batch.place] = fresh
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """From the age at the last fetch on, by all tilts that the page may have."""
         age_d = self._age_d(memory, batch)
-        hazard = self._hazard(memory, batch) * _overlaps(age_d, waited_d(batch, at_s))
+        hazard = self._hazard(memory, batch) * _time_per_bin(age_d, days_since_fetch(batch, at_s))
         return self._tilt(memory, batch).chance(hazard.sum(axis=1))
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Changes a day at the page's present age."""
         bins = np.searchsorted(EDGES_D, self._age_d(memory, batch), side="right") - 1
         hazard = self._hazard(memory, batch)[np.arange(len(batch)), bins]
         return Rates(*(hazard * rate for rate in self._tilt(memory, batch).rates()))
 
-    def _age_d(self, memory: Memory, batch: Known) -> Floats:
+    def _age_d(self, memory: Memory, batch: KnownPages) -> Floats:
         """How old the page was at its last fetch."""
         changed_at_d = self._changed_at_d(page_rows(memory, batch), batch.last_fetch_s)
         return np.fmax(batch.last_fetch_s / DAY_S - changed_at_d, 0.0)
@@ -103,38 +112,38 @@ class Ageing:
         changed_at_d: Floats = np.where(rows[:, _CHANGED_AT] != 0, rows[:, _CHANGED_AT], since_s / DAY_S)
         return changed_at_d
 
-    def _youngest_d(self, rows: Floats, batch: Known, seen: Bools) -> Floats:
+    def _last_change_d(self, rows: Floats, batch: KnownPages, seen: Bools) -> Floats:
         """The day of the last change after these fetches."""
         last_d, modified_d = batch.last_fetch_s / DAY_S, batch.modified_s / DAY_S
-        middle_d = last_d - gap_d(batch) / 2
-        after_d = np.where((modified_d > last_d - gap_d(batch)) & (modified_d <= last_d), modified_d, middle_d)
+        middle_d = last_d - days_between(batch) / 2
+        after_d = np.where((modified_d > last_d - days_between(batch)) & (modified_d <= last_d), modified_d, middle_d)
         first_d = np.fmin(np.where(np.isfinite(modified_d), modified_d, last_d), last_d)
         kept_d = np.where(seen & batch.changed, after_d, self._changed_at_d(rows, batch.last_fetch_s))
         return np.where(batch.first_fetch, first_d, kept_d)
 
-    def _tilt(self, memory: Memory, batch: Known) -> Gamma:
-        changes, expected = page_rows(memory, batch)[:, :ROW].T
-        return pooled_prior(memory.groups[:, :SUMS], batch, 1.0).after(changes, expected)
+    def _tilt(self, memory: Memory, batch: KnownPages) -> Gamma:
+        changes, expected = page_rows(memory, batch)[:, :PAGE_WIDTH].T
+        return pooled_prior(memory.groups[:, :GROUP_WIDTH], batch, 1.0).update(changes, expected)
 
-    def _hazard(self, memory: Memory, batch: Known) -> Floats:
+    def _hazard(self, memory: Memory, batch: KnownPages) -> Floats:
         """Changes a day at each age: first the level of a group, then its shape, both drawn to what is above."""
         hazard = np.full((len(batch), BINS), FIRST_HAZARD)
-        for numbers, apart in levels(batch):
-            ended, days = np.split(group_rows(memory.groups, numbers)[:, SUMS:], 2, axis=1)
+        for numbers, apart in group_levels(batch):
+            ended, days = np.split(group_rows(memory.groups, numbers)[:, GROUP_WIDTH:], 2, axis=1)
             level = (ended.sum(axis=1) + _CHANGES) / ((days * hazard).sum(axis=1) + _CHANGES)
             above = hazard * level[:, None]
             hazard = np.where(apart[:, None], (ended + _CHANGES) / (days + _CHANGES / above), hazard)
         return hazard
 
 
-def _overlaps(from_d: Floats, days: Floats) -> Floats:
+def _time_per_bin(from_d: Floats, days: Floats) -> Floats:
     """How many of the days after an age are spent in each bin."""
     until_d = (from_d + days)[:, None]
     spent: Floats = np.maximum(np.minimum(until_d, _ENDS_D) - np.maximum(from_d[:, None], EDGES_D), 0.0)
     return spent
 
 
-def _spent(days: Floats, hazard: Floats, changed: Bools) -> _Spent:
+def _estimate_exposure(days: Floats, hazard: Floats, changed: Bools) -> _Exposure:
     """Without change all days; with one, the expected share of ends and of days before it, given that it came."""
     turns = np.clip(hazard * days, 1e-12, 500.0)
     until = np.cumsum(turns, axis=1)
@@ -143,4 +152,4 @@ def _spent(days: Floats, hazard: Floats, changed: Bools) -> _Spent:
     # Days before the end of a life that may outlast the gap, less those of lives that do.
     lived = (alive * -np.expm1(-turns) / hazard - days * np.exp(-total)) / -np.expm1(-total)
     came = changed[:, None]
-    return _Spent(np.where(came, ended, 0.0), np.where(came, np.clip(lived, 0.0, days), days))
+    return _Exposure(np.where(came, ended, 0.0), np.where(came, np.clip(lived, 0.0, days), days))

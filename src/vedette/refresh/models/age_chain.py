@@ -16,15 +16,13 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["AgeChain", "WeekChain", "falling", "from_ages", "from_lifetimes", "from_survival", "memoryless", "periodic"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgeChain:
     """The probability of a change within the next step, by age; the last one is that of all greater ages.
 
-    >>> chain = memoryless(0.25, last_age=3)
-    >>> chain.unchanged(np.array([0, 2]), np.array([2, 7])).round(4).tolist()
+    >>> chain = memoryless_chain(0.25, last_age=3)
+    >>> chain.survival(np.array([0, 2]), np.array([2, 7])).round(4).tolist()
     [0.5625, 0.1335]
     """
 
@@ -48,7 +46,7 @@ class AgeChain:
         np.add.at(moves, (ages, np.minimum(ages + 1, self.last_age)), 1 - self.resets)
         return moves
 
-    def replacement(self) -> Floats:
+    def replacement_matrix(self) -> Floats:
         """The same moves where only "changed or not" is of interest: changed is a last state, and none leads from it.
 
         This is the machine that waits to be replaced; a look would put it back to the age that it finds.
@@ -60,7 +58,7 @@ class AgeChain:
         moves[-1, -1] = 1.0
         return moves
 
-    def unchanged(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
+    def survival(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """How probably nothing changed over so many steps from an age.
 
         The print reads this off an element (i, i + k) of the k-th power of the matrix (eq. 11-13), which is not there
@@ -69,48 +67,48 @@ class AgeChain:
         age_, steps_ = np.minimum(age, self.last_age), np.asarray(steps)
         within = np.minimum(steps_, self.last_age - age_)
         staying: Floats = (1 - self.resets[-1]) ** (steps_ - within)
-        unchanged: Floats = self._stayed()[age_, within] * staying
+        unchanged: Floats = self._survival_table()[age_, within] * staying
         return unchanged
 
-    def changed(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
+    def change_chance(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """How probably a look after so many steps finds a change (eq. 13)."""
-        return 1 - self.unchanged(age, steps)
+        return 1 - self.survival(age, steps)
 
-    def changed_at(self, at_age: npt.ArrayLike, age: npt.ArrayLike) -> Floats:
+    def first_change_chance(self, at_age: npt.ArrayLike, age: npt.ArrayLike) -> Floats:
         """P(j, i) of eq. 18: the first change since age i comes in the step that begins at age j.
 
         Eq. 16 and 28 count j from 1. Eq. 19 makes each of the one before, and divides by zero where that is zero.
         """
         assert bool(np.all(np.greater_equal(at_age, age))), "a change comes at the age that was seen, or later"
-        first: Floats = self.resets[np.minimum(at_age, self.last_age)] * self.unchanged(age, np.subtract(at_age, age))
+        first: Floats = self.resets[np.minimum(at_age, self.last_age)] * self.survival(age, np.subtract(at_age, age))
         return first
 
-    def out_of_date(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
+    def expected_staleness(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """Z(i, k) of eq. 15: the expected steps for which it will have been out of date.
 
         It is the sum of 1 - unchanged(i, n) over n = 1 .. k, which needs no division (eq. 19 does).
 
-        >>> float(periodic(3).out_of_date(0, 4))
+        >>> float(periodic_chain(3).expected_staleness(0, 4))
         2.0
         """
         age_, steps_ = np.minimum(age, self.last_age), np.asarray(steps)
         within = np.minimum(steps_, self.last_age - age_)
-        stayed = self._stayed()
+        stayed = self._survival_table()
         in_table = np.cumsum(stayed, axis=1)[age_, within] - 1.0
-        late: Floats = steps_ - in_table - stayed[age_, within] * self._tail(steps_ - within)
+        late: Floats = steps_ - in_table - stayed[age_, within] * self._tail_sum(steps_ - within)
         return late
 
-    def ages_after(self, age: int, steps: int) -> Floats:
+    def age_distribution(self, age: int, steps: int) -> Floats:
         """The distribution of its age so many steps after it was seen at an age (eq. 11)."""
         after: Floats = np.linalg.matrix_power(self.matrix(), steps)[min(age, self.last_age)]
         return after
 
-    def stationary(self) -> Floats:
+    def stationary_ages(self) -> Floats:
         """How old the page is at a moment of which nothing is known.
 
         The print takes the limit of powers (eq. 12), which periodic pages do not have; this vector they have, too.
 
-        >>> periodic(3).stationary().round(4).tolist()
+        >>> periodic_chain(3).stationary_ages().round(4).tolist()
         [0.3333, 0.3333, 0.3333]
         """
         reached = np.append(1.0, np.cumprod(1 - self.resets[:-1]))
@@ -131,13 +129,13 @@ class AgeChain:
             ages = ages @ moves
         return total
 
-    def _stayed(self) -> Floats:
+    def _survival_table(self) -> Floats:
         """Row i, column k: unchanged over k steps from age i, as far as that is the last age."""
         ages = np.arange(len(self.resets))
         going_on = 1 - self.resets[np.minimum(ages[:, None] + ages[None, :-1], self.last_age)]
         return np.hstack([np.ones((len(ages), 1)), np.cumprod(going_on, axis=1)])
 
-    def _tail(self, steps: npt.NDArray[np.int64]) -> Floats:
+    def _tail_sum(self, steps: npt.NDArray[np.int64]) -> Floats:
         """The sum of (1 - p)^n for n = 1 .. steps, at the last age."""
         stay = 1 - self.resets[-1]
         if stay == 1:
@@ -153,8 +151,8 @@ class WeekChain:
     The chain alone cannot say it: a page that changes each working day and rests at weekends has a state with two
     parts, its age and the day of the week.
 
-    >>> busy = WeekChain(memoryless(1.0, last_age=0), pace=np.array([1.0, 1, 1, 1, 1, 0, 0]))
-    >>> busy.unchanged(0, 2, weekday=5), busy.unchanged(0, 3, weekday=5)
+    >>> busy = WeekChain(memoryless_chain(1.0, last_age=0), pace=np.array([1.0, 1, 1, 1, 1, 0, 0]))
+    >>> busy.survival(0, 2, weekday=5), busy.survival(0, 3, weekday=5)
     (1.0, 0.0)
     """
 
@@ -165,38 +163,38 @@ class WeekChain:
         assert self.pace.shape == (7,), "a week has seven days"
         assert bool((self.pace >= 0).all()), "no day takes changes back"
 
-    def unchanged(self, age: int, steps: int, weekday: int) -> float:
+    def survival(self, age: int, steps: int, weekday: int) -> float:
         """How probably nothing changed over so many days that begin with a day of the week."""
         on = np.arange(steps)
         staying = 1 - self.chain.resets[np.minimum(age + on, self.chain.last_age)]
         return float(np.prod(staying ** self.pace[(weekday + on) % 7]))
 
 
-def memoryless(reset: float, last_age: int) -> AgeChain:
+def memoryless_chain(reset: float, last_age: int) -> AgeChain:
     """Eq. 10: age says nothing."""
     return AgeChain(np.full(last_age + 1, reset))
 
 
-def periodic(period: int) -> AgeChain:
+def periodic_chain(period: int) -> AgeChain:
     """Eq. 9: a change every so many steps, so the last age before it is ``period - 1``."""
     return AgeChain(np.append(np.zeros(period - 1), 1.0))
 
 
-def from_survival(survival: Floats) -> AgeChain:
+def chain_from_survival(survival: Floats) -> AgeChain:
     """The chain of a page that reaches age t unchanged with probability survival[t], t = 0, 1 … ; two at least."""
     before, after = survival[:-1], survival[1:]
     resets = 1 - np.divide(after, before, out=np.zeros(len(before)), where=before > 0)
     return AgeChain(np.clip(resets, 0.0, 1.0))
 
 
-def from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> AgeChain:
+def chain_from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> AgeChain:
     """Of lives between two changes, in whole steps from 1 on; ``unended`` are those whose end nobody has seen yet.
 
     Eq. 7 with f indexed by the age at reset, which is the lifetime less one: period 3 needs f(2) = 1. Of the last state
     the print's p would be 1; here it is the share of ends among all steps that were begun at that age or later. Ages
     that nobody reached are like the oldest that somebody did.
 
-    >>> from_lifetimes(np.array([3, 3, 3]), last_age=2).resets.tolist()
+    >>> chain_from_lifetimes(np.array([3, 3, 3]), last_age=2).resets.tolist()
     [0.0, 0.0, 1.0]
     """
     open_ = np.zeros(0, np.int64) if unended is None else unended
@@ -206,31 +204,31 @@ def from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> A
     begun = (lives[:, None] > ages).sum(axis=0).astype(np.float64)
     ends = (ended[:, None] - 1 == ages).sum(axis=0).astype(np.float64)
     begun[-1], ends[-1] = np.maximum(lives - last_age, 0).sum(), (ended > last_age).sum()
-    return AgeChain(_carried(ends, begun))
+    return AgeChain(_carry_forward(ends, begun))
 
 
-def from_ages(seen: Floats) -> AgeChain:
+def chain_from_ages(seen: Floats) -> AgeChain:
     """Of how often each age was seen, the last being "that or more" (eq. 8).
 
     Of counts that rise with age the print makes negative probabilities: no page can be seen older without having been
     younger, so the counts are fitted by the nearest that never rise. The last two ages share one p, that of eq. 8 for a
     page without memory from there on: p = g(N - 1) / (g(N - 1) + g(N)).
 
-    >>> from_ages(np.array([50.0, 25.0, 25.0])).resets.tolist()
+    >>> chain_from_ages(np.array([50.0, 25.0, 25.0])).resets.tolist()
     [0.5, 0.5, 0.5]
     """
     assert len(seen) >= 2, "two ages are needed to compare"
-    counts = falling(seen[:-1])
+    counts = fit_nonincreasing(seen[:-1])
     fell = np.append(counts[:-1] - counts[1:], counts[-1])
     of = np.append(counts[:-1], counts[-1] + seen[-1])
-    resets = _carried(fell, of)
+    resets = _carry_forward(fell, of)
     return AgeChain(np.append(resets, resets[-1]))
 
 
-def falling(values: Floats) -> Floats:
+def fit_nonincreasing(values: Floats) -> Floats:
     """The nearest numbers (least squares) that never rise: neighbours that do are averaged.
 
-    >>> falling(np.array([4.0, 1.0, 3.0, 0.0])).tolist()
+    >>> fit_nonincreasing(np.array([4.0, 1.0, 3.0, 0.0])).tolist()
     [4.0, 2.0, 2.0, 0.0]
     """
     means: list[float] = []
@@ -246,7 +244,7 @@ def falling(values: Floats) -> Floats:
     return np.repeat(means, sizes)
 
 
-def _carried(ends: Floats, of: Floats) -> Floats:
+def _carry_forward(ends: Floats, of: Floats) -> Floats:
     """Shares; where there is nothing to have a share of, the last one before, and 0 before the first."""
     last = np.maximum.accumulate(np.where(of > 0, np.arange(len(of)), -1))
     shares = np.divide(ends, of, out=np.zeros(len(of)), where=of > 0)

@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Belief
-from vedette.refresh.models.rows import gap_d, group_rows, levels, tallied, told
-
-__all__ = ["Announced", "Worth", "is_heard"]
+from vedette.refresh.models.rows import add_to_groups, days_between, group_levels, group_rows, is_informative
 
 COUNTS = 4  # changes, those of them that were announced, days without a change, announcements in these
 _WEIGHT = 2.0  # looks of its own that outweigh what is said of the group above
@@ -18,7 +16,7 @@ _FIRST_RECALL = 0.02
 _FIRST_FALSE = 1 / 365
 
 
-class Worth(NamedTuple):
+class SignalQuality(NamedTuple):
     """What announcements of a page's site are worth: the share of changes that they tell, and false ones a day."""
 
     recall: Floats
@@ -26,11 +24,11 @@ class Worth(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class Announcements:
     """Counts how often looks that found a change had been announced, and how often those that found none.
 
-    ``weighed`` puts that to use on top of any belief. A page that changes at a rate h, of whose changes a share r is
-    announced, where false announcements come at a rate v:
+    ``adjust_belief`` puts that to use on top of any belief. A page that changes at a rate h, of whose changes a share r
+    is announced, where false announcements come at a rate v:
 
         without one, it goes stale at (1 - r) h;   with one, the chance that it is current is v / (v + r h) of that
 
@@ -43,41 +41,41 @@ class Announced:
     page_width: int = 0
     group_width: int = COUNTS
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count what was announced and what was not, for site and everything."""
-        after = memory.reaching(batch)
+        after = memory.grow_for(batch)
         told_of = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
         changed = batch.changed
         counts = np.stack(
-            [changed, changed & told_of, np.where(changed, 0.0, gap_d(batch)), ~changed & told_of], axis=1
+            [changed, changed & told_of, np.where(changed, 0.0, days_between(batch)), ~changed & told_of], axis=1
         )
-        tallied(after.groups, batch, counts.astype(np.float64), told(batch))
+        add_to_groups(after.groups, batch, counts.astype(np.float64), is_informative(batch))
         return after
 
-    def worth(self, memory: Memory, batch: Known) -> Worth:
+    def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
         """What the announcements of each page's site are worth; a section has none of its own."""
         recall, false_d = np.full(len(batch), _FIRST_RECALL), np.full(len(batch), _FIRST_FALSE)
-        for numbers, apart in list(levels(batch))[:2]:
+        for numbers, apart in list(group_levels(batch))[:2]:
             changed, told_of, days, wrong = group_rows(memory.groups, numbers).T
             recall = np.where(apart, (told_of + _WEIGHT * recall) / (changed + _WEIGHT), recall)
             false_d = np.where(apart, (wrong + _WEIGHT) / (days + _WEIGHT / false_d), false_d)
-        return Worth(recall, false_d)
+        return SignalQuality(recall, false_d)
 
-    def weighed(self, memory: Memory, batch: Known, belief: Belief, at_s: Floats) -> Belief:
+    def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> Belief:
         """A belief by looks alone, with what was announced since the last one, or was not."""
-        worth, heard = self.worth(memory, batch), is_heard(batch, at_s)
-        untold = np.where(self._speaks(memory, batch), 1.0 - worth.recall, 1.0)
+        worth, heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
+        untold = np.where(self._has_announced(memory, batch), 1.0 - worth.recall, 1.0)
         said = np.where(heard, np.log1p(worth.recall * belief.hazard / worth.false_d), 0.0)
         return Belief(untold * belief.staleness + said, untold * belief.hazard)
 
-    def _speaks(self, memory: Memory, batch: Known) -> Bools:
+    def _has_announced(self, memory: Memory, batch: KnownPages) -> Bools:
         """Whether anything was ever announced for the site, true or false."""
         _, told_of, _, wrong = group_rows(memory.groups, batch.site).T
         speaks: Bools = told_of + wrong > 0
         return speaks
 
 
-def is_heard(batch: Known, at_s: Floats) -> Bools:
+def is_announced(batch: KnownPages, at_s: Floats) -> Bools:
     """Whether something was announced after the last fetch, and not after the time in question."""
     heard: Bools = (batch.signal_s > batch.last_fetch_s) & (batch.signal_s <= at_s)
     return heard

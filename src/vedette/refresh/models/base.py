@@ -10,13 +10,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["Belief", "ChangeModel", "Rates", "belief_of"]
+from vedette.refresh.known_pages import KnownPages, Memory
 
 DAY_S = 86_400.0
-SURE = 0.9999
-STILL = 1e-7  # changes a day of a page that never changes
+MAX_CHANCE = 0.9999
+MIN_HAZARD = 1e-7  # changes a day of a page that never changes
 
 
 class Rates(NamedTuple):
@@ -49,25 +47,27 @@ class ChangeModel(Protocol):
     def group_width(self) -> int:
         """How many numbers it remembers of a group of pages."""
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """What is remembered after these fetches; the given memory stays as it was.
 
         Each page occurs once. ``batch.before_s`` to ``batch.last_fetch_s`` is the time of which ``batch.changed``
         speaks. A first fetch begins a page's row; one that finds the page gone says nothing of its changes.
         """
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """How probably each page differs at a time from what its last fetch brought, between 0 and 1.
 
         It never falls with time. A page of which nothing is remembered has the chance of its section, its site, or
         of everything.
         """
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """How often each page changes, for people."""
 
 
-def belief_of(model: ChangeModel, memory: Memory, batch: Known, at_s: Floats) -> Belief:
+def estimate_belief(model: ChangeModel, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
     """What a model believes at a time, whatever it is made of; the hazard is that of the day to come."""
-    now, then = (-np.log1p(-np.minimum(model.chance(memory, batch, each_s), SURE)) for each_s in (at_s, at_s + DAY_S))
-    return Belief(now, np.maximum(then - now, STILL))
+    now, then = (
+        -np.log1p(-np.minimum(model.chance(memory, batch, each_s), MAX_CHANCE)) for each_s in (at_s, at_s + DAY_S)
+    )
+    return Belief(now, np.maximum(then - now, MIN_HAZARD))

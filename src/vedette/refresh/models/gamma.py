@@ -21,14 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Bools, Known
+from vedette.refresh.known_pages import Bools, KnownPages
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.rows import group_rows, levels
-
-__all__ = ["ROW", "SUMS", "Gamma", "counted", "expected_time", "pooled_prior", "sums_added"]
+from vedette.refresh.models.rows import group_levels, group_rows
 
 # Of a page changes and time are kept; of a group the four sums.
-ROW, SUMS = 2, 4
+PAGE_WIDTH, GROUP_WIDTH = 2, 4
 # How many changes of its own outweigh what the group above says, and how many pairs of changes for the shape.
 _CHANGES, _PAIRS = 3.0, 10.0
 _SHAPES = (0.1, 10.0)
@@ -48,7 +46,7 @@ class Gamma(NamedTuple):
         mean: Floats = self.shape / self.time
         return mean
 
-    def after(self, changes: Floats, time: Floats) -> "Gamma":
+    def update(self, changes: Floats, time: Floats) -> "Gamma":
         """What is believed after so many changes in such a time."""
         return Gamma(self.shape + changes, self.time + time)
 
@@ -89,27 +87,27 @@ def expected_time(rate: Floats, gap: Floats, changed: Bools) -> Floats:
     return exposed
 
 
-def counted(rows: Floats, time: Floats, changed: Bools, seen: Bools) -> Floats:
+def add_observations(rows: Floats, time: Floats, changed: Bools, seen: Bools) -> Floats:
     """The rows of pages after a look each: a change or none in a time; those that were not seen stay as they are."""
     after: Floats = rows + np.column_stack([seen & changed, np.where(seen, time, 0.0)])
     return after
 
 
-def sums_added(before: Floats, after: Floats) -> Floats:
+def subtract_sums(before: Floats, after: Floats) -> Floats:
     """What a group's sums grow by as pages' rows change."""
-    return _sums(after) - _sums(before)
+    return _compute_sums(after) - _compute_sums(before)
 
 
-def _sums(rows: Floats) -> Floats:
+def _compute_sums(rows: Floats) -> Floats:
     changes, time = rows[:, 0], rows[:, 1]
     return np.stack([changes, time, changes * (changes - 1), time**2], axis=1)
 
 
-def pooled_prior(sums: Floats, batch: Known, first_mean: float) -> Gamma:
+def pooled_prior(sums: Floats, batch: KnownPages, first_mean: float) -> Gamma:
     """What the groups of each page say of its rate before it is seen; ``first_mean`` where they have seen nothing."""
     mean = np.full(len(batch), first_mean)
     pairs = np.full(len(batch), 1 + 1 / _FIRST_SHAPE)
-    for numbers, apart in levels(batch):
+    for numbers, apart in group_levels(batch):
         changes, time, own_pairs, squares = group_rows(sums, numbers).T
         mean = np.where(apart, (changes + _CHANGES) / (time + _CHANGES / mean), mean)
         shown = (np.maximum(own_pairs, 0.0) + _PAIRS * pairs) / (mean**2 * squares + _PAIRS)

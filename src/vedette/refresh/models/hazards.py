@@ -18,9 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.known_pages import Bools, Known, Memory
-
-__all__ = ["DAY_S", "EDGES_D", "FLOOR", "Lives", "learned", "lives_of", "nothing_learned"]
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 
 DAY_S = 86_400.0
 # Where the intervals of age begin, in days; the last has no end.
@@ -32,30 +30,30 @@ FLOOR, FIRST_RATE = 1e-3, 1 / 30
 SECTION_PRIOR_D, FIRST_PRIOR_D = 200.0, 30.0
 # As many expected changes does a tilt of 1 count for.
 TILT_PRIOR = 1.0
-HALVINGS = 45
+BISECTION_STEPS = 45
 # What is remembered of a page: its age at the last fetch in days, changes found, changes expected, when it was fetched,
 # and that it was.
 AGE, FOUND, EXPECTED, LAST_S, MET = range(5)
 PAGE_WIDTH, GROUP_WIDTH = 5, 2 * BINS
 
 
-def nothing_learned() -> Memory:
+def empty_memory() -> Memory:
     """What is remembered before anything was fetched: no page, and of everything no change in no time."""
     return Memory.empty(PAGE_WIDTH, GROUP_WIDTH)
 
 
-class _Rows(NamedTuple):
+class _BatchRows(NamedTuple):
     """What is remembered of the pages of a batch; zeros where nothing is."""
 
     page: Floats
     section: Ints
 
 
-def _rows(memory: Memory, batch: Known) -> _Rows:
+def _select_rows(memory: Memory, batch: KnownPages) -> _BatchRows:
     page = np.zeros((len(batch), PAGE_WIDTH))
     met = batch.place < len(memory.pages)
     page[met] = memory.pages[batch.place[met]]
-    return _Rows(page, np.where(batch.section < len(memory.groups), batch.section, 0))
+    return _BatchRows(page, np.where(batch.section < len(memory.groups), batch.section, 0))
 
 
 def _rates(memory: Memory) -> Floats:
@@ -66,7 +64,7 @@ def _rates(memory: Memory) -> Floats:
     return rates
 
 
-class _Part(NamedTuple):
+class _Segment(NamedTuple):
     """A stretch of time with one rate: days out of date before it, what is unchanged until then, and its length."""
 
     late_d: Floats
@@ -74,23 +72,23 @@ class _Part(NamedTuple):
     rate: Floats
     length_d: Floats
 
-    def rise(self, time_d: Floats) -> Floats:
+    def added_staleness(self, time_d: Floats) -> Floats:
         """The days out of date that a time within it adds."""
         rise: Floats = time_d + self.stayed * np.expm1(-self.rate * time_d) / self.rate
         return rise
 
-    def when(self, wanted_d: Floats) -> Floats:
+    def solve_time(self, wanted_d: Floats) -> Floats:
         """The time within it that adds so many days, by halves."""
         low_d, high_d = np.zeros(len(wanted_d)), self.length_d
-        for _ in range(HALVINGS):
+        for _ in range(BISECTION_STEPS):
             middle_d = (low_d + high_d) / 2
-            short = self.rise(middle_d) < wanted_d
+            short = self.added_staleness(middle_d) < wanted_d
             low_d, high_d = np.where(short, middle_d, low_d), np.where(short, high_d, middle_d)
         return high_d
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lives:
+class LifeCurves:
     """How likely each page of a batch is to have changed, as time goes on after its last fetch.
 
     ``age_d`` is its age at that fetch; ``rate`` has a row for each page and a column for each interval of age, the
@@ -100,50 +98,50 @@ class Lives:
     age_d: Floats
     rate: Floats
 
-    def mounted(self, age_d: Floats) -> Floats:
+    def cumulative_hazard(self, age_d: Floats) -> Floats:
         """The rates summed up from age 0 to an age (a column for each page, and as many rows as may be)."""
         lengths = np.clip(age_d[..., None] - EDGES_D, 0.0, np.append(np.diff(EDGES_D), np.inf))
         total: Floats = (lengths * self.rate).sum(axis=-1)
         return total
 
-    def unchanged(self, wait_d: Floats | float, age_d: Floats | None = None) -> Floats:
+    def survival(self, wait_d: Floats | float, age_d: Floats | None = None) -> Floats:
         """How probably nothing changes for a while, from the age at the last fetch or from another."""
         since_d = self.age_d if age_d is None else age_d
-        stayed: Floats = np.exp(self.mounted(since_d) - self.mounted(since_d + wait_d))
+        stayed: Floats = np.exp(self.cumulative_hazard(since_d) - self.cumulative_hazard(since_d + wait_d))
         return stayed
 
-    def out_of_date(self, wait_d: Floats) -> Floats:
+    def expected_staleness(self, wait_d: Floats) -> Floats:
         """The expected days for which it will have been out of date: the integral of 1 - unchanged."""
         late_d = np.zeros(len(self.age_d))
-        for part in self._parts(wait_d):
-            late_d = part.late_d + part.rise(part.length_d)
+        for part in self._segments(wait_d):
+            late_d = part.late_d + part.added_staleness(part.length_d)
         return late_d
 
-    def wait_for_late(self, wanted_d: Floats, most_d: float) -> Floats:
+    def wait_for_staleness(self, wanted_d: Floats, most_d: float) -> Floats:
         """The wait after which so many days out of date are expected, or the longest that is allowed."""
         wait_d, elapsed_d = np.full(len(wanted_d), most_d), np.zeros(len(wanted_d))
-        for part in self._parts(np.full(len(wanted_d), most_d)):
-            here = (part.late_d <= wanted_d) & (part.late_d + part.rise(part.length_d) > wanted_d)
+        for part in self._segments(np.full(len(wanted_d), most_d)):
+            here = (part.late_d <= wanted_d) & (part.late_d + part.added_staleness(part.length_d) > wanted_d)
             if here.any():
-                found_d = elapsed_d + part.when(wanted_d - part.late_d)
+                found_d = elapsed_d + part.solve_time(wanted_d - part.late_d)
                 wait_d = np.where(here, found_d, wait_d)
             elapsed_d = elapsed_d + part.length_d
         return wait_d
 
-    def _parts(self, wait_d: Floats) -> Iterator["_Part"]:
+    def _segments(self, wait_d: Floats) -> Iterator["_Segment"]:
         """A wait, cut where the page comes to another interval of age."""
         late_d, stayed, now_d = np.zeros(len(self.age_d)), np.ones(len(self.age_d)), self.age_d
         end_d = self.age_d + wait_d
         for until_d, rate in zip([*EDGES_D[1:].tolist(), np.inf], self.rate.T, strict=True):
-            part = _Part(late_d, stayed, rate, np.maximum(np.minimum(end_d, until_d) - now_d, 0.0))
+            part = _Segment(late_d, stayed, rate, np.maximum(np.minimum(end_d, until_d) - now_d, 0.0))
             yield part
-            late_d = late_d + part.rise(part.length_d)
+            late_d = late_d + part.added_staleness(part.length_d)
             stayed, now_d = stayed * np.exp(-rate * part.length_d), now_d + part.length_d
 
-    def wait_for(self, chance: Floats) -> Floats:
+    def wait_for_chance(self, chance: Floats) -> Floats:
         """The days after which the chance of a change is as given; infinite for a chance of 1 or more."""
         with np.errstate(divide="ignore"):
-            wanted = self.mounted(self.age_d) - np.log1p(-np.clip(chance, 0.0, 1.0))
+            wanted = self.cumulative_hazard(self.age_d) - np.log1p(-np.clip(chance, 0.0, 1.0))
         at_edges = np.cumsum(np.hstack([np.zeros((len(wanted), 1)), self.rate[:, :-1] * np.diff(EDGES_D)]), axis=1)
         bin_ = (at_edges <= wanted[:, None]).sum(axis=1) - 1
         row = np.arange(len(wanted))
@@ -152,28 +150,28 @@ class Lives:
         return wait_d
 
 
-def lives_of(memory: Memory, batch: Known) -> Lives:
+def get_life_curves(memory: Memory, batch: KnownPages) -> LifeCurves:
     """What was learned, for the pages of a batch."""
-    rows = _rows(memory, batch)
+    rows = _select_rows(memory, batch)
     tilt = (rows.page[:, FOUND] + TILT_PRIOR) / (rows.page[:, EXPECTED] + TILT_PRIOR)
-    return Lives(rows.page[:, AGE], np.maximum(_rates(memory)[rows.section] * tilt[:, None], FLOOR))
+    return LifeCurves(rows.page[:, AGE], np.maximum(_rates(memory)[rows.section] * tilt[:, None], FLOOR))
 
 
-def learned(memory: Memory, batch: Known) -> Memory:
+def learn(memory: Memory, batch: KnownPages) -> Memory:
     """What is remembered after these fetches; each page occurs once.
 
     A change that was found came at some time between two fetches: the time until then is taken to be half of it, and
     the age of the page now the other half, where the server does not say when it was.
     """
-    after, rows = memory.reaching(batch), _rows(memory, batch)
+    after, rows = memory.grow_for(batch), _select_rows(memory, batch)
     gap_d = _gap_d(batch, rows.page)
     found = (gap_d > 0) & batch.changed
     exposed_until_d = rows.page[:, AGE] + np.where(found, gap_d / 2, gap_d)
-    exposed = _within(rows.page[:, AGE], exposed_until_d)
+    exposed = _time_per_bin(rows.page[:, AGE], exposed_until_d)
     at = np.searchsorted(EDGES_D, exposed_until_d, side="right") - 1
-    _count(after.groups, np.zeros_like(batch.section), found, at, exposed)
+    _add_counts(after.groups, np.zeros_like(batch.section), found, at, exposed)
     in_section = batch.section > 0
-    _count(after.groups, batch.section[in_section], found[in_section], at[in_section], exposed[in_section])
+    _add_counts(after.groups, batch.section[in_section], found[in_section], at[in_section], exposed[in_section])
     page = rows.page.copy()
     page[:, FOUND] += found
     page[:, EXPECTED] += (_rates(memory)[rows.section] * exposed).sum(axis=1)
@@ -183,7 +181,7 @@ def learned(memory: Memory, batch: Known) -> Memory:
     return after
 
 
-def _gap_d(batch: Known, page: Floats) -> Floats:
+def _gap_d(batch: KnownPages, page: Floats) -> Floats:
     """The days of which each fetch tells whether there was a change; 0 where it tells nothing."""
     before_s = np.where(np.isnan(batch.before_s), page[:, LAST_S], batch.before_s)
     tells = ~batch.first_fetch & ~batch.gone & (page[:, MET] > 0)
@@ -191,20 +189,20 @@ def _gap_d(batch: Known, page: Floats) -> Floats:
     return gap_d
 
 
-def _count(groups: Floats, group: Ints, found: Bools, at: Ints, exposed: Floats) -> None:
+def _add_counts(groups: Floats, group: Ints, found: Bools, at: Ints, exposed: Floats) -> None:
     """Add changes at their ages, and the time in which there might have been some, to the rows of groups."""
     np.add.at(groups, (group[found], at[found]), 1.0)
     np.add.at(groups[:, BINS:], group, exposed)
 
 
-def _within(start_d: Floats, end_d: Floats) -> Floats:
+def _time_per_bin(start_d: Floats, end_d: Floats) -> Floats:
     """How long each page was in each interval of age."""
     until_d = np.append(EDGES_D[1:], np.inf)
     lengths_d: Floats = np.minimum(end_d[:, None], until_d) - np.maximum(start_d[:, None], EDGES_D)
     return np.maximum(lengths_d, 0.0)
 
 
-def _ages_d(batch: Known, age_d: Floats, gap_d: Floats) -> Floats:
+def _ages_d(batch: KnownPages, age_d: Floats, gap_d: Floats) -> Floats:
     """How old each page is at its last fetch: by the server's word, else by what fetches found."""
     said_d = (batch.last_fetch_s - batch.modified_s) / DAY_S
     guessed_d = np.where(batch.first_fetch, 0.0, np.where(batch.changed, gap_d / 2, age_d + gap_d))

@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.base import ChangeModel, Rates
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rhythm import Rhythm
-from vedette.refresh.models.rows import inner, told
-from vedette.refresh.models.trust import scores_of, trust_learned, trusted
+from vedette.refresh.models.rows import is_informative, slice_memory
+from vedette.refresh.models.trust import get_weights, log_scores, update_weights
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
-
-__all__ = ["PARTS", "Mixture"]
 
 PARTS: tuple[ChangeModel, ...] = (Waves(), Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
 
@@ -38,7 +36,7 @@ class Mixture:
     the logarithm of the number of parts to the best of them, and what it hands back to be able to turn.
 
     >>> model = Mixture()
-    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...               before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
@@ -58,47 +56,47 @@ class Mixture:
         """As wide as all parts together, the weights and how much they have seen."""
         return 1 + len(self.parts) + sum(part.group_width for part in self.parts)
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Turn the weights, then let every part learn."""
-        after = memory.reaching(batch)
-        judged = told(batch)
+        after = memory.grow_for(batch)
+        judged = is_informative(batch)
         if judged.any():  # a first fetch proves nobody right
-            said = self._chances(memory, _before(batch), batch.last_fetch_s)
-            trust_learned(after.groups[:, : 1 + len(self.parts)], batch, scores_of(said, batch.changed), judged)
-        for (part, mine), (_, grown) in zip(self._each(memory), self._each(after), strict=True):
+            said = self._chances(memory, _rewind_batch(batch), batch.last_fetch_s)
+            update_weights(after.groups[:, : 1 + len(self.parts)], batch, log_scores(said, batch.changed), judged)
+        for (part, mine), (_, grown) in zip(self._iterate_parts(memory), self._iterate_parts(after), strict=True):
             learned = part.learn(mine, batch)
             grown.pages[:], grown.groups[:] = learned.pages, learned.groups
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """The weighted mean."""
         chance: Floats = (self.weights(memory, batch) * self._chances(memory, batch, at_s)).sum(axis=1)
         return chance
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """The weighted mean of the means, and of the ends of the intervals."""
         weights = self.weights(memory, batch)
-        said = np.array([part.rates(mine, batch) for part, mine in self._each(memory)])
+        said = np.array([part.rates(mine, batch) for part, mine in self._iterate_parts(memory)])
         return Rates(*np.einsum("np,pkn->kn", weights, said))
 
-    def weights(self, memory: Memory, batch: Known) -> Floats:
+    def weights(self, memory: Memory, batch: KnownPages) -> Floats:
         """How far each part (a column) is trusted for each page."""
-        return trusted(memory.groups[:, : 1 + len(self.parts)], batch)
+        return get_weights(memory.groups[:, : 1 + len(self.parts)], batch)
 
-    def _chances(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
-        return np.stack([part.chance(mine, batch, at_s) for part, mine in self._each(memory)], axis=1)
+    def _chances(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
+        return np.stack([part.chance(mine, batch, at_s) for part, mine in self._iterate_parts(memory)], axis=1)
 
-    def _each(self, memory: Memory) -> Iterator[tuple[ChangeModel, Memory]]:
+    def _iterate_parts(self, memory: Memory) -> Iterator[tuple[ChangeModel, Memory]]:
         """Every part with its columns."""
         page, group = 0, 1 + len(self.parts)
         for part in self.parts:
-            yield part, inner(memory, page, part.page_width, group, part.group_width)
+            yield part, slice_memory(memory, page, part.page_width, group, part.group_width)
             page, group = page + part.page_width, group + part.group_width
 
 
-def _before(batch: Known) -> Known:
+def _rewind_batch(batch: KnownPages) -> KnownPages:
     """What was known of the pages before these fetches, as far as a batch can tell: nothing of what they found."""
     nothing, unknown = np.zeros(len(batch), np.bool_), np.full(len(batch), np.nan)
     # Where there was no fetch before, nothing is judged; the time must be a number all the same.
-    last_s = np.where(told(batch), batch.before_s, batch.last_fetch_s)
+    last_s = np.where(is_informative(batch), batch.before_s, batch.last_fetch_s)
     return replace(batch, last_fetch_s=last_s, before_s=unknown, changed=nothing, modified_s=unknown, gain=unknown)

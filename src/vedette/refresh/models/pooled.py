@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS, Gamma, counted, expected_time, pooled_prior, sums_added
-from vedette.refresh.models.rows import gap_d, page_rows, tallied, told, waited_d
-
-__all__ = ["Pooled"]
+from vedette.refresh.models.gamma import (
+    GROUP_WIDTH,
+    PAGE_WIDTH,
+    Gamma,
+    add_observations,
+    expected_time,
+    pooled_prior,
+    subtract_sums,
+)
+from vedette.refresh.models.rows import add_to_groups, days_between, days_since_fetch, is_informative, page_rows
 
 FIRST_MEAN = 1 / 30  # changes a day, where nothing has been seen at all
 
@@ -29,7 +35,7 @@ class Pooled:
 
     >>> import numpy as np
     >>> ten = np.arange(10)
-    >>> daily = Known(ten, np.full(10, 86400.0), ten < 1, ten < 0, np.full(10, np.nan), before_s=np.zeros(10))
+    >>> daily = KnownPages(ten, np.full(10, 86400.0), ten < 1, ten < 0, np.full(10, np.nan), before_s=np.zeros(10))
     >>> model = Pooled()
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> chance = model.chance(memory, daily, np.full(10, 2 * 86400.0))
@@ -38,28 +44,28 @@ class Pooled:
     """
 
     name: str = "pooled"
-    page_width: int = ROW
-    group_width: int = SUMS
+    page_width: int = PAGE_WIDTH
+    group_width: int = GROUP_WIDTH
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count changes and time for the page, and what its groups' sums grow by."""
-        after, seen = memory.reaching(batch), told(batch)
+        after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(after, batch)
-        time_d = expected_time(self.belief(memory, batch).mean, gap_d(batch), batch.changed)
-        fresh = counted(rows, time_d, batch.changed, seen)
-        tallied(after.groups, batch, sums_added(rows, fresh), seen)
+        time_d = expected_time(self.belief(memory, batch).mean, days_between(batch), batch.changed)
+        fresh = add_observations(rows, time_d, batch.changed, seen)
+        add_to_groups(after.groups, batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """By all rates that the page may have."""
-        return self.belief(memory, batch).chance(waited_d(batch, at_s))
+        return self.belief(memory, batch).chance(days_since_fetch(batch, at_s))
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Of the Gamma distribution that is believed."""
         return self.belief(memory, batch).rates()
 
-    def belief(self, memory: Memory, batch: Known) -> Gamma:
+    def belief(self, memory: Memory, batch: KnownPages) -> Gamma:
         """What is believed of each page's rate, in changes a day."""
         changes, time = page_rows(memory, batch).T
-        return pooled_prior(memory.groups, batch, FIRST_MEAN).after(changes, time)
+        return pooled_prior(memory.groups, batch, FIRST_MEAN).update(changes, time)

@@ -5,47 +5,45 @@ from collections.abc import Iterator
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.known_pages import Bools, Known, Memory
-
-__all__ = ["DAY_S", "gap_d", "group_rows", "inner", "levels", "page_rows", "tallied", "told", "waited_d"]
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 
 DAY_S = 86_400.0
 
 
-def told(batch: Known) -> Bools:
+def is_informative(batch: KnownPages) -> Bools:
     """Which fetches say something about changes: not the first of a page, and not one that finds it gone."""
     known: Bools = ~batch.first_fetch & ~batch.gone & (batch.last_fetch_s > batch.before_s)
     return known
 
 
-def gap_d(batch: Known) -> Floats:
+def days_between(batch: KnownPages) -> Floats:
     """Days between the last two fetches; 0 where there is one only."""
     return np.fmax((batch.last_fetch_s - batch.before_s) / DAY_S, 0.0)
 
 
-def waited_d(batch: Known, at_s: Floats) -> Floats:
+def days_since_fetch(batch: KnownPages, at_s: Floats) -> Floats:
     """Days from the last fetch to a time, never below 0."""
     return np.fmax((at_s - batch.last_fetch_s) / DAY_S, 0.0)
 
 
-def page_rows(memory: Memory, batch: Known) -> Floats:
+def page_rows(memory: Memory, batch: KnownPages) -> Floats:
     """A copy of what is remembered of each page; zeros where that is nothing."""
-    return _picked(memory.pages, batch.place)
+    return _select_rows(memory.pages, batch.place)
 
 
 def group_rows(groups: Floats, numbers: Ints) -> Floats:
     """A copy of what is remembered of each group; zeros where that is nothing."""
-    return _picked(groups, numbers)
+    return _select_rows(groups, numbers)
 
 
-def inner(memory: Memory, page_from: int, page_width: int, group_from: int, group_width: int) -> Memory:
+def slice_memory(memory: Memory, page_from: int, page_width: int, group_from: int, group_width: int) -> Memory:
     """The columns of a model that is part of another, as its own memory; what is written there is written here."""
     return Memory(
         memory.pages[:, page_from : page_from + page_width], memory.groups[:, group_from : group_from + group_width]
     )
 
 
-def levels(batch: Known) -> Iterator[tuple[Ints, Bools]]:
+def group_levels(batch: KnownPages) -> Iterator[tuple[Ints, Bools]]:
     """From everything down to the section: the group of each page, and whether it is another than the one above.
 
     Where nobody told sections or sites, they are the group of everything, and must not be counted twice.
@@ -56,14 +54,14 @@ def levels(batch: Known) -> Iterator[tuple[Ints, Bools]]:
     yield batch.section, (batch.section > 0) & (batch.section != batch.site)
 
 
-def tallied(groups: Floats, batch: Known, amounts: Floats, seen: Bools) -> None:
+def add_to_groups(groups: Floats, batch: KnownPages, amounts: Floats, seen: Bools) -> None:
     """Add a row of amounts for each page that was seen to its groups' rows, in place; once to each group."""
-    for numbers, apart in levels(batch):
+    for numbers, apart in group_levels(batch):
         rows = np.flatnonzero(seen & apart)
         np.add.at(groups, numbers[rows], amounts[rows])
 
 
-def _picked(rows: Floats, numbers: Ints) -> Floats:
+def _select_rows(rows: Floats, numbers: Ints) -> Floats:
     if int(numbers.max(initial=-1)) < len(rows):
         return rows[numbers]
     picked = np.zeros((len(numbers), rows.shape[1]))

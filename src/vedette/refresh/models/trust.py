@@ -10,40 +10,38 @@ Reference: M. Herbster and M. Warmuth, *Tracking the Best Expert*, 1998 (fixed s
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Bools, Known
-from vedette.refresh.models.rows import group_rows, levels
-
-__all__ = ["scores_of", "trust_learned", "trusted"]
+from vedette.refresh.known_pages import Bools, KnownPages
+from vedette.refresh.models.rows import group_levels, group_rows
 
 _CLIP = 1e-4
 _SHARE = 0.002  # of all trust, handed back at each look
 
 
-def scores_of(chances: Floats, changed: Bools) -> Floats:
+def log_scores(chances: Floats, changed: Bools) -> Floats:
     """The logarithm of what each column of chances gave to what was found."""
     sure = np.clip(chances, _CLIP, 1 - _CLIP)
     scores: Floats = np.log(np.where(changed[:, None], sure, 1 - sure))
     return scores
 
 
-def trusted(rows: Floats, batch: Known) -> Floats:
+def get_weights(rows: Floats, batch: KnownPages) -> Floats:
     """The weights of each page's group, or of the nearest above it that has seen anything; they add up to 1.
 
     A group's row is the number of looks that it has seen, and the weights.
     """
     count = rows.shape[1] - 1
     weights = np.full((len(batch), count), 1 / count)
-    for numbers, apart in levels(batch):
+    for numbers, apart in group_levels(batch):
         own = group_rows(rows, numbers)
         weights = np.where((apart & (own[:, 0] > 0))[:, None], own[:, 1:], weights)
     return weights
 
 
-def trust_learned(rows: Floats, batch: Known, scores: Floats, seen: Bools) -> None:
+def update_weights(rows: Floats, batch: KnownPages, scores: Floats, seen: Bools) -> None:
     """Turn the weights of all groups by the scores of what was seen, in place."""
     count = rows.shape[1] - 1
     above = np.full((len(batch), count), 1 / count)
-    for numbers, apart in levels(batch):
+    for numbers, apart in group_levels(batch):
         looks = np.flatnonzero(seen & apart)
         groups, first, place = np.unique(numbers[looks], return_index=True, return_inverse=True)
         sums = np.zeros((len(groups), count))
@@ -52,12 +50,12 @@ def trust_learned(rows: Floats, batch: Known, scores: Floats, seen: Bools) -> No
         own = np.where(rows[groups, :1] > 0, rows[groups, 1:], parents)
         seen_by = np.bincount(place, minlength=len(groups))
         rows[groups, 0] += seen_by
-        rows[groups, 1:] = _shared(_turned(own, sums), parents, seen_by.astype(np.float64))
+        rows[groups, 1:] = _share_with_parent(_multiply_weights(own, sums), parents, seen_by.astype(np.float64))
         known = (apart & (rows[numbers, 0] > 0))[:, None]
         above = np.where(known, rows[numbers, 1:], above)
 
 
-def _turned(weights: Floats, scores: Floats) -> Floats:
+def _multiply_weights(weights: Floats, scores: Floats) -> Floats:
     turned: Floats = weights * np.exp(scores - scores.max(axis=1, keepdims=True))
     total = turned.sum(axis=1, keepdims=True)
     # Scores so far apart that nothing is left speak for the best one alone.
@@ -66,7 +64,7 @@ def _turned(weights: Floats, scores: Floats) -> Floats:
     return fair
 
 
-def _shared(weights: Floats, above: Floats, looks: Floats) -> Floats:
+def _share_with_parent(weights: Floats, above: Floats, looks: Floats) -> Floats:
     kept = ((1 - _SHARE) ** looks)[:, None]
     shared: Floats = kept * weights + (1 - kept) * above
     return shared

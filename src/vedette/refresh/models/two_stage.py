@@ -6,14 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS
+from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import DAY_S, gap_d, inner, page_rows, told, waited_d
-from vedette.refresh.models.trust import scores_of, trust_learned, trusted
-
-__all__ = ["TwoStage"]
+from vedette.refresh.models.rows import DAY_S, days_between, days_since_fetch, is_informative, page_rows, slice_memory
+from vedette.refresh.models.trust import get_weights, log_scores, update_weights
 
 
 class _Shape(NamedTuple):
@@ -44,7 +42,7 @@ SHAPES = (
 )
 # Three rates stand for all that a page may have: the nodes and weights of Gauss and Hermite.
 NODES = ((-1.7320508, 1 / 6), (0.0, 2 / 3), (1.7320508, 1 / 6))
-_CHANGED_AT = ROW
+_CHANGED_AT = PAGE_WIDTH
 _RATE = Pooled()
 
 
@@ -63,7 +61,7 @@ class TwoStage:
     Reference: Observe99, section 2.1; D. Cox, *A Use of Complex Probabilities*, 1955, for the general form.
 
     >>> model = TwoStage()
-    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...               before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
@@ -71,40 +69,40 @@ class TwoStage:
     """
 
     name: str = "two-stage"
-    page_width: int = ROW + 1
-    group_width: int = SUMS + 1 + len(SHAPES)
+    page_width: int = PAGE_WIDTH + 1
+    group_width: int = GROUP_WIDTH + 1 + len(SHAPES)
     rate: Pooled = _RATE
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Shapes are judged by what they would have said; the rate and the age are learned besides."""
-        after, seen = memory.reaching(batch), told(batch)
+        after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(memory, batch)
-        said = self._chances(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), gap_d(batch))
-        trust_learned(after.groups[:, SUMS:], batch, scores_of(said, batch.changed), seen)
-        learned = self.rate.learn(self._of_rate(memory), batch)
-        after.groups[:, :SUMS], after.pages[:, :_CHANGED_AT] = learned.groups, learned.pages
+        said = self._chances(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), days_between(batch))
+        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), seen)
+        learned = self.rate.learn(self._rate_memory(memory), batch)
+        after.groups[:, :GROUP_WIDTH], after.pages[:, :_CHANGED_AT] = learned.groups, learned.pages
         last_d = batch.last_fetch_s / DAY_S
-        changed_d = np.where(seen & batch.changed, last_d - gap_d(batch) / 2, rows[:, _CHANGED_AT])
+        changed_d = np.where(seen & batch.changed, last_d - days_between(batch) / 2, rows[:, _CHANGED_AT])
         after.pages[batch.place, _CHANGED_AT] = np.where(batch.first_fetch, last_d, changed_d)
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """The mean of all shapes, as they are trusted."""
         age_d = _age_d(page_rows(memory, batch), batch.last_fetch_s)
-        said = self._chances(memory, batch, age_d, waited_d(batch, at_s))
-        chance: Floats = (trusted(memory.groups[:, SUMS:], batch) * said).sum(axis=1)
+        said = self._chances(memory, batch, age_d, days_since_fetch(batch, at_s))
+        chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
         return chance
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Over both stages."""
-        return self.rate.rates(self._of_rate(memory), batch)
+        return self.rate.rates(self._rate_memory(memory), batch)
 
-    def _of_rate(self, memory: Memory) -> Memory:
-        return inner(memory, 0, self.rate.page_width, 0, self.rate.group_width)
+    def _rate_memory(self, memory: Memory) -> Memory:
+        return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
-    def _chances(self, memory: Memory, batch: Known, age_d: Floats, wait_d: Floats) -> Floats:
+    def _chances(self, memory: Memory, batch: KnownPages, age_d: Floats, wait_d: Floats) -> Floats:
         """What each shape says, a column each, averaged over the rates that the page may have."""
-        belief = self.rate.belief(self._of_rate(memory), batch)
+        belief = self.rate.belief(self._rate_memory(memory), batch)
         said = np.zeros((len(batch), len(SHAPES)))
         for z, weight in NODES:
             rate = belief.quantile(z)

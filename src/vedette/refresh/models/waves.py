@@ -29,11 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Belief, Rates
-from vedette.refresh.models.rows import DAY_S, levels, told
-
-__all__ = ["Waves"]
+from vedette.refresh.models.rows import DAY_S, group_levels, is_informative
 
 # Ages in days at which the factor of age may change.
 AGES: Floats = np.concatenate([[0.0], np.geomspace(0.25, 2000.0, 14)])
@@ -61,12 +59,12 @@ SWEPT_PRIOR_D = 200.0
 TINY = 1e-9
 
 
-class _Own(NamedTuple):
+class _PagePace(NamedTuple):
     """Of each page: the posterior of its pace (shape and rate of a Gamma), and its paced time between two moments."""
 
     shape: Floats
     rate: Floats
-    paced: Floats
+    paced_time: Floats
 
     @property
     def pace(self) -> Floats:
@@ -91,44 +89,44 @@ class Waves:
     page_width: int = 3
     group_width: int = GROUP_WIDTH
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Credit what was found to pace, age and waves; a first fetch begins a row."""
-        after = memory.reaching(batch)
-        self._begin(after, batch)
-        seen = np.flatnonzero(told(batch))
+        after = memory.grow_for(batch)
+        self._start_rows(after, batch)
+        seen = np.flatnonzero(is_informative(batch))
         if len(seen):
             self._credit(after, memory, batch, seen)
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """One less the chance that neither the page's own pace nor a wave changed it."""
         chance: Floats = -np.expm1(-self.belief(memory, batch, at_s).staleness)
         return chance
 
-    def belief(self, memory: Memory, batch: Known, at_s: Floats) -> Belief:
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
         """The same as a sum of hazards, with the hazard that the page has then."""
-        memory = memory.covering(batch)
+        memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
-        own = self._own(memory, batch, changed_s, batch.last_fetch_s, at_s)
+        own = self._own_pace(memory, batch, changed_s, batch.last_fetch_s, at_s)
         age = np.maximum(at_s - changed_s, 0.0) / DAY_S
         hazard = own.pace * _factors(memory)[_bin(age)]
         for rows, counted in _levels(batch):
             groups = memory.groups[rows]
             hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + SWEPT_PRIOR_D)
-        staleness = own.pace * own.paced + _swept(memory, batch)
+        staleness = own.pace * own.paced_time + _wave_staleness(memory, batch)
         return Belief(staleness, np.maximum(hazard, TINY))
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Its own pace at its age, and the waves of its section and site; the interval is that of the pace."""
-        memory = memory.covering(batch)
+        memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
-        own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
+        own = self._own_pace(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
         hazard = self.belief(memory, batch, batch.last_fetch_s).hazard
-        low, high = _gamma_ends(own.shape)
+        low, high = _gamma_interval(own.shape)
         paced = hazard * np.minimum(own.pace * _factors(memory)[_bin(_age(batch, changed_s))] / hazard, 1.0)
         return Rates(hazard, hazard - paced + paced * low, hazard - paced + paced * high)
 
-    def _begin(self, memory: Memory, batch: Known) -> None:
+    def _start_rows(self, memory: Memory, batch: KnownPages) -> None:
         rows = batch.place[batch.first_fetch]
         memory.pages[rows] = 0.0
         memory.pages[rows, CHANGED_S] = self._first_changed_s(batch)[batch.first_fetch]
@@ -136,25 +134,29 @@ class Waves:
         if fresh:
             memory.groups[0, LIKE:] = _prior(self.first_share)
 
-    def _changed_s(self, memory: Memory, batch: Known) -> Floats:
+    def _changed_s(self, memory: Memory, batch: KnownPages) -> Floats:
         """When each page last changed by itself; of one without a row, as if it were fetched for the first time."""
         kept = memory.pages[batch.place, CHANGED_S]
         return np.where(kept != 0, kept, self._first_changed_s(batch))
 
     @staticmethod
-    def _first_changed_s(batch: Known) -> Floats:
+    def _first_changed_s(batch: KnownPages) -> Floats:
         unknown_s = batch.last_fetch_s - UNKNOWN_AGE_D * DAY_S
         said_s = np.where(np.isfinite(batch.modified_s), batch.modified_s, batch.born_s)
         return np.where(np.isfinite(said_s), np.minimum(said_s, batch.last_fetch_s), unknown_s)
 
-    def _own(self, memory: Memory, batch: Known, changed_s: Floats, from_s: Floats, until_s: Floats) -> _Own:
+    def _own_pace(
+        self, memory: Memory, batch: KnownPages, changed_s: Floats, from_s: Floats, until_s: Floats
+    ) -> _PagePace:
         """Posterior paces, and the time between two moments as it runs at the page's age."""
         from_d, until_d = (np.maximum(at_s - changed_s, 0.0) / DAY_S for at_s in (from_s, until_s))
-        paced = np.maximum(_paced(memory, until_d) - _paced(memory, from_d), 0.0)
+        paced = np.maximum(_integrate_factors(memory, until_d) - _integrate_factors(memory, from_d), 0.0)
         rows = memory.pages[batch.place]
-        return _Own(rows[:, OWN] + self.shape, rows[:, PACED] + self.shape / self._usual(memory, batch), paced)
+        return _PagePace(
+            rows[:, OWN] + self.shape, rows[:, PACED] + self.shape / self._group_pace(memory, batch), paced
+        )
 
-    def _usual(self, memory: Memory, batch: Known) -> Floats:
+    def _group_pace(self, memory: Memory, batch: KnownPages) -> Floats:
         """The pace of a page's section, shrunk to that of its site, and that to that of everything."""
         every = memory.groups[0]
         pace = np.full(len(batch), (every[CHANGES] + 0.5) / (every[TIME] + 50.0))
@@ -164,14 +166,14 @@ class Waves:
             pace = np.where(own, nearer, pace)
         return pace
 
-    def _credit(self, after: Memory, memory: Memory, batch: Known, seen: Ints) -> None:
-        batch = batch.some(seen)
-        memory = memory.covering(batch)
+    def _credit(self, after: Memory, memory: Memory, batch: KnownPages, seen: Ints) -> None:
+        batch = batch.select(seen)
+        memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
-        own = self._own(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
+        own = self._own_pace(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
         levels = list(_levels(batch))
         chances = [_wave_chance(memory.groups[rows], batch.before_s) * some[:, None] for rows, some in levels]
-        own_hazard = own.pace * own.paced
+        own_hazard = own.pace * own.paced_time
         hazard = own_hazard - sum(np.log1p(-np.minimum(chance, FULL)).sum(axis=1) for chance in chances)
         chance = np.maximum(-np.expm1(-hazard), TINY)
         by_itself = np.where(batch.changed, -np.expm1(-own_hazard) / chance, 0.0)
@@ -182,18 +184,18 @@ class Waves:
         for level, ((rows, some), shares) in enumerate(zip(levels, chances, strict=True)):
             self._credit_waves(after, batch, rows, some, shares / chance[:, None])
             unexpected = np.flatnonzero(some & batch.changed & (1.0 - chance > self.surprise))
-            self._open(after, batch, rows, unexpected, level)
+            self._open_waves(after, batch, rows, unexpected, level)
 
     def _credit_own(
-        self, after: Memory, memory: Memory, batch: Known, changed_s: Floats, own: _Own, count: Floats
+        self, after: Memory, memory: Memory, batch: KnownPages, changed_s: Floats, own: _PagePace, count: Floats
     ) -> None:
         after.pages[batch.place, OWN] += count
-        after.pages[batch.place, PACED] += own.paced
+        after.pages[batch.place, PACED] += own.paced_time
         after.groups[0, CHANGES] += count.sum()
-        after.groups[0, TIME] += own.paced.sum()
+        after.groups[0, TIME] += own.paced_time.sum()
         for rows, some in _levels(batch):
             np.add.at(after.groups[:, CHANGES], rows[some], count[some])
-            np.add.at(after.groups[:, TIME], rows[some], own.paced[some])
+            np.add.at(after.groups[:, TIME], rows[some], own.paced_time[some])
         from_d, until_d = ((at_s - changed_s)[:, None] / DAY_S for at_s in (batch.before_s, batch.last_fetch_s))
         days = np.clip(until_d, AGES, UNTIL) - np.clip(np.maximum(from_d, 0.0), AGES, UNTIL)
         part = days * _factors(memory)
@@ -202,9 +204,9 @@ class Waves:
         after.groups[0, AGE_TIME:LIKE] += (own.pace[:, None] * days).sum(axis=0)
 
     @staticmethod
-    def _credit_waves(after: Memory, batch: Known, rows: Ints, some: Bools, hit: Floats) -> None:
+    def _credit_waves(after: Memory, batch: KnownPages, rows: Ints, some: Bools, hit: Floats) -> None:
         """Each wave since the fetch before hit the page or spared it; ``hit``: how probably, if it has changed."""
-        told = np.where((hit > 0) & some[:, None], _since(after.groups[rows], batch.before_s), 0.0)
+        told = np.where((hit > 0) & some[:, None], _chance_after(after.groups[rows], batch.before_s), 0.0)
         hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * told
         for wave in range(WAVES):
             np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + HIT], rows, hit[:, wave])
@@ -212,7 +214,7 @@ class Waves:
         np.add.at(after.groups[:, SWEPT], rows, hit.sum(axis=1))
         np.add.at(after.groups[:, DAYS], rows, some * (batch.last_fetch_s - batch.before_s) / DAY_S)
 
-    def _open(self, after: Memory, batch: Known, rows: Ints, unexpected: Ints, level: int) -> None:
+    def _open_waves(self, after: Memory, batch: KnownPages, rows: Ints, unexpected: Ints, level: int) -> None:
         """A wave for each group in which a page changed unexpectedly and none is known of that time."""
         for place in unexpected.tolist():
             group = after.groups[rows[place]]
@@ -232,7 +234,7 @@ def _waves(groups: Floats) -> Floats:
     return groups[:, FIRST_WAVE:AGE_CHANGES].reshape(len(groups), WAVES, 4)
 
 
-def _since(groups: Floats, last_s: Floats) -> Floats:
+def _chance_after(groups: Floats, last_s: Floats) -> Floats:
     """How probably each wave of a page's group came after a time: certainly, not at all, or in between."""
     waves = _waves(groups)
     width_s = np.maximum(waves[:, :, BEFORE] - waves[:, :, AFTER], 1.0)
@@ -243,11 +245,11 @@ def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
     """How probably each wave of a page's group hit it since a time."""
     waves = _waves(groups)
     share = waves[:, :, HIT] / np.maximum(waves[:, :, HIT] + waves[:, :, SPARED], TINY)
-    chance: Floats = _since(groups, last_s) * share
+    chance: Floats = _chance_after(groups, last_s) * share
     return chance
 
 
-def _swept(memory: Memory, batch: Known) -> Floats:
+def _wave_staleness(memory: Memory, batch: KnownPages) -> Floats:
     """-log of the chance that no wave hit each page since its last fetch."""
     staleness = np.zeros(len(batch))
     for rows, counted in _levels(batch):
@@ -261,7 +263,7 @@ def _prior(shares: tuple[float, float]) -> Floats:
     return np.array([shares[0], 1.0, shares[1], 2.0])
 
 
-def _age(batch: Known, changed_s: Floats) -> Floats:
+def _age(batch: KnownPages, changed_s: Floats) -> Floats:
     age: Floats = np.maximum(batch.last_fetch_s - changed_s, 0.0) / DAY_S
     return age
 
@@ -277,7 +279,7 @@ def _bin(age: Floats) -> Ints:
     return np.searchsorted(AGES, age, side="right") - 1
 
 
-def _paced(memory: Memory, age: Floats) -> Floats:
+def _integrate_factors(memory: Memory, age: Floats) -> Floats:
     """The integral of g from age 0."""
     factors = _factors(memory)
     knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
@@ -285,13 +287,13 @@ def _paced(memory: Memory, age: Floats) -> Floats:
     return paced
 
 
-def _levels(batch: Known) -> tuple[tuple[Ints, Bools], ...]:
+def _levels(batch: KnownPages) -> tuple[tuple[Ints, Bools], ...]:
     """Section and site of each page, the nearest first, and whether it has one of its own."""
-    _, site, section = levels(batch)
+    _, site, section = group_levels(batch)
     return section, site
 
 
-def _gamma_ends(shape: Floats) -> tuple[Floats, Floats]:
+def _gamma_interval(shape: Floats) -> tuple[Floats, Floats]:
     """The ends of the middle 90 % of a Gamma distribution with mean 1, by Wilson and Hilferty's cube."""
     spread = 1.645 / (3.0 * np.sqrt(shape))
     middle = 1.0 - 1.0 / (9.0 * shape)

@@ -6,12 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS, Gamma, counted, expected_time, pooled_prior, sums_added
-from vedette.refresh.models.rows import DAY_S, gap_d, page_rows, tallied, told, waited_d
-
-__all__ = ["Young"]
+from vedette.refresh.models.gamma import (
+    GROUP_WIDTH,
+    PAGE_WIDTH,
+    Gamma,
+    add_observations,
+    expected_time,
+    pooled_prior,
+    subtract_sums,
+)
+from vedette.refresh.models.rows import DAY_S, add_to_groups, days_between, days_since_fetch, is_informative, page_rows
 
 FEATURES = 6
 FIRST_RATE = 1 / 30
@@ -36,7 +42,7 @@ class Young:
     Reference: P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989, section 4 (complementary log-log).
 
     >>> model = Young()
-    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...               before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
@@ -44,57 +50,59 @@ class Young:
     """
 
     name: str = "young"
-    page_width: int = ROW
-    group_width: int = SUMS + 2 * FEATURES
+    page_width: int = PAGE_WIDTH
+    group_width: int = GROUP_WIDTH + 2 * FEATURES
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count changes and expected ones, and move the weights."""
-        after, seen = memory.reaching(batch), told(batch)
+        after, seen = memory.grow_for(batch), is_informative(batch)
         rows, features = page_rows(after, batch), _features(batch, batch.before_s)
-        expected = self._rate(memory, features) * gap_d(batch)
+        expected = self._rate(memory, features) * days_between(batch)
         exposed = expected_time(self._factor(memory, batch).mean, expected, batch.changed)
-        fresh = counted(rows, exposed, batch.changed, seen)
-        tallied(after.groups[:, :SUMS], batch, sums_added(rows, fresh), seen)
+        fresh = add_observations(rows, exposed, batch.changed, seen)
+        add_to_groups(after.groups[:, :GROUP_WIDTH], batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
-        turns = expected * pooled_prior(memory.groups[:, :SUMS], batch, 1.0).mean
-        after.groups[0, SUMS:] = _moved(memory.groups[0, SUMS:], features[seen], turns[seen], batch.changed[seen])
+        turns = expected * pooled_prior(memory.groups[:, :GROUP_WIDTH], batch, 1.0).mean
+        after.groups[0, GROUP_WIDTH:] = _update_weights(
+            memory.groups[0, GROUP_WIDTH:], features[seen], turns[seen], batch.changed[seen]
+        )
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """By all factors that the page may have."""
         rate = self._rate(memory, _features(batch, batch.last_fetch_s))
-        return self._factor(memory, batch).chance(rate * waited_d(batch, at_s))
+        return self._factor(memory, batch).chance(rate * days_since_fetch(batch, at_s))
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """As the features have it, times the page's factor."""
         rate = self._rate(memory, _features(batch, batch.last_fetch_s))
         return Rates(*(rate * factor for factor in self._factor(memory, batch).rates()))
 
     def _rate(self, memory: Memory, features: Floats) -> Floats:
-        weights = memory.groups[0, SUMS : SUMS + FEATURES]
+        weights = memory.groups[0, GROUP_WIDTH : GROUP_WIDTH + FEATURES]
         rate: Floats = FIRST_RATE * np.exp(np.clip(features @ weights, -10.0, 10.0))
         return rate
 
-    def _factor(self, memory: Memory, batch: Known) -> Gamma:
+    def _factor(self, memory: Memory, batch: KnownPages) -> Gamma:
         changes, expected = page_rows(memory, batch).T
-        return pooled_prior(memory.groups[:, :SUMS], batch, 1.0).after(changes, expected)
+        return pooled_prior(memory.groups[:, :GROUP_WIDTH], batch, 1.0).update(changes, expected)
 
 
-def _features(batch: Known, since_s: Floats) -> Floats:
+def _features(batch: KnownPages, since_s: Floats) -> Floats:
     """A row for each page; every feature is about between -1 and 1, and 0 where it is unknown."""
     age_d = np.fmax(since_s - batch.born_s, 0.0) / DAY_S
-    age = _scaled(age_d, 4.0, 2.0)
-    words, links = _scaled(batch.words, 6.0, 1.5), _scaled(batch.links, 1.5, 1.5)
+    age = _scale(age_d, 4.0, 2.0)
+    words, links = _scale(batch.words, 6.0, 1.5), _scale(batch.links, 1.5, 1.5)
     empty = (batch.words < 1).astype(np.float64)
     return np.stack([np.ones(len(batch)), words, links, age, age**2, empty], axis=1)
 
 
-def _scaled(values: Floats, middle: float, spread: float) -> Floats:
+def _scale(values: Floats, middle: float, spread: float) -> Floats:
     scaled = (np.log1p(np.fmax(values, 0.0)) - middle) / spread
     return np.clip(np.where(np.isfinite(values), scaled, 0.0), -3.0, 3.0)
 
 
-def _moved(kept: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
+def _update_weights(kept: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
     """Weights and information after some looks of which so many changes were expected."""
     weights, information = np.split(kept, 2)
     turns = np.clip(turns, *_TURNS)

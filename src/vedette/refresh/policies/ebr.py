@@ -7,18 +7,16 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.freshness_index import (
-    due_after,
+    add_counts,
     elapsed_days,
+    fill_unknown,
     index_wait_days,
-    remembered,
+    is_significant,
+    select_rows,
     shrunk_rates,
-    significant,
-    unknown_as,
-    with_counts,
+    to_due_times,
 )
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["Ebr"]
+from vedette.refresh.known_pages import KnownPages, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Ebr:
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
-    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
+    >>> batch = KnownPages(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     share=np.array([0.5, 0.01]), views=np.full(2, 0.5))
     >>> policy = Ebr()
     >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
@@ -62,26 +60,26 @@ class Ebr:
         """No page was looked at."""
         return Memory.empty(page_width=3, group_width=3)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Another change or none, the days in which it was or was not, and whether it was large."""
         days = elapsed_days(batch)
         told = days > 0
-        columns = [batch.changed & told, days, significant(batch, np.nextafter(self.tau, -1)) & told]
-        return with_counts(state, batch, np.stack(columns, axis=1))
+        columns = [batch.changed & told, days, is_significant(batch, np.nextafter(self.tau, -1)) & told]
+        return add_counts(state, batch, np.stack(columns, axis=1))
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the index reaches the price of a fetch."""
-        weights = self._irrelevance(state, batch) * unknown_as(batch.views, 1.0)
-        return due_after(batch, index_wait_days(shrunk_rates(state, batch), weights, price * batch.cost))
+        weights = self._irrelevance(state, batch) * fill_unknown(batch.views, 1.0)
+        return to_due_times(batch, index_wait_days(shrunk_rates(state, batch), weights, price * batch.cost))
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How often it changes, and how many of the changes are large."""
         part, days = self._irrelevance(state, batch)[row], 1 / shrunk_rates(state, batch)[row]
         return f"ebr: changes about every {days:.1f} days, {part:.0%} of it by {self.tau:.0%} of its text or more"
 
-    def _irrelevance(self, state: Memory, batch: Known) -> Floats:
+    def _irrelevance(self, state: Memory, batch: KnownPages) -> Floats:
         """d(p); of all pages together as if one change had been seen and been large."""
         changes, _, large = state.groups[0].tolist()
-        own = remembered(state.pages, batch.place)
+        own = select_rows(state.pages, batch.place)
         parts: Floats = (own[:, 2] + (large + 1) / (changes + 1)) / (own[:, 0] + 1)
         return parts

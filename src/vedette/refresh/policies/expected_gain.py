@@ -5,26 +5,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import DAY_S, staleness_at, staleness_worth
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.freshness_index import DAY_S, solve_staleness, staleness_worth
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
-from vedette.refresh.models.announced import Announced
-from vedette.refresh.models.base import Belief, Rates, belief_of
+from vedette.refresh.models.announced import Announcements
+from vedette.refresh.models.base import Belief, Rates, estimate_belief
 from vedette.refresh.models.mixture import Mixture
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import inner
+from vedette.refresh.models.rows import slice_memory
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
-
-__all__ = ["ExpectedGain"]
 
 # The models that it asks; hours of the week cost more than they told on the histories that were tried.
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
 # Pages die in waves, too: where one of a section is gone, others may be. So does a copy of it mislead who searches.
 DEATHS = Waves(name="deaths")
 # What sitemaps, feeds and pings say comes on top; it is no part of the mixture, so that it counts from the first day.
-ANNOUNCED = Announced()
+ANNOUNCED = Announcements()
 # Columns behind those of the models: of a page, what its changes brought together, how many, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
 # Of a group: what changes brought together, how many, and how often the pages are seen that changed.
@@ -60,8 +58,8 @@ class ExpectedGain:
 
     >>> from vedette.policy import rng_for
     >>> policy, now, no = ExpectedGain(), 10 * DAY_S, np.zeros(2, bool)
-    >>> first = Known(np.arange(2), np.ones(2), no, ~no, np.full(2, np.nan))
-    >>> second = Known(np.arange(2), np.full(2, now), np.array([True, False]), no, np.full(2, np.nan), np.ones(2))
+    >>> first = KnownPages(np.arange(2), np.ones(2), no, ~no, np.full(2, np.nan))
+    >>> second = KnownPages(np.arange(2), np.full(2, now), np.array([True, False]), no, np.full(2, np.nan), np.ones(2))
     >>> state = policy.observe(policy.observe(policy.start(None), first, 1.0), second, now)
     >>> cheap, dear = (policy.due(state, second, now, price, rng_for(1, "refresh")) for price in (0.1, 1.0))
     >>> bool(cheap[0] < cheap[1]), bool((cheap < dear).all())
@@ -71,7 +69,7 @@ class ExpectedGain:
     name: str = "expected-gain"
     model: Mixture = MODEL
     deaths: Waves = DEATHS
-    announced: Announced = ANNOUNCED
+    announced: Announcements = ANNOUNCED
     floor: float = 0.9
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
@@ -92,23 +90,23 @@ class ExpectedGain:
         """Nothing is remembered."""
         return Memory.empty(self.page_width, self.group_width)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """What fetches found teaches the model; where it is known already, what they brought counts, too."""
-        after = state.reaching(batch)
+        after = state.grow_for(batch)
         begun = batch.place[batch.first_fetch]
         for rows, learned in (
-            (self._of_model(after), self.model.learn(self._of_model(state), batch)),
-            (self._of_deaths(after), self.deaths.learn(self._of_deaths(state), _mortal(batch))),
-            (self._of_announced(after), self.announced.learn(self._of_announced(state), batch)),
+            (self._model_memory(after), self.model.learn(self._model_memory(state), batch)),
+            (self._deaths_memory(after), self.deaths.learn(self._deaths_memory(state), _as_deaths(batch))),
+            (self._announced_memory(after), self.announced.learn(self._announced_memory(state), batch)),
         ):
             rows.pages[:], rows.groups[:] = learned.pages, learned.groups
-        self._of_gains(after).pages[begun] = 0.0
+        self._gains_memory(after).pages[begun] = 0.0
         return self.gained(after, batch, now)
 
-    def gained(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - as observe
+    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - as observe
         """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
-        after = state.reaching(batch)
-        own, groups = self._of_gains(after).pages, self._of_gains(after).groups
+        after = state.grow_for(batch)
+        own, groups = self._gains_memory(after).pages, self._gains_memory(after).groups
         seen = np.isfinite(batch.views)
         own[batch.place[seen], VIEWS] = np.maximum(batch.views[seen], 0.0)
         some = np.isfinite(batch.gain) & batch.changed & ~batch.first_fetch
@@ -118,71 +116,71 @@ class ExpectedGain:
         groups[0] += gain.sum(), len(gain), own[rows, VIEWS].sum()
         return after
 
-    def value(self, state: Memory, batch: Known, now: float) -> Floats:
+    def value(self, state: Memory, batch: KnownPages, now: float) -> Floats:
         """What a fetch of each page is worth now, per unit of cost; 1 is an ordinary change had for a day."""
         belief = self._belief(state, batch, np.full(len(batch), now))
         worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
         return worth
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the worth reaches the price, if nothing is heard until then and the hazard stays what it is."""
         at_s = np.maximum(batch.last_fetch_s, now)
         belief = self._belief(state, batch, at_s)
         part = price * batch.cost * belief.hazard / self._weight(state, batch)
-        left = np.maximum(staleness_at(part) - belief.staleness, 0.0)
+        left = np.maximum(solve_staleness(part) - belief.staleness, 0.0)
         latest_s = batch.last_fetch_s + self.longest_s
         due: Floats = np.minimum(at_s + left / belief.hazard * DAY_S, latest_s)
         return due
 
-    def chance(self, state: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, state: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """How probably each page has changed by a time, with what was announced; for people, and to be held to it."""
-        staleness = self._changes(state, batch, at_s).staleness
+        staleness = self._change_belief(state, batch, at_s).staleness
         changed: Floats = -np.expm1(-staleness)
         return changed
 
-    def rates(self, state: Memory, batch: Known) -> Rates:
+    def rates(self, state: Memory, batch: KnownPages) -> Rates:
         """How often each page changes, for people."""
-        return self.model.rates(self._of_model(state), batch)
+        return self.model.rates(self._model_memory(state), batch)
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """How often it changes, how probably it has by now, and how much that matters."""
-        one = batch.some(np.array([row]))
+        one = batch.select(np.array([row]))
         rate = float(self.rates(state, one).mean[0])
         chance = float(self.chance(state, one, np.array([now]))[0])
         weight = float(self._weight(state, one)[0])
         return (
-            f"expected-gain: changes about every {_days(1 / rate)}, has changed by now with a chance of {chance:.0%}, "
+            f"expected-gain: changes about every {_format_days(1 / rate)}, has changed by now with a chance of {chance:.0%}, "
             f"and a change of it counts {weight:.1f} times an ordinary one"
         )
 
-    def _belief(self, state: Memory, batch: Known, at_s: Floats) -> Belief:
+    def _belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:
         """That a page has changed or is gone, by one hazard or the other."""
-        changes = self._changes(state, batch, at_s)
-        deaths = self.deaths.belief(self._of_deaths(state), _mortal(batch), at_s)
+        changes = self._change_belief(state, batch, at_s)
+        deaths = self.deaths.belief(self._deaths_memory(state), _as_deaths(batch), at_s)
         return Belief(changes.staleness + deaths.staleness, changes.hazard + deaths.hazard)
 
-    def _changes(self, state: Memory, batch: Known, at_s: Floats) -> Belief:
-        by_looks = belief_of(self.model, self._of_model(state), batch, at_s)
-        return self.announced.weighed(self._of_announced(state), batch, by_looks, at_s)
+    def _change_belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        by_looks = estimate_belief(self.model, self._model_memory(state), batch, at_s)
+        return self.announced.adjust_belief(self._announced_memory(state), batch, by_looks, at_s)
 
-    def _of_model(self, state: Memory) -> Memory:
-        return inner(state, 0, self.model.page_width, 0, self.model.group_width)
+    def _model_memory(self, state: Memory) -> Memory:
+        return slice_memory(state, 0, self.model.page_width, 0, self.model.group_width)
 
-    def _of_deaths(self, state: Memory) -> Memory:
+    def _deaths_memory(self, state: Memory) -> Memory:
         deaths = self.deaths
-        return inner(state, self.model.page_width, deaths.page_width, self.model.group_width, deaths.group_width)
+        return slice_memory(state, self.model.page_width, deaths.page_width, self.model.group_width, deaths.group_width)
 
-    def _of_announced(self, state: Memory) -> Memory:
-        return inner(state, 0, 0, self.model.group_width + self.deaths.group_width, self.announced.group_width)
+    def _announced_memory(self, state: Memory) -> Memory:
+        return slice_memory(state, 0, 0, self.model.group_width + self.deaths.group_width, self.announced.group_width)
 
-    def _of_gains(self, state: Memory) -> Memory:
+    def _gains_memory(self, state: Memory) -> Memory:
         page = self.model.page_width + self.deaths.page_width
-        return inner(state, page, 3, self.group_width - GROUP_WIDTH, GROUP_WIDTH)
+        return slice_memory(state, page, 3, self.group_width - GROUP_WIDTH, GROUP_WIDTH)
 
-    def _weight(self, state: Memory, batch: Known) -> Floats:
+    def _weight(self, state: Memory, batch: KnownPages) -> Floats:
         """mu: what a change of each page brings, in ordinary changes."""
-        state = state.covering(batch)
-        known = self._of_gains(state)
+        state = state.ensure_rows(batch)
+        known = self._gains_memory(state)
         own = known.pages[batch.place]
         gains, measured, views = known.groups[0]
         if not gains > 0:
@@ -194,16 +192,16 @@ class ExpectedGain:
         return weight
 
 
-def _mortal(batch: Known) -> Known:
+def _as_deaths(batch: KnownPages) -> KnownPages:
     """The batch as a model of deaths sees it: what changes is whether there is a page."""
     unknown = np.full(len(batch), np.nan)
     return replace(batch, changed=batch.gone, gone=np.zeros(len(batch), np.bool_), modified_s=unknown)
 
 
-def _days(days: float) -> str:
+def _format_days(days: float) -> str:
     """A time in words.
 
-    >>> _days(0.02), _days(3.0), _days(800.0)
+    >>> _format_days(0.02), _format_days(3.0), _format_days(800.0)
     ('0.5 hours', '3.0 days', '2.2 years')
     """
     if days < 1:

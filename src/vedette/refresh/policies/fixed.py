@@ -6,9 +6,7 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known
-
-__all__ = ["Fixed"]
+from vedette.refresh.known_pages import KnownPages
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Fixed:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
+    >>> batch = KnownPages(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
     >>> policy = Fixed()
     >>> policy.due(policy.start(None), batch, now=90.0, price=0.0, rng=rng_for(1, "refresh")).tolist()
     [600.0, 690.0]
@@ -46,15 +44,15 @@ class Fixed:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Last fetch plus the interval."""
         due: Floats = batch.last_fetch_s + self.interval_s
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval, in words."""
         return f"fixed: again {self.interval_s / 60:.1f} min after the last fetch"

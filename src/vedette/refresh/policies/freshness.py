@@ -6,16 +6,14 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.freshness_index import (
-    due_after,
+    add_counts,
     elapsed_days,
+    fill_unknown,
     index_wait_days,
     shrunk_rates,
-    unknown_as,
-    with_counts,
+    to_due_times,
 )
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["Freshness"]
+from vedette.refresh.known_pages import KnownPages, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Freshness:
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
-    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
+    >>> batch = KnownPages(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
     ...     before_s=np.zeros(2))
     >>> policy = Freshness()
     >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
@@ -54,16 +52,16 @@ class Freshness:
         """No page was looked at."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Another change or none, and the days in which it was or was not."""
         days = elapsed_days(batch)
-        return with_counts(state, batch, np.stack([batch.changed & (days > 0), days], axis=1))
+        return add_counts(state, batch, np.stack([batch.changed & (days > 0), days], axis=1))
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the index reaches the price of a fetch."""
-        rates, weights = shrunk_rates(state, batch), unknown_as(batch.views, 1.0)
-        return due_after(batch, index_wait_days(rates, weights, price * batch.cost))
+        rates, weights = shrunk_rates(state, batch), fill_unknown(batch.views, 1.0)
+        return to_due_times(batch, index_wait_days(rates, weights, price * batch.cost))
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How often it changes."""
         return f"freshness: changes about every {1 / shrunk_rates(state, batch)[row]:.1f} days"

@@ -6,10 +6,8 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
-from vedette.refresh.models.hazards import DAY_S, learned, lives_of, nothing_learned
-
-__all__ = ["GreedyC1"]
+from vedette.refresh.known_pages import KnownPages, Memory
+from vedette.refresh.models.hazards import DAY_S, empty_memory, get_life_curves, learn
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class GreedyC1:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 40.0]))
+    >>> batch = KnownPages(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 40.0]))
     >>> policy = GreedyC1()
     >>> state = policy.observe(policy.start(None), batch, now=0.0)
     >>> (policy.due(state, batch, now=0.0, price=0.1, rng=rng_for(1, "refresh")) / 86400).round(1).tolist()
@@ -51,24 +49,24 @@ class GreedyC1:
 
     def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was fetched."""
-        return nothing_learned()
+        return empty_memory()
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """What fetches found, by age."""
-        return learned(state, batch)
+        return learn(state, batch)
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the chance over the cost reaches the price."""
         wait_d = self._wait_d(state, batch, price) * (1 - rng.random(len(batch)) / 1000)
         due: Floats = batch.last_fetch_s + wait_d * DAY_S
         return due
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """The chance now."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
-        chance = 1 - lives_of(state, batch).unchanged(past_d)[row]
+        chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"greedy-c1: changed by now with a chance of {chance:.0%}, {self.bound_d:.0f} days of waiting at most"
 
-    def _wait_d(self, state: Memory, batch: Known, price: float) -> Floats:
-        wait_d = lives_of(state, batch).wait_for(np.maximum(price, 0.0) * batch.cost)
+    def _wait_d(self, state: Memory, batch: KnownPages, price: float) -> Floats:
+        wait_d = get_life_curves(state, batch).wait_for_chance(np.maximum(price, 0.0) * batch.cost)
         return np.minimum(wait_d, self.bound_d)

@@ -6,10 +6,8 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
-from vedette.refresh.models.hazards import DAY_S, learned, lives_of, nothing_learned
-
-__all__ = ["GreedyC2"]
+from vedette.refresh.known_pages import KnownPages, Memory
+from vedette.refresh.models.hazards import DAY_S, empty_memory, get_life_curves, learn
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class GreedyC2:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
+    >>> batch = KnownPages(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
     >>> policy = GreedyC2()
     >>> state = policy.observe(policy.start(None), batch, now=0.0)
     >>> (policy.due(state, batch, now=0.0, price=1.0, rng=rng_for(1, "refresh")) / 86400).round(1).tolist()
@@ -51,25 +49,25 @@ class GreedyC2:
 
     def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was fetched."""
-        return nothing_learned()
+        return empty_memory()
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """What fetches found, by age."""
-        return learned(state, batch)
+        return learn(state, batch)
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the expected days out of date, over the cost, reach the price."""
         wait_d = self._wait_d(state, batch, price)
         due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S
         return due
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """The days out of date that are expected by now."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
-        late_d = lives_of(state, batch).out_of_date(past_d)[row]
+        late_d = get_life_curves(state, batch).expected_staleness(past_d)[row]
         return (
             f"greedy-c2: {late_d:.1f} days out of date are expected by now, {self.bound_d:.0f} days of waiting at most"
         )
 
-    def _wait_d(self, state: Memory, batch: Known, price: float) -> Floats:
-        return lives_of(state, batch).wait_for_late(np.maximum(price, 0.0) * batch.cost, self.bound_d)
+    def _wait_d(self, state: Memory, batch: KnownPages, price: float) -> Floats:
+        return get_life_curves(state, batch).wait_for_staleness(np.maximum(price, 0.0) * batch.cost, self.bound_d)

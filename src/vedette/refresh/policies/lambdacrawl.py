@@ -5,15 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import due_after, elapsed_days, remembered, unknown_as
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["LambdaCrawl"]
+from vedette.refresh.freshness_index import elapsed_days, fill_unknown, select_rows, to_due_times
+from vedette.refresh.known_pages import KnownPages, Memory
 
 # Days of the one interval with a change and the one without that every page is taken to have had.
 PSEUDO_D = 0.5
 SLOWEST, FASTEST = 0.0005, 7.0  # changes a day
-HALVINGS = 40
+BISECTION_STEPS = 40
 # Changed intervals are kept by length, in bins that widen by a factor of four: how many, and how long together.
 EDGES_D: Floats = np.array([0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0])
 BINS = len(EDGES_D) + 1
@@ -46,7 +44,7 @@ class LambdaCrawl:
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
-    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
+    >>> batch = KnownPages(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
     ...     before_s=np.zeros(2))
     >>> policy = LambdaCrawl()
     >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
@@ -61,9 +59,9 @@ class LambdaCrawl:
         """No page was looked at."""
         return Memory.empty(page_width=2 + 2 * BINS, group_width=1)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Another interval of each page, and the rate that is most likely now."""
-        after, days = state.reaching(batch), elapsed_days(batch)
+        after, days = state.grow_for(batch), elapsed_days(batch)
         after.pages[batch.place[batch.first_fetch]] = 0.0
         rows = after.pages[batch.place]
         rows[:, UNCHANGED] += np.where(batch.changed, 0.0, days)
@@ -71,22 +69,22 @@ class LambdaCrawl:
         bins = np.searchsorted(EDGES_D, days[changed])
         rows[changed, COUNTS.start + bins] += 1
         rows[changed, DAYS.start + bins] += days[changed]
-        rows[:, RATE] = _most_likely(rows)
+        rows[:, RATE] = _fit_rates(rows)
         after.pages[batch.place] = rows
         return after
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After the interval of the page's rate; never where nobody is shown the page."""
-        return due_after(
-            batch, _interval_days(self._rates(state, batch), unknown_as(batch.views, 1.0), price * batch.cost)
+        return to_due_times(
+            batch, _interval_days(self._rates(state, batch), fill_unknown(batch.views, 1.0), price * batch.cost)
         )
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How often it changes."""
         return f"lambdacrawl: changes about every {1 / self._rates(state, batch)[row]:.1f} days"
 
-    def _rates(self, state: Memory, batch: Known) -> Floats:
-        kept = remembered(state.pages[:, : RATE + 1], batch.place)[:, 0]
+    def _rates(self, state: Memory, batch: KnownPages) -> Floats:
+        kept = select_rows(state.pages[:, : RATE + 1], batch.place)[:, 0]
         return np.where(kept > 0, kept, np.log(2) / PSEUDO_D)
 
 
@@ -98,7 +96,7 @@ def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:
     return days
 
 
-def _most_likely(rows: Floats) -> Floats:
+def _fit_rates(rows: Floats) -> Floats:
     """The rate at which both sides are equal, by halving its logarithm; the left side falls with the rate."""
     pseudo = np.full((len(rows), 1), 1.0)
     counts, days = np.hstack([rows[:, COUNTS], pseudo]), np.hstack([rows[:, DAYS], PSEUDO_D * pseudo])
@@ -106,7 +104,7 @@ def _most_likely(rows: Floats) -> Floats:
     length = np.divide(days, counts, out=np.ones_like(days), where=counts > 0)
     unchanged = rows[:, UNCHANGED] + PSEUDO_D
     low, high = np.full(len(rows), np.log(SLOWEST)), np.full(len(rows), np.log(FASTEST))
-    for _ in range(HALVINGS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         # exp(x) - 1 of a long interval is beyond numbers; so long it may as well be exp(700).
         growth = np.expm1(np.minimum(np.exp(middle)[:, None] * length, 700.0))

@@ -6,15 +6,13 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Bools, Known, Memory
-from vedette.refresh.models.hazards import DAY_S, Lives, learned, lives_of, nothing_learned
-from vedette.refresh.outlook import Outlook, looks_of, plan_costs
-
-__all__ = ["NDay"]
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
+from vedette.refresh.models.hazards import DAY_S, LifeCurves, empty_memory, get_life_curves, learn
+from vedette.refresh.outlook import Outlook, plan_costs, plan_matrix
 
 # Pages at a time, so that the costs of all their plans fit into a cache; and how finely a wait is found.
 CHUNK = 2_048
-HALVINGS = 20
+BISECTION_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class NDay:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
+    >>> batch = KnownPages(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
     >>> policy = NDay()
     >>> state = policy.observe(policy.start(None), batch, now=0.0)
     >>> (policy.due(state, batch, now=0.0, price=0.3, rng=rng_for(1, "refresh")) / 86400).round().tolist()
@@ -60,51 +58,51 @@ class NDay:
 
     def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was fetched."""
-        return nothing_learned()
+        return empty_memory()
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """What fetches found, by age."""
-        return learned(state, batch)
+        return learn(state, batch)
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After the first wait at which a look is part of the best plan from there on."""
-        lives, toll = lives_of(state, batch), np.maximum(price, 0.0) * batch.cost
+        lives, toll = get_life_curves(state, batch), np.maximum(price, 0.0) * batch.cost
         wait_d = np.full(len(batch), self.bound_d)
         for start in range(0, len(batch), CHUNK):
             rows = slice(start, start + CHUNK)
-            wait_d[rows] = self._wait_d(Lives(lives.age_d[rows], lives.rate[rows]), toll[rows])
+            wait_d[rows] = self._wait_d(LifeCurves(lives.age_d[rows], lives.rate[rows]), toll[rows])
         due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S
         return due
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """The chance now."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
-        chance = 1 - lives_of(state, batch).unchanged(past_d)[row]
+        chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"n-day: changed by now with a chance of {chance:.0%}, planned {self.days} days ahead"
 
-    def _wait_d(self, lives: Lives, toll: Floats) -> Floats:
+    def _wait_d(self, lives: LifeCurves, toll: Floats) -> Floats:
         """A wait from which on the best plan begins with a look, by halves."""
         low_d, high_d = np.zeros(len(toll)), np.full(len(toll), self.bound_d)
-        for _ in range(HALVINGS):
+        for _ in range(BISECTION_STEPS):
             middle_d = (low_d + high_d) / 2
             later = ~self._begins_with_look(lives, middle_d, toll)
             low_d, high_d = np.where(later, middle_d, low_d), np.where(later, high_d, middle_d)
         return high_d
 
-    def _begins_with_look(self, lives: Lives, wait_d: Floats, toll: Floats) -> Bools:
+    def _begins_with_look(self, lives: LifeCurves, wait_d: Floats, toll: Floats) -> Bools:
         costs = plan_costs(self._outlook(lives, wait_d), self.discount)
-        costs += looks_of(self.days).sum(axis=1)[:, None] * toll
+        costs += plan_matrix(self.days).sum(axis=1)[:, None] * toll
         # Plans are numbered by their looks: the odd ones look on the first day.
         begins: Bools = costs[1::2].min(axis=0) <= costs[0::2].min(axis=0)
         return begins
 
-    def _outlook(self, lives: Lives, wait_d: Floats) -> Outlook:
+    def _outlook(self, lives: LifeCurves, wait_d: Floats) -> Outlook:
         ahead_d = np.arange(self.days, dtype=np.float64)
         past_d = wait_d + ahead_d[:, None]
         # Rates summed up: as it was, and anew (from half of the wait on), on each day and days after it.
-        old = lives.mounted(lives.age_d + past_d)
-        new = lives.mounted(past_d[:, None] / 2 + ahead_d[None, :, None])
-        stayed = np.exp(lives.mounted(lives.age_d) - old)
+        old = lives.cumulative_hazard(lives.age_d + past_d)
+        new = lives.cumulative_hazard(past_d[:, None] / 2 + ahead_d[None, :, None])
+        stayed = np.exp(lives.cumulative_hazard(lives.age_d) - old)
         seen = np.zeros((self.days, self.days, len(wait_d)))
         for day in range(self.days):
             still, other = stayed[day], 1 - stayed[day]

@@ -6,9 +6,7 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
-from vedette.refresh.known_pages import Known
-
-__all__ = ["Nutch"]
+from vedette.refresh.known_pages import KnownPages
 
 HOUR_S = 3_600.0
 DAY_S = 24 * HOUR_S
@@ -41,7 +39,7 @@ class Nutch:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> fetched_s = np.full(3, 1000.0)
-    >>> batch = Known(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
+    >>> batch = KnownPages(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
     >>> policy = Nutch()
     >>> intervals_s = policy.observe(np.array([7200.0, 7200.0, 0.0]), batch, now=1000.0)
     >>> intervals_s.tolist()
@@ -69,7 +67,7 @@ class Nutch:
         """No page has an interval."""
         return np.zeros(0)
 
-    def observe(self, state: Floats, batch: Known, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The intervals after these fetches, in a new array; a page may occur once in a batch."""
         assert len(np.unique(batch.place)) == len(batch), "a page occurs twice in a batch"
         stretched = self._interval_s(state, batch.place) * np.where(
@@ -79,27 +77,27 @@ class Nutch:
             stretched = np.where(batch.changed, stretched, np.maximum(stretched, _delta_s(batch)))
         after = np.zeros(max(len(state), int(batch.place.max(initial=-1)) + 1))
         after[: len(state)] = state
-        after[batch.place] = self._bounded_s(np.where(batch.first_fetch, self.first_interval_s, stretched))
+        after[batch.place] = self._clip_s(np.where(batch.first_fetch, self.first_interval_s, stretched))
         return after
 
-    def due(self, state: Floats, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Last fetch plus interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._wait_s(state, batch)
         return due
 
-    def reason(self, state: Floats, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval and what the latest fetch did to it."""
         again = f"again {self._wait_s(state, batch)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:
             return f"nutch: fetched once, {again}"
         return f"nutch: found {'changed' if batch.changed[row] else 'unchanged'}, {again}"
 
-    def _wait_s(self, state: Floats, batch: Known) -> Floats:
+    def _wait_s(self, state: Floats, batch: KnownPages) -> Floats:
         wait_s = self._interval_s(state, batch.place)
         if self.sync_delta:
             early_s = np.where(batch.changed | batch.first_fetch, 0.0, self.sync_delta_rate * _delta_s(batch))
             wait_s = wait_s - early_s
-        return self._bounded_s(wait_s)
+        return self._clip_s(wait_s)
 
     def _interval_s(self, state: Floats, place: Ints) -> Floats:
         """Each page's interval; the first interval where the state has none."""
@@ -108,11 +106,11 @@ class Nutch:
         kept[inside] = state[place[inside]]
         return np.where(kept > 0, kept, self.first_interval_s)
 
-    def _bounded_s(self, wait_s: Floats) -> Floats:
+    def _clip_s(self, wait_s: Floats) -> Floats:
         return np.clip(wait_s, self.min_interval_s, self.max_interval_s)
 
 
-def _delta_s(batch: Known) -> Floats:
+def _delta_s(batch: KnownPages) -> Floats:
     """How long before the latest fetch a page changed; 0 where that is unknown or would lie after it."""
     delta_s: Floats = np.fmax(batch.last_fetch_s - batch.modified_s, 0.0)
     return delta_s

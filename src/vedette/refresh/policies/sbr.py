@@ -7,16 +7,14 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.freshness_index import (
-    due_after,
+    add_counts,
     elapsed_days,
     index_wait_days,
+    is_significant,
     shrunk_rates,
-    significant,
-    with_counts,
+    to_due_times,
 )
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["Sbr"]
+from vedette.refresh.known_pages import KnownPages, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Sbr:
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
-    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
+    >>> batch = KnownPages(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     share=np.array([0.5, 0.01]))
     >>> policy = Sbr()
     >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
@@ -59,17 +57,17 @@ class Sbr:
         """No page was looked at."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Another stale copy or none, and the days in which it became so or did not."""
         days = elapsed_days(batch)
-        return with_counts(state, batch, np.stack([significant(batch, self.tau) & (days > 0), days], axis=1))
+        return add_counts(state, batch, np.stack([is_significant(batch, self.tau) & (days > 0), days], axis=1))
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the index reaches the price of a fetch."""
         waits = index_wait_days(shrunk_rates(state, batch), np.ones(len(batch)), price * batch.cost)
-        return due_after(batch, waits)
+        return to_due_times(batch, waits)
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How often it changes by so much."""
         days = 1 / shrunk_rates(state, batch)[row]
         return f"sbr: more than {self.tau:.0%} of its text changes about every {days:.1f} days"

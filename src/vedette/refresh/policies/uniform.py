@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known
-
-__all__ = ["Uniform"]
+from vedette.refresh.known_pages import KnownPages
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Uniform:
 
     >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
+    >>> batch = KnownPages(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
     >>> Uniform().due((), batch, now=90.0, price=0.0, rng=rng_for(1, "refresh")).tolist()
     [0.0, 90.0]
     """
@@ -34,14 +32,14 @@ class Uniform:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """At once: the page that waits longest is the most overdue."""
         return batch.last_fetch_s.copy()
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """That it is its turn."""
         return "uniform: pages are fetched in turn"

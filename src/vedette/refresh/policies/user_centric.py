@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import due_after, elapsed_days, remembered, unknown_as, with_counts
-from vedette.refresh.known_pages import Known, Memory
-
-__all__ = ["UserCentric"]
+from vedette.refresh.freshness_index import add_counts, elapsed_days, fill_unknown, select_rows, to_due_times
+from vedette.refresh.known_pages import KnownPages, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +22,15 @@ class UserCentric:
     fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search
     quality.
 
-    Useful where the gain of a fetch is measured (``Known.gain``). Not useful where it is not, or where gains come in
-    bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
+    Useful where the gain of a fetch is measured (``KnownPages.gain``). Not useful where it is not, or where gains come
+    in bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
 
     Reference: S. Pandey, *Effective Web Crawling* (thesis, 2008), 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric
     Web Crawling*, WWW 2005. That a mean is shrunk is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
-    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
+    >>> batch = KnownPages(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     gain=np.array([6.0, 0.0]))
     >>> policy = UserCentric()
     >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
@@ -48,28 +46,28 @@ class UserCentric:
         """No gain is known."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """One fetch more whose gain is known, and what it brought a day."""
         days = elapsed_days(batch)
         told = (days > 0) & ~np.isnan(batch.gain)
-        per_day = np.divide(unknown_as(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
-        return with_counts(state, batch, np.stack([told, per_day], axis=1))
+        per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
+        return add_counts(state, batch, np.stack([told, per_day], axis=1))
 
-    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When as much has built up as a fetch costs; never where nothing does."""
         per_day = self._per_day(state, batch)
         waits = np.divide(price * batch.cost, per_day, out=np.full(len(batch), np.inf), where=per_day > 0)
-        return due_after(batch, waits)
+        return to_due_times(batch, waits)
 
-    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """What it is expected to bring."""
-        per_day, fetches = self._per_day(state, batch)[row], remembered(state.pages, batch.place)[row, 0]
+        per_day, fetches = self._per_day(state, batch)[row], select_rows(state.pages, batch.place)[row, 0]
         return f"user-centric: brings about {per_day:.2g} of search quality a day, by {fetches:.0f} past fetches"
 
-    def _per_day(self, state: Memory, batch: Known) -> Floats:
+    def _per_day(self, state: Memory, batch: KnownPages) -> Floats:
         fetches, total = state.groups[0].tolist()
         if not total > 0:
             return np.full(len(batch), np.inf)
-        own = remembered(state.pages, batch.place)
+        own = select_rows(state.pages, batch.place)
         per_day: Floats = np.maximum(own[:, 1] + total / fetches, 0.0) / (own[:, 0] + 1)
         return per_day

@@ -16,35 +16,40 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import AdRow, MarketBook
-from vedette.adapters.ads.ledger_reader import LedgerView
-from vedette.adapters.ads.ledger_store import Asked, Clicking, LedgerBook, Losing, Offered, Showing
+from vedette.adapters.ads.campaign_store import AdRow, AdStore
+from vedette.adapters.ads.ledger_reader import LedgerReader
+from vedette.adapters.ads.ledger_store import (
+    AdImpression,
+    AdQuery,
+    ClickContext,
+    ImpressionOffer,
+    LedgerStore,
+    LostImpression,
+)
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.config import Serve
 from vedette.errors import StoreError
 from vedette.policy import rng_for
-from vedette.runtime.ads.learning import SlotLearner, past_traffic
-from vedette.serve.ads.catalog import Found, Running, Stall
-from vedette.serve.ads.click_validity import ClickRules, Objection
-from vedette.serve.ads.matching import Way
-from vedette.serve.ads.pacing import rests
-from vedette.serve.ads.placement import Placement, place
-from vedette.serve.ads.policies.bayes_greedy import Memory, Paced
-from vedette.web.commands.ads_text import landing_refusal
-from vedette.web.public.ads import Landing, ShownAd
-from vedette.web.public.visits import Visit, mark_of
+from vedette.runtime.ads.learning import SlotLearner, build_traffic
+from vedette.serve.ads.catalog import AdCatalog, AdMatch, RunningAd
+from vedette.serve.ads.click_validity import ClickRejection, ClickRules
+from vedette.serve.ads.matching import MatchType
+from vedette.serve.ads.pacing import is_resting
+from vedette.serve.ads.placement import Placement, place_ads
+from vedette.serve.ads.policies.bayes_greedy import AdMemory, PacedGreedy
+from vedette.web.commands.ads_text import check_landing_url
+from vedette.web.public.ads import ClickOutcome, ShownAd
+from vedette.web.public.visits import Visitor, hash_visitor
 
-__all__ = ["RULES", "FolderSponsor", "Terms", "terms_of"]
-
-LOOK_EVERY_S = 1.0
+REFRESH_EVERY_S = 1.0
 LEARN_EVERY_S = 30.0
-MOST_CANDIDATES = 200
+MAX_CANDIDATES = 200
 # A click counts for ten minutes: so long its price is held, which nobody else can be promised meanwhile.
-RULES = ClickRules(latest_s=600.0)
-_TROUBLE = "the ads cannot be looked up just now"
+CLICK_RULES = ClickRules(max_delay_s=600.0)
+_UNAVAILABLE = "the ads cannot be looked up just now"
 
 
-class Terms(NamedTuple):
+class AdTerms(NamedTuple):
     """How many ads a page shows, what a click costs at least, where days begin, and how much is tried."""
 
     slots: int
@@ -53,110 +58,112 @@ class Terms(NamedTuple):
     exploration: float = 1.0
 
 
-def terms_of(serve: Serve) -> Terms:
+def build_terms(serve: Serve) -> AdTerms:
     """As the operator set them."""
     exploration = serve.sponsored_exploration / 100
-    return Terms(serve.sponsored_slots, Decimal(serve.sponsored_reserve), ZoneInfo(serve.time_zone), exploration)
+    return AdTerms(serve.sponsored_slots, Decimal(serve.sponsored_reserve), ZoneInfo(serve.time_zone), exploration)
 
 
-class FolderSponsor:
+class FolderAdServer:
     """A ``web.sponsor_ports.Sponsor`` over one data folder."""
 
     def __init__(
-        self, folder: Path, terms: Terms, salt: Callable[[str], bytes], wall: Callable[[], float] = time.time
+        self, folder: Path, terms: AdTerms, salt: Callable[[str], bytes], wall: Callable[[], float] = time.time
     ) -> None:
         self._folder, self._terms, self._salt, self._wall = folder, terms, salt, wall
-        self._view = LedgerView(folder)
-        self._book: LedgerBook | None = None
-        self._stall = Stall()
+        self._reader = LedgerReader(folder)
+        self._store: LedgerStore | None = None
+        self._catalog = AdCatalog()
         self._ads: dict[int, AdRow] = {}
         self._budgets: dict[str, Decimal] = {}
         self._charged: dict[str, Decimal] = {}
-        self._policy = Paced(exploration=terms.exploration)
-        self._memory: Memory = self._policy.start(None)
+        self._policy = PacedGreedy(exploration=terms.exploration)
+        self._memory: AdMemory = self._policy.start(None)
         self._slots = SlotLearner(terms.slots)
         self._rng = rng_for(secrets.randbits(63), "serve/sponsor")
-        self._looked_s = self._learned_s = float("-inf")
-        self._told = ""
+        self._refreshed_s = self._learned_s = float("-inf")
+        self._trouble = ""
 
     # the port
 
-    def shown(self, query: str, visit: Visit) -> tuple[ShownAd, ...]:
+    def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:
         """For people only: what a program asks for is neither shown to anybody nor counted."""
-        if visit.doubt or not query:
+        if visit.filter_reason or not query:
             return ()
         try:
-            found = self._shown(query)
+            found = self._choose_ads(query)
         except (StoreError, OSError) as error:
-            self._tell(str(error))
+            self._report_trouble(str(error))
             return ()
-        self._tell("")
+        self._report_trouble("")
         return found
 
-    def clicked(self, showing: str, visit: Visit) -> Landing:
+    def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
         """Charged at once or not at all; a person is led on either way, unless the ad was taken back."""
         try:
-            return self._clicked(showing, visit)
+            return self._record_click(showing, visit)
         except (StoreError, OSError) as error:
-            self._tell(str(error))
-            return Landing(refused=_TROUBLE)
+            self._report_trouble(str(error))
+            return ClickOutcome(refusal=_UNAVAILABLE)
 
-    def forged(self) -> None:
+    def count_forged_click(self) -> None:
         """Counted, so that the operator sees it."""
         try:
-            self._ledger().refused(self._local().date(), Objection.FORGED.value)
+            self._open_ledger().count_refused_click(self._get_local_time().date(), ClickRejection.FORGED.value)
         except (StoreError, OSError) as error:
-            self._tell(str(error))
+            self._report_trouble(str(error))
 
     # choosing
 
-    def _shown(self, query: str) -> tuple[ShownAd, ...]:
-        now_s, local = self._wall(), self._local()
-        self._look(now_s, local)
-        found = self._stall.found(query)[:MOST_CANDIDATES]
+    def _choose_ads(self, query: str) -> tuple[ShownAd, ...]:
+        now_s, local = self._wall(), self._get_local_time()
+        self._refresh(now_s, local)
+        found = self._catalog.find_ads(query)[:MAX_CANDIDATES]
         if not found:
             return ()
-        may, lost = self._sorted_out(found, local)
-        placed = self._placed(may, local) if may else []
-        lost += [_lost(each, "rank") for each in may if each.row not in [one.ad for one, _ in placed]]
-        offered = [self._offered(one, each, now_s, local.date()) for one, each in placed]
-        asked = Asked(local.date(), local.hour, tuple(dict.fromkeys(each.phrase for each in found)), lost)
-        held = self._ledger().show(offered, asked, RULES)
-        return tuple(self._ad_of(showing) for showing in held)
+        may, lost = self._filter_candidates(found, local)
+        placed = self._place_ads(may, local) if may else []
+        lost += [_build_loss(each, "rank") for each in may if each.row not in [one.ad for one, _ in placed]]
+        offered = [self._build_offer(one, each, now_s, local.date()) for one, each in placed]
+        asked = AdQuery(local.date(), local.hour, tuple(dict.fromkeys(each.phrase for each in found)), lost)
+        held = self._open_ledger().record_impressions(offered, asked, CLICK_RULES)
+        return tuple(self._build_ad(showing) for showing in held)
 
-    def _sorted_out(self, found: Sequence[Found], local: datetime) -> tuple[list[Found], list[Losing]]:
+    def _filter_candidates(
+        self, found: Sequence[AdMatch], local: datetime
+    ) -> tuple[list[AdMatch], list[LostImpression]]:
         """Who may take part, and who not for want of money, for now or today, or because the bid is too low."""
-        left = self._stall.rows([each.row for each in found]).remaining.tolist()
-        resting = self._resting({each.running.payer for each in found}, local)
+        left = self._catalog.get_candidates([each.row for each in found]).remaining.tolist()
+        resting = self._find_paused_payers({each.ad.payer for each in found}, local)
         least = int(self._terms.reserve * 100)
         may, lost = [], []
         for each, cents in zip(found, left, strict=True):
-            if each.running.bid < least:
-                lost.append(_lost(each, "reserve"))
-            elif cents < least or each.running.payer in resting:
-                lost.append(_lost(each, "budget"))
+            if each.ad.bid < least:
+                lost.append(_build_loss(each, "reserve"))
+            elif cents < least or each.ad.payer in resting:
+                lost.append(_build_loss(each, "budget"))
             else:
                 may.append(each)
         return may, lost
 
-    def _resting(self, payers: Iterable[str], local: datetime) -> set[str]:
+    def _find_paused_payers(self, payers: Iterable[str], local: datetime) -> set[str]:
         """Who has spent more of today's budget than may be by now; what is only held is not spent."""
-        allowed = self._policy.allowed(self._memory, _clock_s(local))
+        allowed = self._policy.get_spend_limit(self._memory, _to_local_s(local))
         names = sorted(payers)
         budget = np.array([float(self._budgets[name]) for name in names])
         left = budget - np.array([float(self._charged.get(name, 0)) for name in names])
-        return {name for name, rest in zip(names, rests(left, budget, allowed).tolist(), strict=True) if rest}
+        return {name for name, rest in zip(names, is_resting(left, budget, allowed).tolist(), strict=True) if rest}
 
-    def _placed(self, may: Sequence[Found], local: datetime) -> list[tuple[Placement, Found]]:
-        options = self._stall.rows([each.row for each in may])
+    def _place_ads(self, may: Sequence[AdMatch], local: datetime) -> list[tuple[Placement, AdMatch]]:
+        options = self._catalog.get_candidates([each.row for each in may])
         by_row = {each.row: each for each in may}
         slots, reserve = self._terms.slots, self._terms.reserve
-        chosen = place(self._policy, self._memory, options, slots, reserve, _clock_s(local), self._rng)
+        chosen = place_ads(self._policy, self._memory, options, slots, reserve, _to_local_s(local), self._rng)
         return [(one, by_row[one.ad]) for one in chosen]
 
-    def _offered(self, placed: Placement, found: Found, now_s: float, day: date) -> Offered:
-        running = found.running
-        showing = Showing(
+    def _build_offer(self, placed: Placement, found: AdMatch, now_s: float, day: date) -> ImpressionOffer:
+        running = found.ad
+        showing = AdImpression(
             token=secrets.token_hex(16),
             at_s=now_s,
             day=day,
@@ -169,102 +176,106 @@ class FolderSponsor:
             price=placed.charge,
             reason=placed.reason,
         )
-        return Offered(showing, self._budgets[running.payer], float(self._slots.seen[placed.slot]))
+        return ImpressionOffer(showing, self._budgets[running.payer], float(self._slots.factors[placed.slot]))
 
-    def _ad_of(self, showing: Showing) -> ShownAd:
+    def _build_ad(self, showing: AdImpression) -> ShownAd:
         ad = self._ads[showing.ad]
         return ShownAd(showing.token, showing.at_s, ad.title, ad.text, ad.url, showing.phrase)
 
     # clicks
 
-    def _clicked(self, token: str, visit: Visit) -> Landing:
-        now_s, local = self._wall(), self._local()
-        self._look(now_s, local)
-        showing = self._ledger().showing(token)
+    def _record_click(self, token: str, visit: Visitor) -> ClickOutcome:
+        now_s, local = self._wall(), self._get_local_time()
+        self._refresh(now_s, local)
+        showing = self._open_ledger().find_impression(token)
         if showing is None:
-            return Landing(refused=Objection.FORGED.value)
-        mark = mark_of(Visit(visit.address), self._salt(time.strftime("%Y-%m-%d", time.gmtime(now_s))))
-        runs = self._stall.runs(showing.ad, showing.phrase)
-        clicked = self._ledger().click(token, Clicking(now_s, mark, bool(visit.doubt), runs), RULES)
+            return ClickOutcome(refusal=ClickRejection.FORGED.value)
+        mark = hash_visitor(Visitor(visit.address), self._salt(time.strftime("%Y-%m-%d", time.gmtime(now_s))))
+        runs = self._catalog.is_running(showing.ad, showing.phrase)
+        clicked = self._open_ledger().record_click(
+            token, ClickContext(now_s, mark, bool(visit.filter_reason), runs), CLICK_RULES
+        )
         why = clicked.objection.value if clicked.objection else ""
         ad = self._ads.get(showing.ad)
         if ad and runs:
-            return Landing(ad.url, why)
+            return ClickOutcome(ad.url, why)
         # Who comes again after it was taken back is told so, whatever else is wrong with the click.
-        return Landing(refused=(landing_refusal(ad.url) if ad else "") or Objection.OFF_TARGET.value)
+        return ClickOutcome(refusal=(check_landing_url(ad.url) if ad else "") or ClickRejection.OFF_TARGET.value)
 
     # looking
 
-    def _look(self, now_s: float, local: datetime) -> None:
+    def _refresh(self, now_s: float, local: datetime) -> None:
         """What runs and what was counted; looked at anew every second. An ad that is taken back is gone by then."""
-        if 0 <= now_s - self._looked_s < LOOK_EVERY_S:
+        if 0 <= now_s - self._refreshed_s < REFRESH_EVERY_S:
             return
         with read_state(self._folder) as db:
-            market = MarketBook(db)
-            ads, campaigns = market.ads(), {row.name: row for row in market.campaigns()}
+            market = AdStore(db)
+            ads, campaigns = market.list_ads(), {row.name: row for row in market.list_campaigns()}
         day = local.date()
         self._ads = {ad.id: ad for ad in ads}
-        self._budgets = {name: row.most for name, row in campaigns.items()}
-        self._stall.stock(
+        self._budgets = {name: row.daily_budget for name, row in campaigns.items()}
+        self._catalog.set_ads(
             [
-                _running(ad, campaigns[ad.campaign].most)
+                _build_running(ad, campaigns[ad.campaign].daily_budget)
                 for ad in ads
                 if ad.standing == "approved"
                 and ad.campaign in campaigns
                 and campaigns[ad.campaign].runs_on(day)
                 # It was read strictly when it was submitted; nobody pays for what a fault of ours let through.
-                and not landing_refusal(ad.url)
+                and not check_landing_url(ad.url)
             ]
         )
-        balances = self._view.balances(day)
-        bound = {payer: int(balance.bound * 100) for payer, balance in balances.items()}
+        balances = self._reader.read_balances(day)
+        bound = {payer: int(balance.committed * 100) for payer, balance in balances.items()}
         self._charged = {payer: balance.charged for payer, balance in balances.items()}
-        self._stall.count(self._view.counted(), self._view.asked(), bound)
-        self._looked_s = now_s
+        self._catalog.set_counts(self._reader.read_counts(), self._reader.count_queries(), bound)
+        self._refreshed_s = now_s
         if not 0 <= now_s - self._learned_s < LEARN_EVERY_S:
             self._learn(local)
-            self._slots.look(self._view, self._stall, self._policy.told(self._memory), now_s - RULES.latest_s)
+            self._slots.learn(
+                self._reader, self._catalog, self._policy.get_ad_priors(self._memory), now_s - CLICK_RULES.max_delay_s
+            )
             self._learned_s = now_s
 
     def _learn(self, local: datetime) -> None:
         """What all ads came to. The plan of traffic is made of the hours of past days, so a restart forgets nothing."""
-        ads = self._stall.all_ads()
+        ads = self._catalog.all_ads()
         if not len(ads):
             return
-        hours = self._view.hours(local.date() - timedelta(days=14))
-        traffic = past_traffic(hours, self._stall.phrase_numbers(), _clock_s(local))
-        asked = np.zeros(len(self._stall.phrase_numbers()))
+        hours = self._reader.read_hourly_queries(local.date() - timedelta(days=14))
+        traffic = build_traffic(hours, self._catalog.get_phrase_numbers(), _to_local_s(local))
+        asked = np.zeros(len(self._catalog.get_phrase_numbers()))
         asked[ads.phrase] = ads.asked
         # All that was asked until now is in the plan, so nothing of it is news.
         before = self._memory._replace(traffic=traffic._replace(asked=asked))
-        self._memory = self._policy.observe(before, ads, _clock_s(local))
+        self._memory = self._policy.observe(before, ads, _to_local_s(local))
 
-    def _ledger(self) -> LedgerBook:
-        if self._book is None:
-            self._book = LedgerBook(self._folder)
-        return self._book
+    def _open_ledger(self) -> LedgerStore:
+        if self._store is None:
+            self._store = LedgerStore(self._folder)
+        return self._store
 
-    def _local(self) -> datetime:
+    def _get_local_time(self) -> datetime:
         return datetime.fromtimestamp(self._wall(), self._terms.zone)
 
-    def _tell(self, trouble: str) -> None:
+    def _report_trouble(self, trouble: str) -> None:
         """The same trouble is said once, until it is over."""
-        if trouble and trouble != self._told:
+        if trouble and trouble != self._trouble:
             sys.stderr.write(f"vedette: no sponsored results for now: {trouble}\n")
             sys.stderr.flush()
-        self._told = trouble
+        self._trouble = trouble
 
 
-def _clock_s(local: datetime) -> float:
+def _to_local_s(local: datetime) -> float:
     """Seconds of which whole days begin at midnight where the operator is."""
     offset = local.utcoffset() or timedelta()
     return local.timestamp() + offset.total_seconds()
 
 
-def _running(ad: AdRow, budget: Decimal) -> Running:
-    targets = tuple((Way(way), phrase) for way, phrase in ad.targets)
-    return Running(ad.id, ad.campaign, int(Decimal(ad.bid) * 100), int(budget * 100), targets, ad.negatives)
+def _build_running(ad: AdRow, budget: Decimal) -> RunningAd:
+    targets = tuple((MatchType(way), phrase) for way, phrase in ad.targets)
+    return RunningAd(ad.id, ad.campaign, int(Decimal(ad.bid) * 100), int(budget * 100), targets, ad.negatives)
 
 
-def _lost(found: Found, to: str) -> Losing:
-    return Losing(found.running.ad, found.phrase, found.running.payer, to)
+def _build_loss(found: AdMatch, to: str) -> LostImpression:
+    return LostImpression(found.ad.ad, found.phrase, found.ad.payer, to)

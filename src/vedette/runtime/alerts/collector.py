@@ -8,37 +8,35 @@ the keeper drops what it was read from.
 import sys
 from pathlib import Path
 
-from vedette.adapters.alerts.alert_store import WATCH_FILE, Fresh, WatchBook
-from vedette.adapters.crawl_store.change_feed import Known
+from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, NewPage
+from vedette.adapters.crawl_store.change_feed import PageRecord
 from vedette.errors import StoreCorrupt
 from vedette.model import fingerprint
 
-__all__ = ["Gathering"]
 
-
-class Gathering:
+class NewPageCollector:
     """What is to be noted at the next commit. A generation that is built aside notes it, too: a page counts once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._book: WatchBook | None = None
-        self._fresh: dict[int, Fresh] = {}
-        self._silent: dict[int, None] = {}
+        self._store: AlertStore | None = None
+        self._fresh: dict[int, NewPage] = {}
+        self._duplicates: dict[int, None] = {}
         self._moved: dict[int, None] = {}
         self._now_s = 0.0
 
-    def put(self, page: Known) -> None:
+    def add_page(self, page: PageRecord) -> None:
         """A page can be found, with what a fetch just brought."""
         if not page.how:
             return
         print_ = fingerprint(page.url)
         self._now_s = max(self._now_s, page.fetched_s)
         if page.group in {None, page.id}:
-            self._fresh.setdefault(print_, Fresh(print_, page.id, page.found_s, page.how, page.via, page.fetched_s))
+            self._fresh.setdefault(print_, NewPage(print_, page.id, page.found_s, page.how, page.via, page.fetched_s))
         else:
-            self._silent[print_] = None
+            self._duplicates[print_] = None
 
-    def dropped(self, page: Known, *, could_be_found: bool) -> None:
+    def drop_page(self, page: PageRecord, *, could_be_found: bool) -> None:
         """A page cannot be found after all, or any more; then what it leads to is no news."""
         self._fresh.pop(fingerprint(page.url), None)
         if could_be_found and (page.location or page.canonical):
@@ -47,23 +45,23 @@ class Gathering:
 
     def commit(self) -> None:
         """All of it is durable when this returns."""
-        if not (self._fresh or self._silent or self._moved):
+        if not (self._fresh or self._duplicates or self._moved):
             return
         try:
-            self._note()
+            self._save()
         except StoreCorrupt as error:
             self.close()
-            sys.stderr.write(f"vedette: {error}; it is kept as {WATCH_FILE.move_aside(self._folder).name}\n")
-            self._note()
-        self._fresh, self._silent, self._moved = {}, {}, {}
+            sys.stderr.write(f"vedette: {error}; it is kept as {ALERTS_FILE.move_aside(self._folder).name}\n")
+            self._save()
+        self._fresh, self._duplicates, self._moved = {}, {}, {}
 
     def close(self) -> None:
         """Let go; what was not committed will be told again."""
-        if self._book is not None:
-            self._book.close()
-        self._book = None
+        if self._store is not None:
+            self._store.close()
+        self._store = None
 
-    def _note(self) -> None:
-        if self._book is None:
-            self._book = WatchBook(self._folder)
-        self._book.note_fresh(self._fresh.values(), self._silent, self._moved, self._now_s)
+    def _save(self) -> None:
+        if self._store is None:
+            self._store = AlertStore(self._folder)
+        self._store.add_new_pages(self._fresh.values(), self._duplicates, self._moved, self._now_s)

@@ -3,67 +3,67 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from vedette.adapters.alerts.alert_store import Item, WatchView
+from vedette.adapters.alerts.alert_store import AlertItem, AlertReader
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.new_page_store import WatchRow
-from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.crawl_store.new_page_store import AlertRow
+from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.errors import UsageError
-from vedette.runtime.alerts.visibility import seen_by
-from vedette.runtime.alerts.webhooks import Sender, secret_of
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.web.console.ports.alerts import KeptWatch, SentMessage
-from vedette.web.public.new_page_ports import Batch
-
-__all__ = ["FolderNewPages", "FolderWatchDesk"]
+from vedette.runtime.alerts.visibility import filter_visible
+from vedette.runtime.alerts.webhooks import WebhookSender, derive_secret
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.console.ports.alerts import AlertLine, SentMessage
+from vedette.web.public.new_page_ports import ItemBatch
 
 
-class FolderWatchDesk:
-    """A ``web.console.herald_ports.WatchDesk`` over one data folder; it reads beside those who write."""
+class FolderAlertService:
+    """A ``web.console.herald_ports.AlertService`` over one data folder; it reads beside those who write."""
 
-    def __init__(self, settings: LiveSettings) -> None:
+    def __init__(self, settings: RuntimeSettings) -> None:
         self._folder = settings.folder
-        self._view = WatchView(settings.folder)
-        self._sender = Sender(settings)
+        self._reader = AlertReader(settings.folder)
+        self._sender = WebhookSender(settings)
 
-    def watches(self) -> list[KeptWatch]:
+    def list_alerts(self) -> list[AlertLine]:
         """As the state has them now."""
-        counts = self._view.counts()
+        counts = self._reader.count_by_alert()
         with read_state(self._folder) as db:
-            book = StateBook(db)
-            secret = book.secret()
-            return [KeptWatch(row, counts.get(row.mark, 0), secret_of(secret, row)) for row in book.watches()]
+            book = CrawlStore(db)
+            secret = book.read_secret()
+            return [
+                AlertLine(row, counts.get(row.alert_id, 0), derive_secret(secret, row)) for row in book.list_alerts()
+            ]
 
-    def messages(self, most: int) -> list[SentMessage]:
+    def list_messages(self, most: int) -> list[SentMessage]:
         """As the book has them."""
-        names = {kept.watch.mark: kept.watch.name for kept in self.watches()}
-        return [SentMessage(names.get(one.watch, ""), one) for one in self._view.deliveries(most)]
+        names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
+        return [SentMessage(names.get(one.watch, ""), one) for one in self._reader.list_deliveries(most)]
 
-    def held_up(self) -> dict[str, tuple[SentMessage, int]]:
+    def list_stuck(self) -> dict[str, tuple[SentMessage, int]]:
         """By watch: the message that its receiver does not take, and how many wait behind it."""
-        names = {kept.watch.mark: kept.watch.name for kept in self.watches()}
-        found = ((names.get(one.watch, ""), one, behind) for one, behind in self._view.held_up())
+        names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
+        found = ((names.get(one.watch, ""), one, behind) for one, behind in self._reader.list_stalled())
         return {name: (SentMessage(name, one), behind) for name, one, behind in found}
 
-    def refusal(self, webhook: str) -> str:
+    def check_webhook(self, webhook: str) -> str:
         """As names say today; it is looked at again with each message."""
-        return self._sender.refusal(webhook)
+        return self._sender.find_refusal(webhook)
 
-    def test(self, name: str) -> SentMessage:
+    def send_test(self, name: str) -> SentMessage:
         """Whatever the receiver says is in the message's row afterwards."""
-        watch = next((kept.watch for kept in self.watches() if kept.watch.name == name), None)
+        watch = next((kept.watch for kept in self.list_alerts() if kept.watch.name == name), None)
         if watch is None:
             raise UsageError(f'there is no watch "{name}"')
         if not watch.webhook:
             raise UsageError(f'the watch "{name}" has no webhook to test')
-        self._sender.test(watch)
-        return SentMessage(name, self._view.deliveries(1, watch.mark)[0])
+        self._sender.send_test(watch)
+        return SentMessage(name, self._reader.list_deliveries(1, watch.alert_id)[0])
 
 
 # What one question looks through at most; whoever may see little goes on from the cursor.
-STEPS = 10
-LAST = 1 << 62
+MAX_READS = 10
+LAST_SEQ = 1 << 62
 
-Read = Callable[[int, int, str | None], list[Item]]
+ReadItems = Callable[[int, int, str | None], list[AlertItem]]
 
 
 class FolderNewPages:
@@ -71,46 +71,46 @@ class FolderNewPages:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._view = WatchView(folder)
+        self._reader = AlertReader(folder)
 
-    def is_watch(self, name: str) -> bool:
+    def has_alert(self, name: str) -> bool:
         """As the state has it now."""
-        return name in self.watches()
+        return name in self.load_alerts()
 
-    def watches(self) -> dict[str, WatchRow]:
+    def load_alerts(self) -> dict[str, AlertRow]:
         """All watches by name."""
         if not (self._folder / "state.db").exists():
             return {}
         with read_state(self._folder) as db:
-            return {row.name: row for row in StateBook(db).watches()}
+            return {row.name: row for row in CrawlStore(db).list_alerts()}
 
-    def after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:
+    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
         """The oldest first. A cursor beyond the end, as of another folder, begins at the end."""
-        oldest, newest = self._view.ends()
+        oldest, newest = self._reader.read_seq_range()
         missed = 0 < cursor < oldest - 1
-        return self._gathered(self._view.items, min(cursor, newest), most, watch, allowed)._replace(missed=missed)
+        return self._collect(self._reader.list_items, min(cursor, newest), most, watch, allowed)._replace(missed=missed)
 
-    def latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> Batch:
+    def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
         """The newest first."""
-        return self._gathered(self._view.latest, LAST if before is None else before, most, watch, allowed)
+        return self._collect(self._reader.list_latest, LAST_SEQ if before is None else before, most, watch, allowed)
 
-    def _gathered(self, read: Read, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:
+    def _collect(self, read: ReadItems, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
         """What the reader may see; the cursor passes the rest."""
-        mark, found, more = self._mark(watch), list[Item](), True
-        for _ in range(STEPS):
+        mark, found, more = self._get_alert_id(watch), list[AlertItem](), True
+        for _ in range(MAX_READS):
             items = read(cursor, most, mark)
             more = len(items) == most
-            found += seen_by(self._folder, items, allowed)
+            found += filter_visible(self._folder, items, allowed)
             cursor = items[-1].seq if items else cursor
             if not more or len(found) >= most:
                 break
         if len(found) > most:
             found, cursor, more = found[:most], found[most - 1].seq, True
-        return Batch(tuple(found), cursor, more)
+        return ItemBatch(tuple(found), cursor, more)
 
-    def _mark(self, watch: str) -> str | None:
+    def _get_alert_id(self, watch: str) -> str | None:
         """None where all are meant; of a watch that is not there nothing is."""
         if not watch:
             return None
-        row = self.watches().get(watch)
-        return row.mark if row else ""
+        row = self.load_alerts().get(watch)
+        return row.alert_id if row else ""

@@ -7,29 +7,27 @@ import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from vedette.adapters.alerts.alert_store import Item
+from vedette.adapters.alerts.alert_store import AlertItem
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.engine.search.hidden import Concealed
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.engine.search.hidden import HiddenRules
 
-__all__ = ["seen_by"]
-
-_PRIVATE = (
+_PRIVATE_SQL = (
     "SELECT page.id, coalesce(content.private, '') FROM page LEFT JOIN content ON content.id = page.id "
     "WHERE page.id IN (SELECT value FROM json_each(?))"
 )
 
 
-def seen_by(folder: Path, items: Sequence[Item], allowed: Collection[str]) -> list[Item]:
+def filter_visible(folder: Path, items: Sequence[AlertItem], allowed: Collection[str]) -> list[AlertItem]:
     """Those that a reader may see who is allowed these private sites (by their start)."""
     if not items:
         return []
     with read_state(folder) as db:
-        private = dict(db.execute(_PRIVATE, (json.dumps([item.page for item in items]),)))
-        concealed = Concealed.of((row.kind, row.value) for row in StateBook(db).search_rules())
+        private = dict(db.execute(_PRIVATE_SQL, (json.dumps([item.page for item in items]),)))
+        concealed = HiddenRules.from_rules((row.kind, row.value) for row in CrawlStore(db).list_search_rules())
     visible = {"", *allowed}
     return [
         item
         for item in items
-        if item.private in visible and private.get(item.page) in visible and not concealed.why(item.url)
+        if item.private in visible and private.get(item.page) in visible and not concealed.get_reason(item.url)
     ]

@@ -15,48 +15,46 @@ from itertools import islice
 from math import inf
 from pathlib import Path
 
-from vedette.adapters.archive.replay import Old, Replayed, replay
-from vedette.adapters.archive.warc_reader import Damage, Record, scan
+from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
+from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, scan_warc
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.coordinator.coordinator import Keeper
-from vedette.engine.coordinator.duplicates import LESSONS, Copies
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.links import Links
-from vedette.engine.messages import Copy, Errand, Fetched, Place
-from vedette.engine.ports import Fate, PageRow
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import ArchiveLocation, FetchSuccess, FetchTask, StoredCopy
+from vedette.engine.ports import PageRow, UrlState
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.engine.scheduling.url_selection import copy_of
+from vedette.engine.scheduling.url_selection import build_copy
 from vedette.errors import SiteError
 from vedette.model import Failure, origin_of
 
-__all__ = ["Imported", "Importer"]
-
-SERIES = "imported"
+ARCHIVE_SERIES = "imported"
 DEPTH = 1
 BATCH = 200
 BATCH_BYTES = 16 << 20
-MOST_NAMED = 100
+MAX_NAMED = 100
 # No worker has this number, so these leases are never taken for those of one.
-NOBODY = -1
+NO_WORKER = -1
 
 
 @dataclass(slots=True)
-class Imported:
-    """What came of an import; ``passed_over`` counts by reason, ``damage`` is in words."""
+class ImportSummary:
+    """What came of an import; ``skipped`` counts by reason, ``damage`` is in words."""
 
     pages: int = 0
     urls: int = 0
-    passed_over: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     damage: list[str] = field(default_factory=list)
-    damaged: int = 0
+    damage_count: int = 0
 
-    def name(self, words: str) -> None:
+    def add_damage(self, words: str) -> None:
         """Something could not be used; not everything is remembered when there is no end of it."""
-        self.damaged += 1
-        if len(self.damage) < MOST_NAMED:
+        self.damage_count += 1
+        if len(self.damage) < MAX_NAMED:
             self.damage.append(words)
 
 
@@ -67,69 +65,73 @@ class Importer:
         self._state = state
         self._now_s = now_s
         self._limit_bytes = limit_bytes
-        sites = tuple(row.site for row in state.book.sites())
+        sites = tuple(row.site for row in state.store.list_sites())
         if not sites:
             raise SiteError(f'{state.folder} has no sites to which anything could belong: "vedette sites add" first')
         self._schedule = Schedule(recrawl=True)
-        self._links = Links(SiteIndex(sites))
-        copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
-        self._keeper = Keeper(Rules(sites=sites), state.urls, state.book, self._schedule, copies, workers=1)
-        self._writer = WarcWriter(state.folder / "warc", SERIES, software, sync=True)
+        self._links = LinkResolver(SiteIndex(sites))
+        copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
+        self._coordinator = Coordinator(
+            CrawlRules(sites=sites), state.urls, state.store, self._schedule, copies, workers=1
+        )
+        self._writer = WarcWriter(state.folder / "warc", ARCHIVE_SERIES, software, sync=True)
         self._fetched: dict[str, set[int]] = {}
-        self.told = Imported()
+        self.summary = ImportSummary()
 
     # URLs
 
-    def take_urls(self, lines: Iterable[str]) -> None:
+    def import_urls(self, lines: Iterable[str]) -> None:
         """One URL a line; blank lines and lines with # at their beginning are comments."""
         texts = (line.strip() for line in lines)
         wanted = (text for text in texts if text and not text.startswith("#"))
         while batch := list(islice(wanted, BATCH)):
-            taken = [url for text in batch if (url := self._sited(text)) is not None]
-            self.told.urls += self._keeper.found(taken, DEPTH, self._now_s)
+            taken = [url for text in batch if (url := self._normalize(text)) is not None]
+            self.summary.urls += self._coordinator.add_urls(taken, DEPTH, self._now_s)
             self._state.commit()
 
-    def _sited(self, text: str) -> str | None:
+    def _normalize(self, text: str) -> str | None:
         """The URL in the spelling of its site."""
         url = resolve(text, None)
-        taken = self._keeper.sited(url) if url is not None else None
+        taken = self._coordinator.normalize_url(url) if url is not None else None
         if taken is None:
-            self.told.passed_over["not an http(s) URL" if url is None else "outside every site"] += 1
+            self.summary.skipped["not an http(s) URL" if url is None else "outside every site"] += 1
         return taken
 
     # archives
 
-    def take_warc(self, path: Path) -> None:
+    def import_warc(self, path: Path) -> None:
         """The answers in a file."""
-        answers = (answer for answer in map(self._answer, scan(path)) if answer is not None)
-        for batch in _batches(answers):
-            self._keep(_latest(batch))
+        answers = (answer for answer in map(self._parse_answer, scan_warc(path)) if answer is not None)
+        for batch in _split_batches(answers):
+            self._save_pages(_select_latest(batch))
             self._state.commit()
 
     def close(self) -> None:
         """Whatever was taken counts as fetched, and nothing is left half done."""
         for host, ids in self._fetched.items():
-            self._end(host, ids)
+            self._finish_urls(host, ids)
             self._state.commit()
         self._writer.close()
 
-    def _answer(self, found: Record | Damage) -> Old | None:
+    def _parse_answer(self, found: ImportedAnswer | Damage) -> ImportedResponse | None:
         """An answer that a page can be made of, in the spelling of its site."""
         if isinstance(found, Damage):
-            self.told.name(f"{found.file} at {found.offset}: {found.why}")
+            self.summary.add_damage(f"{found.file} at {found.offset}: {found.why}")
             return None
-        why = self._unfit(found)
+        why = self._find_skip_reason(found)
         if why:
-            self.told.passed_over[why] += 1
+            self.summary.skipped[why] += 1
             return None
-        url = self._sited(found.url)
+        url = self._normalize(found.url)
         if url is not None and url == origin_of(url).robots_url:
-            self.told.passed_over["robots.txt"] += 1
+            self.summary.skipped["robots.txt"] += 1
             return None
         source = f"{found.file}#{found.offset}"
-        return Old(url, found.fetched_s, found.status, found.headers, found.payload, source) if url else None
+        return (
+            ImportedResponse(url, found.fetched_s, found.status, found.headers, found.payload, source) if url else None
+        )
 
-    def _unfit(self, record: Record) -> str:
+    def _find_skip_reason(self, record: ImportedAnswer) -> str:
         if record.truncated:
             return "cut short when it was archived"
         if record.fetched_s > self._now_s:
@@ -138,65 +140,67 @@ class Importer:
             return f"status {record.status}"
         return ""
 
-    def _keep(self, answers: Sequence[Old]) -> None:
+    def _save_pages(self, answers: Sequence[ImportedResponse]) -> None:
         urls = [old.url for old in answers]
-        self.told.urls += self._keeper.found(urls, DEPTH, self._now_s)
-        ids: list[int] = self._state.urls.find(urls).tolist()
-        earlier = self._state.book.copies(ids)
-        hosts = self._state.urls.host_ids([origin_of(url).host for url in urls])
+        self.summary.urls += self._coordinator.add_urls(urls, DEPTH, self._now_s)
+        ids: list[int] = self._state.urls.find_ids(urls).tolist()
+        earlier = self._state.store.get_pages(ids)
+        hosts = self._state.urls.intern_hosts([origin_of(url).host for url in urls])
         results = [
             (host, result)
             for host, id_, old in zip(hosts, ids, answers, strict=True)
-            if (result := self._result(old, id_, earlier.get(id_))) is not None
+            if (result := self._replay_answer(old, id_, earlier.get(id_))) is not None
         ]
-        self._state.book.acknowledge_archive(self._writer.flush(), self._now_s)
-        self._state.book.keep_pages(list(self._schedule.rows(results, earlier)))
-        self._keeper.copies.keep([result for _, result in results])
+        self._state.store.acknowledge_archive(self._writer.flush(), self._now_s)
+        self._state.store.save_pages(list(self._schedule.build_rows(results, earlier)))
+        self._coordinator.copies.save([result for _, result in results])
         for _, result in results:
-            self._follow(result)
+            self._add_links(result)
 
-    def _result(self, old: Old, id_: int, earlier: PageRow | None) -> Fetched | None:
+    def _replay_answer(self, old: ImportedResponse, id_: int, earlier: PageRow | None) -> FetchSuccess | None:
         if earlier is not None and earlier.fetched_s >= old.fetched_s:
-            self.told.passed_over["not younger than what is at hand"] += 1
+            self.summary.skipped["not younger than what is at hand"] += 1
             return None
         host = origin_of(old.url).host
-        errand = Errand(id_, host, old.url, "page", depth=DEPTH, copy=self._copy(earlier))
+        errand = FetchTask(id_, host, old.url, "page", depth=DEPTH, copy=self._load_copy(earlier))
         found = replay(old, errand, self._links, self._limit_bytes)
         if isinstance(found, Failure):
-            self.told.name(f"{old.source}: {found}")
+            self.summary.add_damage(f"{old.source}: {found}")
             return None
-        assert isinstance(found, Replayed)
+        assert isinstance(found, ReplayResult)
         stood = self._writer.append_packed([found.record], old.fetched_s)
         self._fetched.setdefault(host, set()).add(id_)
-        self.told.pages += 1
-        return found.result._replace(place=Place(stood.file, stood.offset, stood.length))
+        self.summary.pages += 1
+        return found.result._replace(place=ArchiveLocation(stood.file, stood.offset, stood.length))
 
-    def _copy(self, row: PageRow | None) -> Copy | None:
+    def _load_copy(self, row: PageRow | None) -> StoredCopy | None:
         """By which it is seen whether an answer is a change."""
-        return copy_of(row, self._state.book.contents([row.id]).get(row.id)) if row else None
+        return build_copy(row, self._state.store.get_contents([row.id]).get(row.id)) if row else None
 
-    def _follow(self, result: Fetched) -> None:
+    def _add_links(self, result: FetchSuccess) -> None:
         """Links become known, as after a fetch."""
-        target = self._keeper.sited(result.location) if result.location else None
-        self.told.urls += self._keeper.found([target] if target else [], result.errand.depth, result.ended_s)
-        self.told.urls += self._keeper.found(result.sources, 0, result.ended_s, front=0)
-        self.told.urls += self._keeper.found(result.links, result.errand.depth + 1, result.ended_s)
+        target = self._coordinator.normalize_url(result.location) if result.location else None
+        self.summary.urls += self._coordinator.add_urls([target] if target else [], result.task.depth, result.ended_s)
+        self.summary.urls += self._coordinator.add_urls(result.sources, 0, result.ended_s, front=0)
+        self.summary.urls += self._coordinator.add_urls(result.links, result.task.depth + 1, result.ended_s)
 
     # the imported URLs of a host need not be fetched
 
-    def _end(self, host: str, ids: set[int]) -> None:
+    def _finish_urls(self, host: str, ids: set[int]) -> None:
         """Take all that waits of a host in hand, let the imported URLs end, and put the rest back."""
         urls = self._state.urls
-        (number,) = urls.host_ids([host])
-        urls.again(sorted(id_ for id_ in ids if urls.standing(id_) in {Fate.REFUSED, Fate.FAILED}), priority=1)
-        held = [one.id for one in urls.lease([number] * urls.waiting(number), NOBODY, inf)]
-        urls.acknowledge([id_ for id_ in held if id_ in ids], Fate.FETCHED, NOBODY)
-        urls.put_back([id_ for id_ in held if id_ not in ids], NOBODY)
+        (number,) = urls.intern_hosts([host])
+        urls.requeue(
+            sorted(id_ for id_ in ids if urls.find_state(id_) in {UrlState.REFUSED, UrlState.FAILED}), priority=1
+        )
+        held = [one.id for one in urls.lease([number] * urls.count_waiting(number), NO_WORKER, inf)]
+        urls.acknowledge([id_ for id_ in held if id_ in ids], UrlState.FETCHED, NO_WORKER)
+        urls.release_leases([id_ for id_ in held if id_ not in ids], NO_WORKER)
 
 
-def _batches(answers: Iterable[Old]) -> Iterator[list[Old]]:
+def _split_batches(answers: Iterable[ImportedResponse]) -> Iterator[list[ImportedResponse]]:
     """So many that commits cost little, so few that large answers do not fill the memory."""
-    batch: list[Old] = []
+    batch: list[ImportedResponse] = []
     size = 0
     for old in answers:
         batch.append(old)
@@ -208,9 +212,9 @@ def _batches(answers: Iterable[Old]) -> Iterator[list[Old]]:
         yield batch
 
 
-def _latest(answers: Iterable[Old]) -> list[Old]:
+def _select_latest(answers: Iterable[ImportedResponse]) -> list[ImportedResponse]:
     """Of each URL the youngest answer, in the order in which URLs came first."""
-    latest: dict[str, Old] = {}
+    latest: dict[str, ImportedResponse] = {}
     for old in answers:
         before = latest.get(old.url)
         if before is None or before.fetched_s < old.fetched_s:

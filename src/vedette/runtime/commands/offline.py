@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vedette.adapters.crawl_store.data_folder import State, hold, open_state
-
-__all__ = ["written"]
+from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
 
 
 @contextmanager
-def written(folder: Path, wall_s: float) -> Iterator[State]:
+def open_for_write(folder: Path, wall_s: float) -> Iterator[State]:
     """The state of a folder that nobody else uses; what was written is kept if nothing is raised."""
-    with hold(folder):
+    with lock_folder(folder):
         state = open_state(folder, socket.gethostname(), wall_s)
         try:
             yield state
@@ -25,7 +23,7 @@ def written(folder: Path, wall_s: float) -> Iterator[State]:
             if state.db.in_transaction:
                 state.db.execute("ROLLBACK")
             if state.clean:
-                state.book.set_life("end", "clean")
+                state.store.set_value("end", "clean")
             state.db.close()
             raise
         state.close(clean=state.clean)

@@ -6,45 +6,43 @@ from typing import TypeVar
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.operator_store import ActionRow
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.net.ipc import Gone
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.net.ipc import ChannelClosed
 from vedette.errors import StoreError, UsageError
-from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.supervisor import ask_keeper
-from vedette.web.auth.tokens import fits
-from vedette.web.commands.commands import Done, Order
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.web.auth.tokens import matches_digest
+from vedette.web.commands.commands import Command, CommandResult
 from vedette.web.console.ports.sites import ActionLine
-
-__all__ = ["FolderOperator"]
 
 T = TypeVar("T")
 
 
 class FolderOperator:
-    """A ``web.console.ports.Operator`` over one data folder; it reads beside the keeper."""
+    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the keeper."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._secret = b""
 
-    def secret(self) -> bytes:
+    def get_signing_secret(self) -> bytes:
         """It never changes."""
-        self._secret = self._secret or self._read(StateBook.secret)
+        self._secret = self._secret or self._query(CrawlStore.read_secret)
         return self._secret
 
-    def token_fits(self, token: str) -> bool:
+    def is_operator_token(self, token: str) -> bool:
         """Asked anew each time, so that a replaced token ends at once."""
-        return fits(token, self._read(StateBook.token_digest))
+        return matches_digest(token, self._query(CrawlStore.read_token_digest))
 
     def session_opened_s(self, digest: str) -> float | None:
         """So is a session."""
-        return self._read(lambda book: book.session_opened_s(digest))
+        return self._query(lambda book: book.read_session_start(digest))
 
-    def order(self, order: Order, by: str) -> Done:
+    def run_command(self, order: Command, by: str) -> CommandResult:
         """Through the keeper, which commits before it answers."""
         try:
-            reply = ask_keeper(self._folder, Call("order", {"order": order, "who": by}))
-        except (OSError, Gone):
+            reply = ask_coordinator(self._folder, Request("order", {"order": order, "who": by}))
+        except (OSError, ChannelClosed):
             raise StoreError(
                 "the crawler does not answer: it is being started again; try once more in a moment"
             ) from None
@@ -52,18 +50,18 @@ class FolderOperator:
             raise UsageError(str(reply["error"]))
         action = reply["action"]
         assert isinstance(action, int)
-        return Done(str(reply["done"]), action)
+        return CommandResult(str(reply["done"]), action)
 
-    def actions(self, most: int, before: int | None = None) -> list[ActionLine]:
+    def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """As they are kept."""
-        return [_line(row) for row in self._read(lambda book: book.actions(most, before))]
+        return [_build_line(row) for row in self._query(lambda book: book.list_actions(most, before))]
 
-    def _read(self, question: Callable[[StateBook], T]) -> T:
+    def _query(self, question: Callable[[CrawlStore], T]) -> T:
         with read_state(self._folder) as db:
-            return question(StateBook(db))
+            return question(CrawlStore(db))
 
 
-def _line(row: ActionRow) -> ActionLine:
+def _build_line(row: ActionRow) -> ActionLine:
     action = row.action
     is_open = bool(action.undo) and row.undone_s is None
     return ActionLine(row.id, action.at_s, action.what, action.who, is_open, row.undone_s)

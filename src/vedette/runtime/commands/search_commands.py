@@ -8,22 +8,20 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.crawl_store.search_store import KeyRow, RuleRow
+from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.config import format_rate, parse_rate
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
-from vedette.runtime.commands.recheck import OF_DOMAINS, rules_changed
+from vedette.runtime.commands.recheck import DOMAIN_RULES, apply_rule_change
 from vedette.web.auth.keys import Key
-from vedette.web.commands.commands import AddRules, NewKey, Order, RemoveRules, RestoreKey, RevokeKey, Rule
+from vedette.web.commands.commands import AddRules, Command, CreateKey, RemoveRules, RestoreKey, RevokeKey, Rule
 
-__all__ = ["SearchOrder", "carry_out_search", "key_of", "row_of"]
-
-SearchOrder = NewKey | RevokeKey | RestoreKey | AddRules | RemoveRules
+SearchCommand = CreateKey | RevokeKey | RestoreKey | AddRules | RemoveRules
 
 
-def key_of(row: KeyRow) -> Key:
+def key_from_row(row: UserKeyRow) -> Key:
     """The key that a row keeps; a row that makes no sense is damage.
 
-    >>> key_of(KeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)).rate.requests
+    >>> key_from_row(UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)).rate.requests
     60
     """
     settings: Any = row.settings
@@ -35,74 +33,74 @@ def key_of(row: KeyRow) -> Key:
         raise StoreCorrupt(f"the key {row.name} is kept in a row that cannot be read ({error}): restore it") from error
 
 
-def row_of(key: Key) -> KeyRow:
+def row_from_key(key: Key) -> UserKeyRow:
     """The row that keeps a key.
 
-    >>> row_of(Key("wiki", b"!")).settings
+    >>> row_from_key(Key("wiki", b"!")).settings
     {'scopes': ['search'], 'rate': None, 'sites': []}
     """
     rate = None if key.rate is None else format_rate(key.rate)
     settings: dict[str, object] = {"scopes": list(key.scopes), "rate": rate, "sites": list(key.sites)}
-    return KeyRow(key.name, key.hash.hex(), settings, key.created_s, key.revoked_s)
+    return UserKeyRow(key.name, key.hash.hex(), settings, key.created_s, key.revoked_s)
 
 
-def carry_out_search(order: SearchOrder, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def execute_search_command(order: SearchCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Write it into the state; what was done, in one line, and the orders that take it back."""
-    if isinstance(order, NewKey):
-        return _new_key(order.row._replace(created_s=now_s, revoked_s=None), state)
+    if isinstance(order, CreateKey):
+        return _create_key(order.row._replace(created_s=now_s, revoked_s=None), state)
     if isinstance(order, RevokeKey | RestoreKey):
-        return _turned(order, state, now_s)
+        return _set_revoked(order, state, now_s)
     if isinstance(order, AddRules):
         return _add_rules(order.rules, state, now_s)
     return _remove_rules(order.rules, state)
 
 
-def _new_key(row: KeyRow, state: State) -> tuple[str, tuple[Order, ...]]:
+def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]]:
     """The name of a revoked key may be given again; it is another key then."""
-    if any(key.name == row.name and key.revoked_s is None for key in state.book.reader_keys()):
+    if any(key.name == row.name and key.revoked_s is None for key in state.store.list_user_keys()):
         raise UsageError(
             f'there is a key "{row.name}" already: revoke it first ("vedette keys revoke {row.name}"), or take another '
             "name"
         )
-    state.book.keep_reader_key(row)
-    return f'made the key "{row.name}" for {" and ".join(key_of(row).scopes)}', (RevokeKey(row.name),)
+    state.store.save_user_key(row)
+    return f'made the key "{row.name}" for {" and ".join(key_from_row(row).scopes)}', (RevokeKey(row.name),)
 
 
-def _turned(order: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def _set_revoked(order: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """A key opens nothing any more, or again what it did."""
-    rows = {row.name: row for row in state.book.reader_keys()}
+    rows = {row.name: row for row in state.store.list_user_keys()}
     is_out = isinstance(order, RevokeKey)
     if order.name not in rows:
-        raise UsageError(f'there is no key "{order.name}"; {_advice(order.name, rows)}')
+        raise UsageError(f'there is no key "{order.name}"; {_suggest(order.name, rows)}')
     if (rows[order.name].revoked_s is not None) is is_out:
         raise UsageError(f'the key "{order.name}" is {"revoked already" if is_out else "not revoked"}')
-    state.book.keep_reader_key(rows[order.name]._replace(revoked_s=now_s if is_out else None))
+    state.store.save_user_key(rows[order.name]._replace(revoked_s=now_s if is_out else None))
     if is_out:
         return f'revoked the key "{order.name}"', (RestoreKey(order.name),)
     return f'the key "{order.name}" opens again what it did', (RevokeKey(order.name),)
 
 
-def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Two words that mean the same are kept once, whichever was named first; of a domain the last word counts."""
-    rows = state.book.search_rules()
-    kept = {_pair(row.kind, row.query, row.value) for row in rows}
-    new = {pair: rule for rule in rules if (pair := _pair(rule.kind, rule.query, rule.value)) not in kept}
-    domains = {rule.value for rule in new.values() if rule.kind in OF_DOMAINS}
+    rows = state.store.list_search_rules()
+    kept = {_get_rule_key(row.kind, row.query, row.value) for row in rows}
+    new = {pair: rule for rule in rules if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in kept}
+    domains = {rule.value for rule in new.values() if rule.kind in DOMAIN_RULES}
     gone = tuple(
         Rule(row.kind, row.query, row.value)  # type: ignore[arg-type]  # as it was kept
         for row in rows
-        if row.kind in OF_DOMAINS and row.value in domains
+        if row.kind in DOMAIN_RULES and row.value in domains
     )
     for rule in gone:
-        state.book.drop_search_rule(rule.kind, rule.query, rule.value)
+        state.store.delete_search_rule(rule.kind, rule.query, rule.value)
     for rule in new.values():
-        state.book.keep_search_rule(RuleRow(rule.kind, rule.query, rule.value, now_s))
-    rules_changed((*gone, *new.values()), state)
+        state.store.add_search_rule(RuleRow(rule.kind, rule.query, rule.value, now_s))
+    apply_rule_change((*gone, *new.values()), state)
     inverse = (*((RemoveRules(tuple(new.values())),) if new else ()), *((AddRules(gone),) if gone else ()))
-    return _added(rules, new.values()), inverse
+    return _describe_added(rules, new.values()), inverse
 
 
-def _added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
+def _describe_added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
     if len(rules) == 1:
         return f"{'rule added' if new else 'there already'}: {rules[0]}"
     if len(new) == len(rules):
@@ -110,22 +108,22 @@ def _added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
     return f"added {len(new)} of {len(rules)} rules; the others were there"
 
 
-def _pair(kind: str, query: str, value: str) -> tuple[str, ...]:
+def _get_rule_key(kind: str, query: str, value: str) -> tuple[str, ...]:
     return (kind, *(sorted((query, value)) if kind == "synonym" else (query, value)))
 
 
-def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Order, ...]]:
+def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Command, ...]]:
     for rule in rules:
         spellings = [(rule.query, rule.value)]
         if rule.kind == "synonym":
             spellings.append((rule.value, rule.query))
-        if not any(state.book.drop_search_rule(rule.kind, *spelling) for spelling in spellings):
+        if not any(state.store.delete_search_rule(rule.kind, *spelling) for spelling in spellings):
             raise UsageError(f'there is no such rule ({rule}); "vedette rules list" shows them')
-    rules_changed(rules, state)
+    apply_rule_change(rules, state)
     done = f"rule removed: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
     return done, (AddRules(tuple(rules)),)
 
 
-def _advice(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
     return f'did you mean "{near[0]}"?' if near else '"vedette keys list" shows them'

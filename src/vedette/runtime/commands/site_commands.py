@@ -9,44 +9,42 @@ from dataclasses import replace
 from typing import Any
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.crawl_store.reader import StateView
+from vedette.adapters.crawl_store.reader import StateReader
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.discover.urls.scope import SiteIndex, in_scope
+from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
-from vedette.runtime.commands.recheck import reindex, wait_again
-from vedette.runtime.push.promises import refuse_unkeepable
-from vedette.web.commands.commands import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
-
-__all__ = ["SiteOrder", "carry_out_site"]
+from vedette.runtime.commands.recheck import reindex_pages, requeue_urls
+from vedette.runtime.push.promises import check_promises
+from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
 # What an operator may overrule, and the refusals that do not hold then.
-OVERRULED: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
+OVERRULED_REFUSALS: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
 
 
-SiteOrder = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
+SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 
-def carry_out_site(order: SiteOrder, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Write it into the state; what was done, in one line, and the orders that take it back."""
-    refuse_unkeepable(order, state)
-    rows = {row.site.start: row for row in state.book.sites()}
-    inverse = _inverse(order, rows)
+    check_promises(order, state)
+    rows = {row.site.start: row for row in state.store.list_sites()}
+    inverse = _build_inverse(order, rows)
     if isinstance(order, AddSite):
-        done = _add(order, state, rows, now_s)
+        done = _add_site(order, state, rows, now_s)
     elif isinstance(order, ImportSites):
-        done = _import(order, state, rows, now_s)
+        done = _import_sites(order, state, rows, now_s)
     elif isinstance(order, RemoveSite):
-        done = _remove(order, state, rows)
+        done = _remove_site(order, state, rows)
     else:
-        done = _change(order, state, rows)
-    _reconsider(state)
-    done += _overrule(state, rows)
-    _judge_again(state, rows)
+        done = _change_site(order, state, rows)
+    _requeue_in_scope(state)
+    done += _requeue_overruled(state, rows)
+    _reindex_rejudged(state, rows)
     return done, inverse
 
 
-def _inverse(order: SiteOrder, rows: Mapping[str, SiteRow]) -> tuple[Order, ...]:
+def _build_inverse(order: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
     """What takes it back; an order that will be refused needs nothing."""
     if isinstance(order, ImportSites):
         there = [rows[site.start] for site, _ in order.sites if site.start in rows]
@@ -65,37 +63,37 @@ def _inverse(order: SiteOrder, rows: Mapping[str, SiteRow]) -> tuple[Order, ...]
     return (SetSite(order.start, before, "settings back"),)
 
 
-def _add(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+def _add_site(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
     start = order.site.start
     if start in rows:
         raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
-    state.book.keep_site(SiteRow(order.site, paused=order.paused, added_s=now_s))
-    return f"added {start}{_confirmed(order.site)}"
+    state.store.save_site(SiteRow(order.site, paused=order.paused, added_s=now_s))
+    return f"added {start}{_describe_robots_override(order.site)}"
 
 
-def _import(order: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+def _import_sites(order: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
     for site, paused in order.sites:
         known = rows.get(site.start)
-        state.book.keep_site(SiteRow(site, paused, known.added_s if known else now_s))
+        state.store.save_site(SiteRow(site, paused, known.added_s if known else now_s))
     new = sum(site.start not in rows for site, _ in order.sites)
-    owned = "".join(_confirmed(site) for site, _ in order.sites)
+    owned = "".join(_describe_robots_override(site) for site, _ in order.sites)
     return f"imported {len(order.sites)} ({new} new){owned}"
 
 
-def _change(order: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _named(order.start, rows)
+def _change_site(order: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(order.start, rows)
     if isinstance(order, PauseSite):
-        state.book.keep_site(replace(row, paused=order.paused))
+        state.store.save_site(replace(row, paused=order.paused))
         return f"{'paused' if order.paused else 'resumed'} {order.start}"
     changes: Any = order.changes
     site = replace(row.site, **changes)
-    state.book.keep_site(replace(row, site=site))
-    return f"set {order.typed} of {order.start}{_confirmed(site) if 'ignore_robots' in changes else ''}"
+    state.store.save_site(replace(row, site=site))
+    return f"set {order.typed} of {order.start}{_describe_robots_override(site) if 'ignore_robots' in changes else ''}"
 
 
-def _remove(order: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _named(order.start, rows)
-    state.book.drop_site(order.start)
+def _remove_site(order: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(order.start, rows)
+    state.store.delete_site(order.start)
     if not order.with_pages:
         return f"removed {order.start}; its pages are kept"
     others = SiteIndex([other.site for other in rows.values() if other is not row])
@@ -107,68 +105,70 @@ def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
     """URLs stay known, so that ids never change; without a page they wait, and are refused when their turn comes."""
     partition = partition_of(origin_of(site.start).host)
     ids = [
-        id_ for id_, url in state.book.urls_of(partition) if in_scope(url, site) is None and others.site_of(url) is None
+        id_
+        for id_, url in state.store.iter_partition_urls(partition)
+        if check_scope(url, site) is None and others.find_site(url) is None
     ]
-    wait_again(state, ids, without_pages=True)
+    requeue_urls(state, ids, without_pages=True)
     return len(ids)
 
 
-def _reconsider(state: State) -> None:
+def _requeue_in_scope(state: State) -> None:
     """URLs that no site took, and one takes now, wait again."""
-    sites = SiteIndex([row.site for row in state.book.sites()])
-    noted = state.book.urls_noted(str(Refusal.OUT_OF_SCOPE))
-    wait_again(state, [id_ for id_, url in noted if sites.site_of(url) is not None])
+    sites = SiteIndex([row.site for row in state.store.list_sites()])
+    noted = state.store.find_urls_by_note(str(Refusal.OUT_OF_SCOPE))
+    requeue_urls(state, [id_ for id_, url in noted if sites.find_site(url) is not None])
 
 
-def _overrule(state: State, before: Mapping[str, SiteRow]) -> str:
+def _requeue_overruled(state: State, before: Mapping[str, SiteRow]) -> str:
     """URLs that were refused by a judgement which their site overrules since this order wait again; how many."""
-    rows = state.book.sites()
+    rows = state.store.list_sites()
     sites = SiteIndex([row.site for row in rows])
     ids: list[int] = []
-    for name, refusal in OVERRULED.items():
-        gained = {row.site.start for row in rows if name in row.site.overrule and not _overruled(name, row, before)}
+    for name, refusal in OVERRULED_REFUSALS.items():
+        gained = {row.site.start for row in rows if name in row.site.overrule and not _was_overruled(name, row, before)}
         if gained:
-            refused = StateView(state.db).urls_refused(refusal)
-            ids += [id_ for id_, url in refused if (site := sites.site_of(url)) is not None and site.start in gained]
-    wait_again(state, ids)
+            refused = StateReader(state.db).list_refused(refusal)
+            ids += [id_ for id_, url in refused if (site := sites.find_site(url)) is not None and site.start in gained]
+    requeue_urls(state, ids)
     return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
 
 
-def _judge_again(state: State, before: Mapping[str, SiteRow]) -> None:
+def _reindex_rejudged(state: State, before: Mapping[str, SiteRow]) -> None:
     """The index looks again at the pages of each site whose judgements hold, or hold no more, since this order."""
     old = {start: row.site for start, row in before.items()}
-    now = {row.site.start: row.site for row in state.book.sites()}
+    now = {row.site.start: row.site for row in state.store.list_sites()}
     for start, site in {**old, **now}.items():
-        if _judged(start, old) != _judged(start, now):
-            reindex(state, _urls_of(state, site))
+        if _get_overrules(start, old) != _get_overrules(start, now):
+            reindex_pages(state, _list_ids(state, site))
 
 
-def _judged(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
+def _get_overrules(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
     return sites[start].overrule if start in sites else ()
 
 
-def _urls_of(state: State, site: Site) -> list[int]:
+def _list_ids(state: State, site: Site) -> list[int]:
     """What lies in its scope."""
-    urls = state.book.urls_of(partition_of(origin_of(site.start).host))
-    return [id_ for id_, url in urls if in_scope(url, site) is None]
+    urls = state.store.iter_partition_urls(partition_of(origin_of(site.start).host))
+    return [id_ for id_, url in urls if check_scope(url, site) is None]
 
 
-def _overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
+def _was_overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
     return row.site.start in before and name in before[row.site.start].site.overrule
 
 
-def _named(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
+def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
     if start not in rows:
-        raise SiteError(f"{start} is no site of this folder; {_advice(start, rows)}")
+        raise SiteError(f"{start} is no site of this folder; {_suggest(start, rows)}")
     return rows[start]
 
 
-def _advice(start: str, known: Iterable[str]) -> str:
+def _suggest(start: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(start, known, 1, cutoff=0.75)
     return f"did you mean {near[0]}?" if near else '"vedette sites list" shows them'
 
 
-def _confirmed(site: Site) -> str:
+def _describe_robots_override(site: Site) -> str:
     return (
         f" (robots.txt of {site.start} is ignored: confirmed as the operator's own site)" if site.ignore_robots else ""
     )

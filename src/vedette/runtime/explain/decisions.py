@@ -10,116 +10,118 @@ from typing import Any
 
 import numpy as np
 
-from vedette.adapters.crawl_store.reader import StateView
+from vedette.adapters.crawl_store.reader import StateReader
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import Expected, by_links, read_told
-from vedette.adapters.index_store.indexer_store import read_names
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.ports import Look, PageRow
-from vedette.engine.scheduling.policy_memory import Asked
-from vedette.engine.scheduling.poll_results import why_then
-from vedette.engine.scheduling.polling import Looking, SourceTold
-from vedette.engine.scheduling.price_controller import policy_kept, price_kept
-from vedette.engine.scheduling.refresh import Refreshing
+from vedette.adapters.index_store.impact_store import ImpactEstimates, read_info, read_link_impact
+from vedette.adapters.index_store.indexer_store import read_anchors
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.ports import KnownPage, PageRow
+from vedette.engine.scheduling.policy_memory import PolicyVerdict
+from vedette.engine.scheduling.poll_results import explain_poll_time
+from vedette.engine.scheduling.polling import SourcePoller, SourceSummary
+from vedette.engine.scheduling.price_controller import load_policy, load_price
+from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule, is_good, is_source
-from vedette.frontier.impact.estimates import ByImpact, Weighed
-from vedette.frontier.impact.url_features import MOST_CHARACTERS, strings_of
+from vedette.frontier.impact.estimates import ImpactOrder, UnseenWithGain
+from vedette.frontier.impact.url_features import MAX_TEXT_LENGTH, tokenize_texts
 from vedette.model import Site, fingerprint
-from vedette.runtime.monitoring.budget import site_today
-from vedette.runtime.search.reputation_store import ReputationFile, status_words
-from vedette.runtime.search.reputation_store import read_told as read_told_rank_facts
-from vedette.text import numbers_of
+from vedette.runtime.monitoring.budget import count_site_today
+from vedette.runtime.search.reputation_store import ReputationFile, describe_ranking
+from vedette.runtime.search.reputation_store import load_ranking_status as read_told_rank_facts
+from vedette.text import hash_words
 
-__all__ = ["budget_facts", "first_facts", "look_facts", "look_reason", "rank_facts", "refresh_facts"]
-
-Told = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def look_facts(id_: int, view: StateView, schedule: Schedule, now_s: float, live: Told | None = None) -> Told | None:
+def collect_polling(
+    id_: int, view: StateReader, schedule: Schedule, now_s: float, live: JsonObject | None = None
+) -> JsonObject | None:
     """What the discovery policy says of a page; None where it is no source.
 
     ``live`` is what a running keeper believes (``commands``); without it, what was last written down is told.
     """
-    told, look_s = (SourceTold(**live["told"]), live["look_s"]) if live else _kept(id_, view, now_s)
-    looks = view.book.looks([id_])
+    told, look_s = (SourceSummary(**live["told"]), live["look_s"]) if live else _load_stored(id_, view, now_s)
+    looks = view.store.get_known_pages([id_])
     if told is None or not looks:
         return None
     share = dict(zip(told.alike, told.alike_share, strict=True))
-    alike = {look.url: share[look.page.id] for look in view.book.looks(told.alike)}
+    alike = {look.url: share[look.page.id] for look in view.store.get_known_pages(told.alike)}
     alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
-    reason = look_reason(looks[0], look_s, schedule)
+    reason = find_poll_reason(looks[0], look_s, schedule)
     return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
 
 
-def _kept(id_: int, view: StateView, now_s: float) -> tuple[SourceTold | None, float]:
-    looking = Looking(view.book)
-    return looking.told(id_, now_s), looking.due_s([id_], price_kept(view.book), now_s).get(id_, inf)
+def _load_stored(id_: int, view: StateReader, now_s: float) -> tuple[SourceSummary | None, float]:
+    looking = SourcePoller(view.store)
+    return looking.summarize_source(id_, now_s), looking.get_due_times([id_], load_price(view.store), now_s).get(
+        id_, inf
+    )
 
 
-def look_reason(look: Look, look_s: float, schedule: Schedule) -> str:
+def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
     """Why a source is looked at when it is due; empty where another rule than the policy says so."""
     is_list = is_source(look.url, look.page.kind)
-    return why_then(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
+    return explain_poll_time(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
 
 
 # Worth and price come from the keeper where one runs, which alone knows the budget; else they are left out.
 
 
-MOST_MATCHES, MOST_NAMES = 3, 8
+MAX_MATCHES, MAX_NAMES = 3, 8
 
 
-def first_facts(id_: int, url: str, depth: int, folder: Path, live: Told | None) -> Told:
+def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: JsonObject | None) -> JsonObject:
     """What is foreseen of a URL that was not fetched; ``gain`` is None where nothing is, ``why`` says why not."""
     index = folder / "index"
-    expected, told = Expected(index), read_told(index) or {}
+    expected, told = ImpactEstimates(index), read_info(index) or {}
     ids = np.array([id_], np.uint32)
-    own, gain = float(expected.known(ids)[0]), float(expected.gains(ids, [url])[0])
-    names = _names(url, folder)
-    batch = Weighed(np.array([depth]), np.array([id_]), np.array([max(len(names), 1)]), np.array([gain]))
+    own, gain = float(expected.get_known(ids)[0]), float(expected.get_gains(ids, [url])[0])
+    names = _load_names(url, folder)
+    batch = UnseenWithGain(np.array([depth]), np.array([id_]), np.array([max(len(names), 1)]), np.array([gain]))
     return {
         "gain": gain if isfinite(gain) else None,
         "weighed": isfinite(own),
-        "usual": _usual(expected, url),
-        "by_links": by_links(index, id_),
+        "usual": _estimate_usual(expected, url),
+        "by_links": read_link_impact(index, id_),
         "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
-        "matches": _matches(url, names, told.get("needy")),
-        "names": [text[:MOST_CHARACTERS] for text in names],
+        "matches": _find_matches(url, names, told.get("needy")),
+        "names": [text[:MAX_TEXT_LENGTH] for text in names],
         "worth": live.get("first_worth") if live else None,
         "price": live.get("price") if live else None,
-        "reason": ByImpact().reason((), batch, 0, 0.0),
+        "reason": ImpactOrder().reason((), batch, 0, 0.0),
     }
 
 
-def _usual(expected: Expected, url: str) -> float | None:
+def _estimate_usual(expected: ImpactEstimates, url: str) -> float | None:
     """What is usual where it lies."""
-    usual = float(expected.gains(np.zeros(1, np.uint32), [url])[0])
+    usual = float(expected.get_gains(np.zeros(1, np.uint32), [url])[0])
     return usual if isfinite(usual) else None
 
 
-def _names(url: str, folder: Path) -> list[str]:
+def _load_names(url: str, folder: Path) -> list[str]:
     """What pages call it."""
     generation = Generations(folder).current()
     try:
-        return [text for _, text in read_names(generation, [fingerprint(url)], MOST_NAMES)] if generation else []
+        return [text for _, text in read_anchors(generation, [fingerprint(url)], MAX_NAMES)] if generation else []
     except sqlite3.Error:  # it is just being made, or was let go
         return []
 
 
-def _matches(url: str, names: list[str], needy: object) -> list[Told]:
+def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]:
     """The needy queries all of whose words stand in its address or in links to it, those asked most first."""
-    strings = strings_of([url], [(0, text) for text in names])
-    owner = np.repeat(strings.anchor, np.diff(strings.start))
+    strings = tokenize_texts([url], [(0, text) for text in names])
+    owner = np.repeat(strings.is_anchor, np.diff(strings.start))
     in_links, in_address = (frozenset(strings.words[which].tolist()) for which in (owner, ~owner))
     found = []
-    for query, share in _sound(needy):
-        words = numbers_of(query.encode("utf-8", "replace")).tolist()
+    for query, share in _parse_needy(needy):
+        words = hash_words(query.encode("utf-8", "replace")).tolist()
         if words and all(word in in_links or word in in_address for word in words):
             places = [name for name, some in (("links", in_links), ("address", in_address)) if some & set(words)]
             found.append({"query": query, "share": share, "places": places})
-    return sorted(found, key=lambda one: -float(str(one["share"])))[:MOST_MATCHES]
+    return sorted(found, key=lambda one: -float(str(one["share"])))[:MAX_MATCHES]
 
 
-def _sound(needy: object) -> list[tuple[str, float]]:
+def _parse_needy(needy: object) -> list[tuple[str, float]]:
     """What a file says that may be anything."""
     rows = needy if isinstance(needy, list) else []
     return [
@@ -129,10 +131,12 @@ def _sound(needy: object) -> list[tuple[str, float]]:
     ]
 
 
-def budget_facts(url: str, page: PageRow | None, site: Site, said: Told, view: StateView, now_s: float) -> Told:
+def collect_budget(
+    url: str, page: PageRow | None, site: Site, said: JsonObject, view: StateReader, now_s: float
+) -> JsonObject:
     """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page. ``cost`` is None where nobody says."""
-    own, everything = site_today(view.book, site.start, now_s)
-    kind = _kind(url, page, is_looked_at=said["look"] is not None)
+    own, everything = count_site_today(view.store, site.start, now_s)
+    kind = _fetch_kind(url, page, is_looked_at=said["look"] is not None)
     refresh = said["refresh"] if kind == "refresh" else None
     return {
         "kind": kind,
@@ -143,7 +147,7 @@ def budget_facts(url: str, page: PageRow | None, site: Site, said: Told, view: S
     }
 
 
-def _kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
+def _fetch_kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
     if page is None:
         return "first"
     if not is_good(page.status):
@@ -151,7 +155,7 @@ def _kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
     return "look" if is_looked_at or is_source(url, page.kind) else "refresh"
 
 
-def rank_facts(id_: int, url: str, folder: Path, now_s: float) -> Told | None:
+def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObject | None:
     """How results are ordered, and what is known of a page; None before anything was recorded.
 
     ``likes``, ``looks`` and ``expected`` are None where what was learned is not used, or has nothing of the page.
@@ -162,20 +166,20 @@ def rank_facts(id_: int, url: str, folder: Path, now_s: float) -> Told | None:
         return None
     tried = next((page for page in told.promoted if page.url == url), None)
     return {
-        "order": status_words(told, now_s),
-        "guard_until_s": told.guard.until_s if told.guard.holds(now_s) else None,
-        **_known(id_, generations.current()),
+        "order": describe_ranking(told, now_s),
+        "guard_until_s": told.guard.until_s if told.guard.is_active(now_s) else None,
+        **_describe_reputation(id_, generations.current()),
         "general": told.general if told.is_learned else None,
         "tried": tried._asdict() if tried else None,
     }
 
 
-def _known(id_: int, generation: Path | None) -> Told:
+def _describe_reputation(id_: int, generation: Path | None) -> JsonObject:
     nothing = {"likes": None, "looks": None, "expected": None}
     if generation is None:
         return nothing
     file = ReputationFile(generation)
-    file.look()
+    file.refresh()
     known = file.reputation
     at = int(np.searchsorted(known.page, id_)) if known is not None else 0
     if known is None or at >= len(known.page) or known.page[at] != id_:
@@ -183,7 +187,7 @@ def _known(id_: int, generation: Path | None) -> Told:
     return {"likes": float(known.likes[at]), "looks": float(known.looks[at]), "expected": float(known.mean[at])}
 
 
-_COUNTS = {
+_CHANGE_WORDS = {
     "bytes": "any change of its bytes",
     "text": "another visible text",
     "main": "another main text",
@@ -192,30 +196,30 @@ _COUNTS = {
 }
 
 
-def refresh_facts(id_: int, site: Site | None, view: StateView, now_s: float) -> Told | None:
+def collect_refresh(id_: int, site: Site | None, view: StateReader, now_s: float) -> JsonObject | None:
     """What the refresh policy says of a page at hand; None where a fixed rule has it, or nothing was learned yet."""
-    looks = view.book.looks([id_])
-    policy = policy_kept(view.book)
+    looks = view.store.get_known_pages([id_])
+    policy = load_policy(view.store)
     if not looks or policy is None:
         return None
-    asked = Refreshing(Rules(refresh=policy), view.book).asked_of(looks[0], now_s)
-    return _told(looks[0], asked, site) | _signalled(looks[0], view) if asked is not None else None
+    asked = RefreshScheduler(CrawlRules(refresh=policy), view.store).explain_page(looks[0], now_s)
+    return _describe_page(looks[0], asked, site) | _describe_signal(looks[0], view) if asked is not None else None
 
 
-def _signalled(look: Look, view: StateView) -> Told:
+def _describe_signal(look: KnownPage, view: StateReader) -> JsonObject:
     """What said since the last fetch that the page has changed, and of when; None where nothing did."""
-    signal = view.book.signal_of(look.page.id)
+    signal = view.store.find_signal(look.page.id)
     at_s, kind = signal if signal is not None and signal[0] > look.page.fetched_s else (None, None)
     return {"signal": kind, "signal_s": at_s}
 
 
-def _told(look: Look, asked: Asked, site: Site | None) -> Told:
-    page, kept = look.page, look.kept
+def _describe_page(look: KnownPage, asked: PolicyVerdict, site: Site | None) -> JsonObject:
+    page, kept = look.page, look.state
     return {
         **asked._asdict(),
         "refetched": kept.before_s is not None,
         "changed": page.changed_s == page.fetched_s if kept.before_s is not None else None,
         "gain": kept.gain,
         "views": kept.views,
-        "counts": _COUNTS[site.change] if site else None,
+        "counts": _CHANGE_WORDS[site.change] if site else None,
     }

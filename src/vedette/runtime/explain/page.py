@@ -9,48 +9,48 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.reader import Group, Said, StateView
+from vedette.adapters.crawl_store.reader import DuplicateGroup, PageContent, StateReader
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.discover.urls.duplicate_evidence import Lessons
+from vedette.discover.urls.duplicate_evidence import CopyEvidence
 from vedette.discover.urls.normalize import resolve
-from vedette.engine.coordinator.duplicates import LESSONS
+from vedette.engine.coordinator.duplicates import LESSONS_KEY
 from vedette.engine.ports import PageRow
-from vedette.engine.search.hidden import Concealed
-from vedette.engine.search.indexable import Standing, left_out
+from vedette.engine.search.hidden import HiddenRules
+from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
 from vedette.frontier.pattern_yield import HostYield
-from vedette.frontier.url_patterns import coarse
+from vedette.frontier.url_patterns import coarsen
 from vedette.model import Overrule, Refusal, Site, registrable_domain
-from vedette.parse.quality.indexability import Unworthy
+from vedette.parse.quality.indexability import RejectReason
 
-__all__ = ["MOST_NAMED", "held_facts", "reading_facts", "spared_facts"]
+JsonObject = dict[str, Any]
 
-Told = dict[str, Any]
-
-MOST_NAMED = 6
-_NOTHING: Told = {"content": None, "copies": None, "index": None, "change": None}
-_READ = frozenset({"page", "document"})
+MAX_NAMED = 6
+_NOTHING: JsonObject = {"content": None, "copies": None, "index": None, "change": None}
+_READABLE_KINDS = frozenset({"page", "document"})
 
 
-def reading_facts(page: PageRow | None, site: Site | None, view: StateView, folder: Path, now_s: float) -> Told:
+def collect_content(
+    page: PageRow | None, site: Site | None, view: StateReader, folder: Path, now_s: float
+) -> JsonObject:
     """What was read in the page as it was last fetched; nothing where that was an error, a redirect or no page."""
-    readable = page is not None and 200 <= page.status < 300 and page.kind in _READ
-    said = view.said(page.id) if page is not None and readable else None
+    readable = page is not None and 200 <= page.status < 300 and page.kind in _READABLE_KINDS
+    said = view.load_content(page.id) if page is not None and readable else None
     if page is None or said is None:
         return _NOTHING
-    copies = _copies(page.id, view.copies_of(said.group, MOST_NAMED), view)
-    against, author = _against(page, said, view, folder), _author(page, said, view, now_s)
+    copies = _describe_copies(page.id, view.find_duplicates(said.group, MAX_NAMED), view)
+    against, author = _find_objections(page, said, view, folder), _find_author_objection(page, said, view, now_s)
     return {
-        "content": _content(said),
+        "content": _describe_content(said),
         "copies": copies,
-        "index": _index(against, site.overrule if site else (), author),
+        "index": _describe_index(against, site.overrule if site else (), author),
         "change": {"share": said.share, "why": said.change, "rule": site.change if site else None}
         if said.change
         else None,
     }
 
 
-def _content(said: Said) -> Told:
+def _describe_content(said: PageContent) -> JsonObject:
     return {
         "words": said.words,
         "language": said.language or None,
@@ -65,11 +65,11 @@ def _content(said: Said) -> Told:
     }
 
 
-def _copies(id_: int, group: Group | None, view: StateView) -> Told | None:
+def _describe_copies(id_: int, group: DuplicateGroup | None, view: StateReader) -> JsonObject | None:
     """The pages that say the same; ``stands_for`` is None where nobody was chosen to stand for them."""
     if group is None:
         return None
-    stands = view.book.urls_by_id([group.canonical]).get(group.canonical)
+    stands = view.store.get_urls([group.canonical]).get(group.canonical)
     return {
         "pages": group.pages,
         "stands": stands,
@@ -79,12 +79,12 @@ def _copies(id_: int, group: Group | None, view: StateView) -> Told | None:
     }
 
 
-def _against(page: PageRow, said: Said, view: StateView, folder: Path) -> dict[str, str]:
+def _find_objections(page: PageRow, said: PageContent, view: StateReader, folder: Path) -> dict[str, str]:
     """What speaks against a page, by name. A near copy is found and folded; what says the same word for word is not."""
     found = dict(said.objections)
-    stands = view.book.canonical_of(said.group)
+    stands = view.store.get_canonical(said.group)
     if stands not in {0, page.id} and _is_exact_copy(page, stands, view) and not _is_indexed(page.id, folder):
-        found["copy"] = view.book.urls_by_id([stands])[stands]
+        found["copy"] = view.store.get_urls([stands])[stands]
     return found
 
 
@@ -93,30 +93,37 @@ def _is_indexed(id_: int, folder: Path) -> bool:
     return generation is not None and PageTable(generation).is_indexed(id_)
 
 
-def _is_exact_copy(page: PageRow, stands: int, view: StateView) -> bool:
+def _is_exact_copy(page: PageRow, stands: int, view: StateReader) -> bool:
     """As far as the state tells: its prints of texts leave out digits and case, which the index compares, too."""
-    contents, other = view.book.contents([page.id, stands]), view.book.page_of(stands)
+    contents, other = view.store.get_contents([page.id, stands]), view.store.get_page(stands)
     if other is None or stands not in contents or not 200 <= other.status < 300:
         return False
-    same = contents[page.id].kept.main_print == contents[stands].kept.main_print
+    same = contents[page.id].baseline.main_print == contents[stands].baseline.main_print
     return same and page.title == other.title
 
 
-def _author(page: PageRow, said: Said, view: StateView, now_s: float) -> str:
+def _find_author_objection(page: PageRow, said: PageContent, view: StateReader, now_s: float) -> str:
     """What people say against it besides noindex: the operator hides it, its author names another, its time is over."""
-    own = view.book.urls_by_id([page.id])[page.id]
+    own = view.store.get_urls([page.id])[page.id]
     named = resolve(said.canonical, own) if said.canonical else None
-    other = view.url(named) if named is not None and named != own else None
-    row = view.book.page_of(other.id) if other else None
+    other = view.find_url(named) if named is not None and named != own else None
+    row = view.store.get_page(other.id) if other else None
     elsewhere = row is not None and 200 <= row.status < 300
-    concealed = Concealed.of((row.kind, row.value) for row in view.book.search_rules()).why(own)
-    standing = Standing(page.status, page.kind, is_read=True, marks=said.marks, named=elsewhere, concealed=concealed)
-    return left_out(standing, (), now_s)
+    concealed = HiddenRules.from_rules((row.kind, row.value) for row in view.store.list_search_rules()).get_reason(own)
+    standing = IndexCandidate(
+        page.status,
+        page.kind,
+        is_read=True,
+        directives=said.marks,
+        has_other_canonical=elsewhere,
+        hidden_reason=concealed,
+    )
+    return explain_exclusion(standing, (), now_s)
 
 
-def _index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> Told:
+def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> JsonObject:
     """Whether it can be found: the objections in the order in which they count."""
-    ranked = [kind for kind in Unworthy if kind.name.lower() in found]
+    ranked = [kind for kind in RejectReason if kind.name.lower() in found]
     objections = [
         {
             "name": kind.name.lower(),
@@ -131,33 +138,33 @@ def _index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: st
     return {"would": all(each["overruled"] for each in objections), "objections": objections}
 
 
-def held_facts(id_: int, why: str, view: StateView) -> Told | None:
+def collect_trap_hold(id_: int, why: str, view: StateReader) -> JsonObject | None:
     """Why a refused URL is held back as a trap, and what pages like it have brought; None where it is not."""
     if not why.startswith(Refusal.TRAP):
         return None
-    place = view.held_for(id_)
+    place = view.find_hold(id_)
     name, _, pattern = (place or "").partition(" ")
     return {
         "why": why.removeprefix(f"{Refusal.TRAP}: "),
         "for_good": place is None,
         "pattern": pattern or None,
-        "brought": _brought(name, pattern, view) if place else None,
+        "brought": _describe_yield(name, pattern, view) if place else None,
     }
 
 
-def _brought(name: str, pattern: str, view: StateView) -> Told | None:
-    kept = view.account(name)
+def _describe_yield(name: str, pattern: str, view: StateReader) -> JsonObject | None:
+    kept = view.find_yield(name)
     if kept is None:
         return None
     patterns = HostYield.from_json(name, registrable_domain(name), json.loads(kept)).patterns
-    account = patterns.get(pattern) or patterns.get(coarse(pattern))
-    return {"fetches": account.fetched, "barren": account.barren, "rate": account.rate} if account else None
+    account = patterns.get(pattern) or patterns.get(coarsen(pattern))
+    return {"fetches": account.fetched, "barren": account.wasted, "rate": account.rate} if account else None
 
 
-def spared_facts(url: str, site: Site | None, view: StateView) -> Told | None:
+def collect_duplicate(url: str, site: Site | None, view: StateReader) -> JsonObject | None:
     """The URL that is fetched in place of this one, and the rule about its host that was learned; None without one."""
-    lessons = view.book.life(LESSONS)
+    lessons = view.store.get_value(LESSONS_KEY)
     if site is None or not lessons or "copy" in site.overrule:
         return None
-    target, rule = Lessons.from_json(lessons).learned().apply(url)
+    target, rule = CopyEvidence.from_json(lessons).build_rules().apply(url)
     return {"instead": target, "rule": str(rule)} if rule is not None and target != url else None

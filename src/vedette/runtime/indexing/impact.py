@@ -21,91 +21,89 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.adapters.clock import Clock, read_clock
-from vedette.adapters.crawl_store.url_list import UrlFacts, facts_of, fetched_pages, unseen_after
-from vedette.adapters.index_store.gain_store import gains_since, newest_gain
+from vedette.adapters.clock import Clock, parse_clock
+from vedette.adapters.crawl_store.url_list import UrlFacts, list_fetched, list_unfetched, load_url_facts
+from vedette.adapters.index_store.gain_store import read_gains_since, read_newest_seq
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import (
-    KeptSketches,
-    forget_expected,
-    places_of,
+    StoredSketches,
+    average_places,
+    delete_estimates,
+    read_info,
     read_sketches,
-    read_told,
-    write_expected,
+    write_estimates,
+    write_info,
     write_sketches,
-    write_told,
 )
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.adapters.regression_trees import grown
-from vedette.engine.search.answer_scores import Answering
+from vedette.adapters.regression_trees import fit_forest
+from vedette.engine.search.answer_scores import QueryScorer
 from vedette.errors import StoreError
-from vedette.frontier.impact.estimator import Asking, Expectation, Terms, start
-from vedette.frontier.impact.estimator import learned as taught
-from vedette.frontier.impact.matching import Wanted
-from vedette.frontier.impact.scorer import FEWEST
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains, create_model
+from vedette.frontier.impact.estimator import train_model as taught
+from vedette.frontier.impact.matching import QuerySet
+from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.sketches import Sketches
-from vedette.frontier.impact.url_features import Brought, Described
-from vedette.index.quality.gains import present_gains, term_gains
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
+from vedette.index.quality.gains import estimate_term_gains, measure_current_gains
 from vedette.index.quality.term_curves import TermCurves
-from vedette.index.quality.watched_terms import MOST_WATCHED
+from vedette.index.quality.watched_terms import MAX_TRACKED
 from vedette.learn.workload import Workload
 from vedette.policy import Floats, Ints
 from vedette.runtime.indexing.impact_inputs import (
-    Linked,
-    asker,
-    brought_up_to_date,
-    described_urls,
-    linked,
+    LinkStats,
+    build_finder,
+    compute_link_stats,
+    describe_urls,
+    encode_queries,
+    fingerprint_urls,
     needy_queries,
-    prints_of_urls,
-    wanted_of,
+    update_sketches,
 )
-from vedette.runtime.indexing.term_curves import CurveFile, learned, make_curves
-from vedette.runtime.processes.background import Aside, give_way
-from vedette.text import numbers_of
+from vedette.runtime.indexing.term_curves import CurveFile, build_curves, load_workload
+from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.text import hash_words
 
-__all__ = ["Impacting", "is_due", "weigh"]
-
-MOST_LEARNED = 20_000  # pages, the latest that were found
-MOST_CHANGED = 50_000  # pages whose change is followed in one making
+MAX_TRAINING_PAGES = 20_000  # pages, the latest that were found
+MAX_CHANGED = 50_000  # pages whose change is followed in one making
 URLS_AT_ONCE, PAGES_AT_ONCE = 10_000, 1000
-MOST_TOLD = 1_000  # needy queries that are named to people
+MAX_REPORTED_QUERIES = 1_000  # needy queries that are named to people
 # A making is paid by so much of what indexing has taken since the last; unpaid where the index has grown by so much.
-PAID_SHARE = 0.05
-GROWN, OLD_S, EMPTY_S = 1.5, 3600.0, 60.0
-LOOK_EVERY_S = 2.0
-SPARING_TIMES = 5.0  # it is paid for otherwise, so it need not rest for long
-SHIFTED = 0.2  # so far what people ask for may be from what curves were made of
+CPU_SHARE = 0.05
+GROWTH_FACTOR, MAX_AGE_S, EMPTY_RETRY_S = 1.5, 3600.0, 60.0
+CHECK_EVERY_S = 2.0
+REST_FACTOR = 5.0  # it is paid for otherwise, so it need not rest for long
+MAX_SHIFT = 0.2  # so far what people ask for may be from what curves were made of
 SEED = 1
-WELL = 0.85  # the score of a page for a word by which it is called
+GOOD_SCORE = 0.85  # the score of a page for a word by which it is called
 
 
-class Impacting:
+class ImpactJob:
     """When to work it out, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(
         self, folder: Path, clock: Clock, *, is_on: bool, spent: Callable[[], float] = time.process_time
     ) -> None:
-        self._aside = Aside("vedette.runtime.indexing.impact", SPARING_TIMES)
-        self._folder, self._clock, self._is_on, self._spent = folder, clock, is_on, spent
-        self._changes, self._spent_s, self._look_s = -1, spent(), 0.0
+        self._job = BackgroundJob("vedette.runtime.indexing.impact", REST_FACTOR)
+        self._folder, self._clock, self._is_on, self._cpu_s = folder, clock, is_on, spent
+        self._changes, self._last_cpu_s, self._next_check_s = -1, spent(), 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if not self._is_on or now_s < self._look_s or not self._aside.is_free(now_s):
+        if not self._is_on or now_s < self._next_check_s or not self._job.is_ready(now_s):
             return False
-        self._look_s = now_s + LOOK_EVERY_S
-        told, spent_s = read_told(table.folder.parent), self._spent()
-        is_time = is_due(told, len(table.indexed), spent_s - self._spent_s, has_changed=changes != self._changes)
+        self._next_check_s = now_s + CHECK_EVERY_S
+        told, spent_s = read_info(table.folder.parent), self._cpu_s()
+        is_time = is_due(told, len(table.indexed), spent_s - self._last_cpu_s, has_changed=changes != self._changes)
         if is_time:
-            self._changes, self._spent_s = changes, spent_s
-            self._aside.begin(now_s, str(self._folder), str(self._clock))
+            self._changes, self._last_cpu_s = changes, spent_s
+            self._job.start(now_s, str(self._folder), str(self._clock))
         return is_time
 
     def close(self) -> None:
         """What it was at is begun anew next time."""
-        self._aside.close()
+        self._job.close()
 
 
 def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_changed: bool) -> bool:
@@ -117,7 +115,7 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
     >>> is_due(told, 1600, 0.0, has_changed=True), is_due({**told, "weighed": 0}, 1000, 0.0, has_changed=False)
     (True, True)
     """
-    if pages < FEWEST:
+    if pages < MIN_ROWS:
         return False
     try:
         made_s, took_s, before, weighed = (float((told or {})[key]) for key in ("made_s", "took_s", "pages", "weighed"))
@@ -125,21 +123,21 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
         return True
     age_s = time.time() - made_s
     if not weighed:
-        return age_s > EMPTY_S or age_s < 0
-    is_paid = PAID_SHARE * spent_s >= took_s or pages > GROWN * before or age_s > OLD_S
+        return age_s > EMPTY_RETRY_S or age_s < 0
+    is_paid = CPU_SHARE * spent_s >= took_s or pages > GROWTH_FACTOR * before or age_s > MAX_AGE_S
     return is_paid and has_changed
 
 
-def shifted(curves: TermCurves, asked: Workload, now_s: float) -> float:
+def measure_shift(curves: TermCurves, asked: Workload, now_s: float) -> float:
     """How far what people ask for is from what it was when curves were made: 0 the same, 1 nothing in common."""
-    terms = asked.terms(now_s, MOST_WATCHED)
-    numbers = numbers_of(" ".join(term.words for term in terms).encode("utf-8", "replace"))
+    terms = asked.top_terms(now_s, MAX_TRACKED)
+    numbers = hash_words(" ".join(term.words for term in terms).encode("utf-8", "replace"))
     now = np.array([term.weight for term in terms], np.float64)
-    known = curves.watched.numbers
+    known = curves.tracked.numbers
     if len(numbers) != len(now) or not len(now) or not len(known):
         return 1.0
     at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    then = np.where(known[at] == numbers, curves.watched.frequency[at], 0.0)
+    then = np.where(known[at] == numbers, curves.tracked.frequency[at], 0.0)
     return float(np.abs(now / now.sum() - then / max(float(then.sum()), 1e-9)).sum()) / 2
 
 
@@ -147,134 +145,143 @@ class _Queries(NamedTuple):
     """What is asked: all queries, those that are needy, and the sketches of these."""
 
     texts: list[str]
-    wanted: Wanted
+    wanted: QuerySet
     sketches: Sketches
-    every: int
+    total: int
 
 
-def weigh(folder: Path, now_s: float, began_s: float | None = None) -> int:
+def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) -> int:
     """Learn from what there is now, and weigh all unseen URLs; how many. It began at this processor time, or now."""
     began_s = time.process_time() if began_s is None else began_s
     generation = Generations(folder).current()
     if generation is None:
         return 0
     table, index = PageTable(generation), generation.parent
-    made = _Making(folder, generation, table)
-    why, told = made.weighed(now_s)
+    made = _ImpactPass(folder, generation, table)
+    why, told = made.run(now_s)
     if why:
-        forget_expected(index)
+        delete_estimates(index)
     about = {"made_s": time.time(), "took_s": time.process_time() - began_s, "pages": len(table.indexed), "why": why}
-    write_told(index, {**about, **told})
+    write_info(index, {**about, **told})
     return int(told["weighed"])
 
 
-class _Making:
+class _ImpactPass:
     """One making, from a generation and the state beside it."""
 
     def __init__(self, folder: Path, generation: Path, table: PageTable) -> None:
         self._folder, self._generation, self._table = folder, generation, table
         self._index = generation.parent
 
-    def weighed(self, now_s: float) -> tuple[str, dict[str, Any]]:
+    def run(self, now_s: float) -> tuple[str, dict[str, Any]]:
         """Why nothing was weighed, or nothing; and what is told of it."""
-        asked = learned(self._folder, now_s)
-        if not len(asked) or len(self._table.indexed) < FEWEST:
+        asked = load_workload(self._folder, now_s)
+        if not len(asked) or len(self._table.indexed) < MIN_ROWS:
             why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
             return why, {"weighed": 0}
-        curves = self._curves(asked, now_s)
-        queries = self._queries(asked, curves, now_s)
-        gains = self._brought(curves)
+        curves = self._load_curves(asked, now_s)
+        queries = self._load_queries(asked, curves, now_s)
+        gains = self._measure_gains(curves)
         if queries is None or not gains:
             return "too few pages were fetched and measured yet", {"weighed": 0}
-        known, ids = self._linked(gains)
-        knows = self._learned(queries, known, gains, curves)
-        weighed = self._weigh_all(knows, known, ids)
-        needy = zip(queries.texts, queries.wanted.frequency.tolist(), queries.sketches.bar().tolist(), strict=True)
-        told = {"weighed": weighed, "learned": len(gains), "queries": queries.every}
-        return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MOST_TOLD]}
+        known, ids = self._load_links(gains)
+        knows = self._fit_model(queries, known, gains, curves)
+        weighed = self._estimate_unseen(knows, known, ids)
+        needy = zip(
+            queries.texts, queries.wanted.frequency.tolist(), queries.sketches.get_thresholds().tolist(), strict=True
+        )
+        told = {"weighed": weighed, "learned": len(gains), "queries": queries.total}
+        return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MAX_REPORTED_QUERIES]}
 
-    def _curves(self, asked: Workload, now_s: float) -> TermCurves:
+    def _load_curves(self, asked: Workload, now_s: float) -> TermCurves:
         """What gains are measured with; made here where they were not made yet, or people ask for other things."""
-        curves = CurveFile(self._generation).curves()
-        is_old = curves is None or shifted(curves, asked, now_s) > SHIFTED
-        return make_curves(self._table, asked, now_s) if curves is None or is_old else curves
+        curves = CurveFile(self._generation).load()
+        is_old = curves is None or measure_shift(curves, asked, now_s) > MAX_SHIFT
+        return build_curves(self._table, asked, now_s) if curves is None or is_old else curves
 
-    def _queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
+    def _load_queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
         """What people ask, with sketches that are brought up to date and kept."""
-        texts, wanted = wanted_of(*asked.arrays(now_s), curves, len(self._table.indexed))
+        texts, wanted = encode_queries(*asked.to_arrays(now_s), curves, len(self._table.indexed))
         if not texts:
             return None
-        kept = self._up_to_date(texts, wanted)
+        kept = self._update_sketches(texts, wanted)
         write_sketches(self._generation, kept)
         some = needy_queries(kept, wanted)
-        sketches = kept.sketches.some(some)
-        return _Queries([texts[query] for query in some.tolist()], wanted.some(some), sketches, len(texts))
+        sketches = kept.sketches.select(some)
+        return _Queries([texts[query] for query in some.tolist()], wanted.select(some), sketches, len(texts))
 
-    def _up_to_date(self, texts: list[str], wanted: Wanted) -> KeptSketches:
+    def _update_sketches(self, texts: list[str], wanted: QuerySet) -> StoredSketches:
         kept = read_sketches(self._generation)
-        rows = gains_since(self._index, kept.seq, MOST_CHANGED) if kept is not None else []
+        rows = read_gains_since(self._index, kept.seq, MAX_CHANGED) if kept is not None else []
         if kept is not None and rows and rows[0].seq != kept.seq + 1:
             kept, rows = None, []  # some of what changed is told no more: all are asked again
-        seq = rows[-1].seq if rows else kept.seq if kept is not None else newest_gain(self._index)
+        seq = rows[-1].seq if rows else kept.seq if kept is not None else read_newest_seq(self._index)
         changed = np.unique(np.array([row.page for row in rows], np.int64))
-        ask = asker(open_reader(self._generation / "tantivy"))
-        return brought_up_to_date(kept, texts, wanted, self._table, changed, seq, ask)
+        ask = build_finder(open_reader(self._generation / "tantivy"))
+        return update_sketches(kept, texts, wanted, self._table, changed, seq, ask)
 
-    def _brought(self, curves: TermCurves) -> dict[int, float]:
+    def _measure_gains(self, curves: TermCurves) -> dict[int, float]:
         """What first fetches of the latest pages would bring now; what was fetched and is not in the index, nothing.
 
         By that and not by what was measured when each was fetched: people ask for other things by now, and other pages
         have come.
         """
         fetched = np.sort(
-            np.array(fetched_pages(self._folder, Generations(self._folder).taken() or 0, MOST_LEARNED), np.int64)
+            np.array(
+                list_fetched(self._folder, Generations(self._folder).min_indexed_seq() or 0, MAX_TRAINING_PAGES),
+                np.int64,
+            )
         )
         gains = np.zeros(len(fetched))
-        there = np.flatnonzero(self._table.at(fetched)["flags"] & INDEXED > 0)
+        there = np.flatnonzero(self._table.get_rows(fetched)["flags"] & INDEXED > 0)
         for begin in range(0, len(there), PAGES_AT_ONCE):
             some = there[begin : begin + PAGES_AT_ONCE]
-            gains[some] = np.maximum(present_gains(curves, self._table.forward(fetched[some])), 0.0)
-        return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= FEWEST else {}
+            gains[some] = np.maximum(measure_current_gains(curves, self._table.read_forward(fetched[some])), 0.0)
+        return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= MIN_ROWS else {}
 
-    def _linked(self, gains: dict[int, float]) -> tuple[Linked, list[int]]:
+    def _load_links(self, gains: dict[int, float]) -> tuple[LinkStats, list[int]]:
         """Who links to what, and the ids at which batches of unseen URLs begin."""
-        prints = [prints_of_urls(facts_of(self._folder, list(gains)))]
+        prints = [fingerprint_urls(load_url_facts(self._folder, list(gains)))]
         begins = [0]
-        while urls := unseen_after(self._folder, begins[-1], URLS_AT_ONCE):
-            prints.append(prints_of_urls(urls))
+        while urls := list_unfetched(self._folder, begins[-1], URLS_AT_ONCE):
+            prints.append(fingerprint_urls(urls))
             begins.append(urls[-1].id)
-        return linked(self._table, np.concatenate(prints)), begins[:-1]
+        return compute_link_stats(self._table, np.concatenate(prints)), begins[:-1]
 
-    def _learned(self, queries: _Queries, known: Linked, gains: dict[int, float], curves: TermCurves) -> Expectation:
-        urls = facts_of(self._folder, list(gains))
-        batch = described_urls(urls, prints_of_urls(urls), known, self._generation)
+    def _fit_model(
+        self, queries: _Queries, known: LinkStats, gains: dict[int, float], curves: TermCurves
+    ) -> ImpactModel:
+        urls = load_url_facts(self._folder, list(gains))
+        batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
-        brought = _told(batch, page, np.array([gains[one.id] for one in urls], np.float64), self._found(queries, page))
+        brought = _build_brought(
+            batch, page, np.array([gains[one.id] for one in urls], np.float64), self._match_pages(queries, page)
+        )
         self._taught = brought
-        terms = Terms(curves.watched.numbers.astype(np.int64), term_gains(curves, WELL))
-        return taught(start(Asking(queries.wanted, grown, SEED, terms)), brought, queries.sketches)
+        terms = TermGains(curves.tracked.numbers.astype(np.int64), estimate_term_gains(curves, GOOD_SCORE))
+        return taught(create_model(ImpactSettings(queries.wanted, fit_forest, SEED, terms)), brought, queries.sketches)
 
-    def _found(self, queries: _Queries, pages: Ints) -> tuple[Ints, Ints, Floats]:
+    def _match_pages(self, queries: _Queries, pages: Ints) -> tuple[Ints, Ints, Floats]:
         """Which of these pages answers which needy query, and how well."""
-        answering, found = Answering(queries.wanted), []
+        answering, found = QueryScorer(queries.wanted), []
         for begin in range(0, len(pages), PAGES_AT_ONCE):
             some = pages[begin : begin + PAGES_AT_ONCE]
-            there = np.flatnonzero(self._table.at(some)["flags"] & INDEXED > 0)
-            answered = answering.of(self._table.forward(some[there]))
+            there = np.flatnonzero(self._table.get_rows(some)["flags"] & INDEXED > 0)
+            answered = answering.score(self._table.read_forward(some[there]))
             found.append((begin + there[answered.row], answered.query, answered.score))
         row, query, score = (np.concatenate(each) for each in zip(*found, strict=True))
         return row, query, score
 
-    def _weigh_all(self, knows: Expectation, known: Linked, begins: list[int]) -> int:
+    def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int]) -> int:
         ids: list[Ints] = []
         columns: list[tuple[Ints, Ints, Floats]] = []
         alone: list[Floats] = []
         for begin in begins:
-            urls: list[UrlFacts] = unseen_after(self._folder, begin, URLS_AT_ONCE)
-            batch = described_urls(urls, prints_of_urls(urls), known, self._generation)
+            urls: list[UrlFacts] = list_unfetched(self._folder, begin, URLS_AT_ONCE)
+            batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
             ids.append(batch.found)
-            columns.append((batch.folder, batch.branch, knows.worth(batch)))
-            alone.append(knows.independent(batch))
+            columns.append((batch.folder, batch.branch, knows.estimate_gain(batch)))
+            alone.append(knows.estimate_by_importance(batch))
         unseen = np.concatenate([worth for _, _, worth in columns]) if columns else np.zeros(0)
         columns.append((self._taught.folder, self._taught.branch, self._taught.gain))
         folder, branch, every = (np.concatenate(each) for each in zip(*columns, strict=True))
@@ -282,19 +289,19 @@ class _Making:
         expected, by_links = np.full((2, count), np.nan, np.float32)
         if ids:
             expected[np.concatenate(ids)], by_links[np.concatenate(ids)] = unseen, np.concatenate(alone)
-        write_expected(self._index, expected, places_of(folder, branch, every, unseen), by_links)
+        write_estimates(self._index, expected, average_places(folder, branch, every, unseen), by_links)
         return len(unseen)
 
 
-def _told(batch: Described, page: Ints, gain: Floats, found: tuple[Ints, Ints, Floats]) -> Brought:
-    return Brought(
+def _build_brought(batch: DescribedUrls, page: Ints, gain: Floats, found: tuple[Ints, Ints, Floats]) -> TrainingPages:
+    return TrainingPages(
         batch.depth,
         batch.found,
         batch.inlinks,
         batch.importance,
         batch.folder,
         batch.branch,
-        batch.strings,
+        batch.texts,
         page,
         gain,
         *found,
@@ -302,6 +309,6 @@ def _told(batch: Described, page: Ints, gain: Floats, found: tuple[Ints, Ints, F
 
 
 if __name__ == "__main__":
-    give_way()
+    lower_priority()
     with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
-        weigh(Path(sys.argv[1]), read_clock(sys.argv[2]).now(), began_s=0.0)
+        run_impact_pass(Path(sys.argv[1]), parse_clock(sys.argv[2]).now(), began_s=0.0)

@@ -13,31 +13,20 @@ import numpy as np
 import xxhash
 
 from vedette.adapters.crawl_store.url_list import UrlFacts
-from vedette.adapters.index_store.impact_store import KeptSketches
-from vedette.adapters.index_store.indexer_store import read_aliases, read_names
+from vedette.adapters.index_store.impact_store import StoredSketches
+from vedette.adapters.index_store.indexer_store import read_aliases, read_anchors
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
-from vedette.engine.search.answer_scores import Answering
-from vedette.frontier.impact.matching import Wanted
+from vedette.engine.search.answer_scores import QueryScorer
+from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.query_need import Improvability, needy
-from vedette.frontier.impact.sketches import NOBODY, Sketches
-from vedette.frontier.impact.url_features import Described, Flags, folders_of, strings_of
+from vedette.frontier.impact.sketches import NO_PAGE, Sketches
+from vedette.frontier.impact.url_features import DescribedUrls, Flags, hash_folders, tokenize_texts
 from vedette.index.pagerank import page_importance
-from vedette.index.quality.term_curves import TermCurves, idf_of_terms
-from vedette.index.query.retrieval import TEXT_FIELDS, All, Any, Finder, Term
+from vedette.index.quality.term_curves import TermCurves, compute_term_idf
+from vedette.index.query.retrieval import TEXT_FIELDS, And, Or, Searcher, Term
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints
-from vedette.text import Numbers, numbers_of
-
-__all__ = [
-    "Linked",
-    "brought_up_to_date",
-    "described_urls",
-    "linked",
-    "needy_queries",
-    "prints_of",
-    "prints_of_urls",
-    "wanted_of",
-]
+from vedette.text import WordHashes, hash_words
 
 # Each making goes on where the last one ended: pages that changed since are scored against all queries at once; queries
 # that are new, or have lost more results than they had to spare, are asked of the index, the most frequent first and so
@@ -45,69 +34,69 @@ __all__ = [
 # The index is asked for its best candidates by its own scores, which are nearly, not exactly, those that count here.
 
 
-MOST_QUERIES = 100_000
-MOST_WORDS = 12  # of a query; what is longer finds itself
-MOST_ASKED = 5_000  # of the index, in one making
+MAX_QUERIES = 100_000
+MAX_WORDS = 12  # of a query; what is longer finds itself
+MAX_REQUERIES = 5_000  # of the index, in one making
 CANDIDATES = 60
 QUERIES_AT_ONCE, PAGES_AT_ONCE = 100, 1000
-UNASKED = 1 << 20  # results that a query has lost which was never asked
+NEVER_QUERIED = 1 << 20  # results that a query has lost which was never asked
 TOP_SCORE = 20.0  # beyond this mean score all queries are alike
 # The neediest queries, a share of all, are matched with the words of unseen URLs; of few queries all are.
-NEEDY_SHARE, LEAST_NEEDY = 0.01, 1_000
+NEEDY_SHARE, MIN_NEEDY = 0.01, 1_000
 
-Ask = Callable[[str], Ints]
+FindCandidates = Callable[[str], Ints]
 
 
-def wanted_of(
+def encode_queries(
     queries: Sequence[str], shares: Floats, curves: TermCurves | None, pages: int
-) -> tuple[list[str], Wanted]:
+) -> tuple[list[str], QuerySet]:
     """Queries as numbers, with how telling their words are: those that have any words, and not too many."""
-    kept = [place for place, words in enumerate(queries[:MOST_QUERIES]) if 0 < words.count(" ") + 1 <= MOST_WORDS]
+    kept = [place for place, words in enumerate(queries[:MAX_QUERIES]) if 0 < words.count(" ") + 1 <= MAX_WORDS]
     texts = [queries[place] for place in kept]
-    words = numbers_of(" ".join(texts).encode("utf-8", "replace"))
+    words = hash_words(" ".join(texts).encode("utf-8", "replace"))
     start = np.append(0, np.cumsum([text.count(" ") + 1 for text in texts], dtype=np.int64))
     if len(words) != start[-1]:  # what is no word any more since another version wrote it
-        return [], Wanted(words[:0], np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
-    return texts, Wanted(words, start, shares[kept], _telling(words, curves, pages))
+        return [], QuerySet(words[:0], np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
+    return texts, QuerySet(words, start, shares[kept], _compute_idf(words, curves, pages))
 
 
-def _telling(words: Numbers, curves: TermCurves | None, pages: int) -> Floats:
-    rare = float(idf_of_terms(np.zeros(1, np.int64), max(pages, 1))[0])
-    if curves is None or not len(curves.watched):
+def _compute_idf(words: WordHashes, curves: TermCurves | None, pages: int) -> Floats:
+    rare = float(compute_term_idf(np.zeros(1, np.int64), max(pages, 1))[0])
+    if curves is None or not len(curves.tracked):
         return np.full(len(words), rare)
-    known = curves.watched.numbers
+    known = curves.tracked.numbers
     at = np.minimum(np.searchsorted(known, words), len(known) - 1)
     return np.where(known[at] == words, curves.idf[at], rare)
 
 
-def prints_of(queries: Sequence[str]) -> Ints:
+def hash_queries(queries: Sequence[str]) -> Ints:
     """By what queries are known again in the next making."""
     return np.array([xxhash.xxh64_intdigest(text.encode()) >> 1 for text in queries], np.int64)
 
 
-def asker(finder: Finder) -> Ask:
+def build_finder(finder: Searcher) -> FindCandidates:
     """Asks the index for the pages that have all words of a query, wherever."""
 
     def ask(text: str) -> Ints:
-        every = (Any(tuple(Term(field, word) for field in TEXT_FIELDS)) for word in text.split())
-        return finder.find(All(tuple(every)), CANDIDATES).ids
+        every = (Or(tuple(Term(field, word) for field in TEXT_FIELDS)) for word in text.split())
+        return finder.find(And(tuple(every)), CANDIDATES).ids
 
     return ask
 
 
-class _Asked:
+class _SketchUpdater:
     """All queries of a making, in its order."""
 
-    def __init__(self, texts: Sequence[str], wanted: Wanted, table: PageTable) -> None:
+    def __init__(self, texts: Sequence[str], wanted: QuerySet, table: PageTable) -> None:
         self.texts, self.wanted, self.table = texts, wanted, table
 
-    def changed(self, sketches: Sketches, pages: Ints) -> Sketches:
+    def apply_changes(self, sketches: Sketches, pages: Ints) -> Sketches:
         """After these pages changed, or went away."""
-        answering = Answering(self.wanted)
+        answering = QueryScorer(self.wanted)
         for begin in range(0, len(pages), PAGES_AT_ONCE):
             some = pages[begin : begin + PAGES_AT_ONCE]
-            there = some[self.table.at(some)["flags"] & INDEXED > 0]
-            found = answering.of(self.table.forward(there))
+            there = some[self.table.get_rows(some)["flags"] & INDEXED > 0]
+            found = answering.score(self.table.read_forward(there))
             query, place = np.nonzero(np.isin(sketches.page, some))
             # What stood there is out, unless it comes again with what it scores now: the later entry holds.
             sketches = sketches.put(
@@ -117,49 +106,49 @@ class _Asked:
             )
         return sketches
 
-    def asked(self, sketches: Sketches, queries: Ints, ask: Ask) -> Sketches:
+    def requery(self, sketches: Sketches, queries: Ints, ask: FindCandidates) -> Sketches:
         """After these queries were put to the index."""
-        score, page, lost = sketches.score.copy(), sketches.page.copy(), sketches.lost.copy()
-        score[queries], page[queries], lost[queries] = 0.0, NOBODY, 0
-        sketches = replace(sketches, score=score, page=page, lost=lost)
+        score, page, lost = sketches.score.copy(), sketches.page.copy(), sketches.removed.copy()
+        score[queries], page[queries], lost[queries] = 0.0, NO_PAGE, 0
+        sketches = replace(sketches, score=score, page=page, removed=lost)
         for begin in range(0, len(queries), QUERIES_AT_ONCE):
             some = queries[begin : begin + QUERIES_AT_ONCE]
             ids = np.unique(np.concatenate([ask(self.texts[query]) for query in some.tolist()]))
-            ids = ids[self.table.at(ids)["flags"] & INDEXED > 0]
-            found = Answering(self.wanted.some(some)).of(self.table.forward(ids))
+            ids = ids[self.table.get_rows(ids)["flags"] & INDEXED > 0]
+            found = QueryScorer(self.wanted.select(some)).score(self.table.read_forward(ids))
             sketches = sketches.put(some[found.query], ids[found.row], found.score)
         # What did not fit was never there: nothing was lost by it.
-        return replace(sketches, lost=np.where(np.isin(np.arange(len(lost)), queries), 0, sketches.lost))
+        return replace(sketches, removed=np.where(np.isin(np.arange(len(lost)), queries), 0, sketches.removed))
 
 
-def brought_up_to_date(
-    kept: KeptSketches | None,
+def update_sketches(
+    kept: StoredSketches | None,
     texts: Sequence[str],
-    wanted: Wanted,
+    wanted: QuerySet,
     table: PageTable,
     changed: Ints,
     seq: int,
-    ask: Ask,
-) -> KeptSketches:
+    ask: FindCandidates,
+) -> StoredSketches:
     """The sketches of these queries after what changed up to ``seq``."""
-    prints, every = prints_of(texts), _Asked(texts, wanted, table)
-    before, is_kept = _carried(kept, prints)
-    after = every.changed(before, changed) if len(changed) else before
-    short = after.short()
-    short = short[np.argsort(-wanted.frequency[short], kind="stable")][:MOST_ASKED]
+    prints, every = hash_queries(texts), _SketchUpdater(texts, wanted, table)
+    before, is_kept = _carry_over(kept, prints)
+    after = every.apply_changes(before, changed) if len(changed) else before
+    short = after.find_short()
+    short = short[np.argsort(-wanted.frequency[short], kind="stable")][:MAX_REQUERIES]
     if len(short):
-        after = every.asked(after, np.sort(short), ask)
+        after = every.requery(after, np.sort(short), ask)
     rates = kept.rates if kept is not None else Improvability(top=TOP_SCORE)
-    whole = np.flatnonzero(is_kept & (before.lost < UNASKED))
+    whole = np.flatnonzero(is_kept & (before.removed < NEVER_QUERIED))
     if len(changed) and len(whole):
-        rates = rates.after(before.mean()[whole], _new_results(before, after, whole))
-    return KeptSketches(prints, after, rates, seq)
+        rates = rates.add_cycle(before.compute_means()[whole], _count_new_results(before, after, whole))
+    return StoredSketches(prints, after, rates, seq)
 
 
-def _carried(kept: KeptSketches | None, prints: Ints) -> tuple[Sketches, Flags]:
+def _carry_over(kept: StoredSketches | None, prints: Ints) -> tuple[Sketches, Flags]:
     """What was kept of these queries, and of which; the others were never asked."""
     sketches = Sketches.empty(len(prints))
-    sketches.lost[:] = UNASKED
+    sketches.removed[:] = NEVER_QUERIED
     is_kept = np.zeros(len(prints), np.bool_)
     if kept is None or not len(kept.prints) or kept.sketches.score.shape[1] != sketches.score.shape[1]:
         return sketches, is_kept
@@ -167,43 +156,43 @@ def _carried(kept: KeptSketches | None, prints: Ints) -> tuple[Sketches, Flags]:
     at = order[np.minimum(np.searchsorted(kept.prints[order], prints), len(order) - 1)]
     is_kept = kept.prints[at] == prints
     for mine, theirs in zip(
-        (sketches.score, sketches.page, sketches.lost),
-        (kept.sketches.score, kept.sketches.page, kept.sketches.lost),
+        (sketches.score, sketches.page, sketches.removed),
+        (kept.sketches.score, kept.sketches.page, kept.sketches.removed),
         strict=True,
     ):
         mine[is_kept] = theirs[at[is_kept]]
     return sketches, is_kept
 
 
-def _new_results(before: Sketches, after: Sketches, queries: Ints) -> Floats:
+def _count_new_results(before: Sketches, after: Sketches, queries: Ints) -> Floats:
     """How many of the first K of each query were not among them before."""
-    new, old = (each.page[queries, : each.first] for each in (after, before))
+    new, old = (each.page[queries, : each.top_k] for each in (after, before))
     was_there = (new[:, :, None] == old[:, None, :]).any(axis=2)
-    return np.asarray(((new != NOBODY) & ~was_there).sum(axis=1), np.float64)
+    return np.asarray(((new != NO_PAGE) & ~was_there).sum(axis=1), np.float64)
 
 
-def needy_queries(kept: KeptSketches, wanted: Wanted) -> Ints:
+def needy_queries(kept: StoredSketches, wanted: QuerySet) -> Ints:
     """The neediest of those that have sketches: often asked, and not well answered yet."""
-    some = np.flatnonzero(kept.sketches.lost < UNASKED)
+    some = np.flatnonzero(kept.sketches.removed < NEVER_QUERIED)
     if not len(some):
         return some
-    share = max(NEEDY_SHARE, LEAST_NEEDY / len(some))
-    chosen = needy(wanted.frequency[some], kept.rates.of(kept.sketches.mean()[some]), min(share, 1.0))
+    share = max(NEEDY_SHARE, MIN_NEEDY / len(some))
+    chosen = needy(wanted.frequency[some], kept.rates.predict(kept.sketches.compute_means()[some]), min(share, 1.0))
     return some[chosen]
 
 
-MOST_NAMES = 8  # of one URL
-NOTHING_LINKS = 1e-9
+MAX_NAMES = 8  # of one URL
+MIN_RANK = 1e-9
 
 
-class Linked(NamedTuple):
+class LinkStats(NamedTuple):
     """How many indexed pages link to each URL, by ascending print, and how important that makes it."""
 
     prints: Ints
     inlinks: Ints
     importance: Floats
 
-    def of(self, prints: Ints) -> tuple[Ints, Floats]:
+    def get(self, prints: Ints) -> tuple[Ints, Floats]:
         """The same for some; nothing links to a URL that is not among them."""
         if not len(self.prints):
             return np.zeros(len(prints), np.int64), np.zeros(len(prints))
@@ -213,12 +202,12 @@ class Linked(NamedTuple):
         return np.where(known, self.inlinks[at], 0), np.where(known, self.importance[at], least)
 
 
-def prints_of_urls(urls: Sequence[UrlFacts]) -> Ints:
+def fingerprint_urls(urls: Sequence[UrlFacts]) -> Ints:
     """Their fingerprints."""
     return np.array([fingerprint(one.url) for one in urls], np.int64)
 
 
-def linked(table: PageTable, prints: Ints) -> Linked:
+def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
     """Links from all pages of the index to each other and to the URLs with these prints, and PageRank over them.
 
     Importance is its logarithm, to the mean: what is linked from everywhere has a thousand times what others have.
@@ -226,20 +215,20 @@ def linked(table: PageTable, prints: Ints) -> Linked:
     ids = table.indexed
     own = table.rows["print"][ids]
     nodes = np.unique(np.concatenate((own, prints)))
-    links = [np.unique(table.links(id_)) for id_ in ids.tolist()]
+    links = [np.unique(table.read_links(id_)) for id_ in ids.tolist()]
     source = np.repeat(np.searchsorted(nodes, own), [len(each) for each in links])
-    target_prints = _followed(np.concatenate(links) if links else np.zeros(0, np.int64), table.folder)
+    target_prints = _follow_aliases(np.concatenate(links) if links else np.zeros(0, np.int64), table.folder)
     if not len(nodes):
-        return Linked(nodes, np.zeros(0, np.int64), np.zeros(0))
+        return LinkStats(nodes, np.zeros(0, np.int64), np.zeros(0))
     target = np.minimum(np.searchsorted(nodes, target_prints), len(nodes) - 1)
     known = (nodes[target] == target_prints) & (source != target)
     source, target = source[known], target[known]
     ranks = page_importance(source, target, len(nodes))
-    importance = np.log(np.maximum(ranks * len(nodes), NOTHING_LINKS))
-    return Linked(nodes, np.bincount(target, minlength=len(nodes)), importance)
+    importance = np.log(np.maximum(ranks * len(nodes), MIN_RANK))
+    return LinkStats(nodes, np.bincount(target, minlength=len(nodes)), importance)
 
 
-def _followed(prints: Ints, generation: Path) -> Ints:
+def _follow_aliases(prints: Ints, generation: Path) -> Ints:
     """Where URLs lead that lead on, one step."""
     aliases = np.array(read_aliases(generation), np.int64).reshape(-1, 2)
     if not len(aliases) or not len(prints):
@@ -249,17 +238,17 @@ def _followed(prints: Ints, generation: Path) -> Ints:
     return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
-def described_urls(urls: Sequence[UrlFacts], prints: Ints, known: Linked, generation: Path) -> Described:
+def describe_urls(urls: Sequence[UrlFacts], prints: Ints, known: LinkStats, generation: Path) -> DescribedUrls:
     """All that is known of these URLs."""
     texts = [one.url for one in urls]
-    folder, branch = folders_of(texts)
-    inlinks, importance = known.of(prints)
-    return Described(
+    folder, branch = hash_folders(texts)
+    inlinks, importance = known.get(prints)
+    return DescribedUrls(
         depth=np.array([one.depth for one in urls], np.int64),
         found=np.array([one.id for one in urls], np.int64),
         inlinks=inlinks,
         importance=importance,
         folder=folder,
         branch=branch,
-        strings=strings_of(texts, read_names(generation, prints.tolist(), MOST_NAMES)),
+        texts=tokenize_texts(texts, read_anchors(generation, prints.tolist(), MAX_NAMES)),
     )

@@ -12,117 +12,117 @@ from urllib.parse import urlsplit
 import numpy as np
 import xxhash
 
-from vedette.adapters.archive.replay import Old, answer_of, body_of, replay
-from vedette.adapters.archive.warc_reader import read_place
-from vedette.adapters.archive.warc_writer import Place
-from vedette.adapters.crawl_store.change_feed import Known
+from vedette.adapters.archive.replay import ImportedResponse, decode_body, replay, to_answer
+from vedette.adapters.archive.warc_reader import read_answer
+from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.adapters.crawl_store.change_feed import PageRecord
 from vedette.adapters.files.pdf import PdfReader, PdfText
-from vedette.adapters.index_store.gain_store import GainBook
+from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.indexer_store import IndexBook
-from vedette.adapters.index_store.page_table import PageFacts, PageTable, TableWriter
+from vedette.adapters.index_store.indexer_store import IndexerStore
+from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter
 from vedette.adapters.index_store.tantivy_index import open_writer
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import read_document
-from vedette.engine.links import Links
-from vedette.engine.messages import Errand, Fetched
-from vedette.engine.search.hidden import NOTHING_CONCEALED, Concealed
-from vedette.engine.search.indexable import Standing, left_out
+from vedette.engine.fetcher.page_reader import add_document
+from vedette.engine.links import LinkResolver
+from vedette.engine.messages import FetchSuccess, FetchTask
+from vedette.engine.search.hidden import NO_HIDDEN_RULES, HiddenRules
+from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
 from vedette.errors import StoreError
-from vedette.index.fields import Entry, access_of, called, document_of, forms_of, numbers
+from vedette.index.fields import IndexEntry, access_label, build_document, choose_title, number_tokens, tokenize_entry
 from vedette.index.quality.watched_terms import NO_WORDS
-from vedette.index.stored_text import Stored, pack, unpack
+from vedette.index.stored_text import StoredPage, pack_page, unpack_page
 from vedette.model import Failure, Site, fingerprint
-from vedette.runtime.alerts.collector import Gathering
-from vedette.runtime.indexing.gain_meter import Fetch, Gauge
+from vedette.runtime.alerts.collector import NewPageCollector
+from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
 
-__all__ = ["Builder"]
-
-MOST_NAMES = 12
+MAX_NAMES = 12
 READ_BYTES = 64 << 20
 
 
-class Builder:
+class IndexBuilder:
     """The one writer of a generation; ``earlier`` is the one that it will replace.
 
     What fetches bring is written to ``gains``, where somebody wants to know.
     """
 
     def __init__(
-        self, folder: Path, generation: Path, earlier: PageTable | None = None, gains: GainBook | None = None
+        self, folder: Path, generation: Path, earlier: PageTable | None = None, gains: GainStore | None = None
     ) -> None:
         self.generations = Generations(folder)
-        self._lock = self.generations.hold(generation)
+        self._lock = self.generations.lock(generation)
         self._archive = folder / "warc"
         self.generation = generation
         self._writer = open_writer(generation / "tantivy")
-        self.table = TableWriter(generation)
-        self.book = IndexBook(generation)
-        self.gauge = Gauge(self.table, gains)
-        self._gathering = Gathering(folder)
-        self.pending = self.taken = 0
+        self.table = PageTableWriter(generation)
+        self.store = IndexerStore(generation)
+        self.gain_meter = GainMeter(self.table, gains)
+        self._new_pages = NewPageCollector(folder)
+        self.pending = self.processed = 0
         self._earlier = earlier
-        self._ruled: list[Site] = []
-        self._concealed = NOTHING_CONCEALED
-        self.concealed_anew = False
+        self._site_list: list[Site] = []
+        self._hidden = NO_HIDDEN_RULES
+        self.hidden_changed = False
         self._sites = SiteIndex(())
-        self._links = Links(self._sites)
+        self._links = LinkResolver(self._sites)
         self._documents: PdfReader[int] = PdfReader()
 
-    def ruled(self, sites: Sequence[Site], concealed: Concealed = NOTHING_CONCEALED) -> None:
+    def set_rules(self, sites: Sequence[Site], concealed: HiddenRules = NO_HIDDEN_RULES) -> None:
         """The operator's sites: what they overrule, and how their links are read; and what is not to be shown."""
-        self.concealed_anew |= concealed != self._concealed
-        self._concealed = concealed
-        if self._ruled == list(sites):
+        self.hidden_changed |= concealed != self._hidden
+        self._hidden = concealed
+        if self._site_list == list(sites):
             return
-        self._ruled = list(sites)
+        self._site_list = list(sites)
         self._sites = SiteIndex(sites)
-        self._links = Links(self._sites)
+        self._links = LinkResolver(self._sites)
 
-    def take(self, known: Mapping[int, Known], texts: Mapping[int, bytes], ids: Iterable[int], now_s: float) -> None:
+    def update_pages(
+        self, known: Mapping[int, PageRecord], texts: Mapping[int, bytes], ids: Iterable[int], now_s: float
+    ) -> None:
         """Bring these pages up to date. Texts are those that fetches brought."""
         every = list(dict.fromkeys(ids))
-        self.gauge.remember([id_ for id_ in every if id_ in texts])
+        self.gain_meter.prefetch_words([id_ for id_ in every if id_ in texts])
         for id_ in every:
             page = known.get(id_)
-            why = "nothing is kept of it" if page is None else self._left_out(page, now_s)
+            why = "nothing is kept of it" if page is None else self._find_exclusion(page, now_s)
             if page is None or why:
-                self._drop(id_, page)
+                self._remove_page(id_, page)
             elif self.table.is_indexed(id_) and id_ not in texts:
-                self.table.update(id_, self._facts(page, self._date_s(id_)))
+                self.table.update(id_, self._build_facts(page, self._get_date_s(id_)))
             else:
-                self._put(page, texts.get(id_) or b"")
+                self._index_page(page, texts.get(id_) or b"")
             self.pending += 1
-            self.taken += 1
+            self.processed += 1
 
-    def rename(self, most: int) -> int:
+    def reindex_renamed(self, most: int) -> int:
         """Index anew some pages that others call something new; how many."""
-        ids = self.book.renamed(most)
+        ids = self.store.pop_renamed(most)
         for id_ in ids:
-            stored = self.table.stored(id_) if self.table.is_indexed(id_) else None
+            stored = self.table.read_stored(id_) if self.table.is_indexed(id_) else None
             if stored is not None:
                 row = self.table.rows[id_]
-                private = self.table.name(int(row["access"]))
+                private = self.table.get_name(int(row["access"]))
                 date_s = float(row["born_s"]) if stored.published_s is None else stored.published_s
-                entry = self._entry(id_, stored, int(row["print"]), date_s, private)
-                forms = forms_of(entry)
-                words = numbers(forms)
-                self.gauge.named(int(row["print"]), Fetch(id_, float(row["fetched_s"])), words)
+                entry = self._build_entry(id_, stored, int(row["print"]), date_s, private)
+                forms = tokenize_entry(entry)
+                words = number_tokens(forms)
+                self.gain_meter.on_renamed(int(row["print"]), FetchRef(id_, float(row["fetched_s"])), words)
                 self.table.put_words(id_, words)
-                self._writer.put(document_of(entry, forms))
+                self._writer.put(build_document(entry, forms))
                 self.pending += 1
         return len(ids)
 
     def commit(self, seq: int) -> None:
         """What was taken can be found, and survives; news up to this number need not be told again."""
-        self._gathering.commit()
+        self._new_pages.commit()
         self.table.flush()
         self._writer.commit()
-        self.book.set_progress("seq", seq)
-        self.book.commit()
-        self.gauge.commit()
-        self.generations.keep_seq(self.generation, seq)
+        self.store.set_progress("seq", seq)
+        self.store.commit()
+        self.gain_meter.commit()
+        self.generations.save_seq(self.generation, seq)
         self.pending = 0
 
     def close(self) -> None:
@@ -130,100 +130,107 @@ class Builder:
         self._documents.close()
         self._writer.close()
         self.table.close()
-        self.book.close()
-        self.gauge.close()
-        self._gathering.close()
+        self.store.close()
+        self.gain_meter.close()
+        self._new_pages.close()
         self._lock.close()
 
-    def _left_out(self, page: Known, now_s: float) -> str:
-        site = self._sites.site_of(page.url)
+    def _find_exclusion(self, page: PageRecord, now_s: float) -> str:
+        site = self._sites.find_site(page.url)
         named = resolve(page.canonical, page.url) if page.canonical else None
-        elsewhere = bool(named) and named != page.url and self._can_stand_for(page, str(named))
-        standing = Standing(
+        elsewhere = bool(named) and named != page.url and self._has_substitute(page, str(named))
+        standing = IndexCandidate(
             page.status,
             page.kind,
             page.group is not None,
             page.objections,
             page.marks,
-            named=elsewhere,
-            concealed=self._concealed.why(page.url),
+            has_other_canonical=elsewhere,
+            hidden_reason=self._hidden.get_reason(page.url),
         )
-        return left_out(standing, site.overrule if site else (), now_s)
+        return explain_exclusion(standing, site.overrule if site else (), now_s)
 
-    def _can_stand_for(self, page: Known, url: str) -> bool:
+    def _has_substitute(self, page: PageRecord, url: str) -> bool:
         """Whether there is another page at a URL that everybody finds who may find this one."""
-        other = self.book.page_at(fingerprint(url))
+        other = self.store.find_page(fingerprint(url))
         if other in {0, page.id} or not self.table.is_indexed(other):
             return False
-        return self.table.name(int(self.table.rows[other]["access"])) in {access_of(""), access_of(page.private)}
+        return self.table.get_name(int(self.table.rows[other]["access"])) in {
+            access_label(""),
+            access_label(page.private),
+        }
 
-    def _drop(self, id_: int, page: Known | None) -> None:
-        fetch = Fetch(id_, page.fetched_s) if page is not None else None
+    def _remove_page(self, id_: int, page: PageRecord | None) -> None:
+        fetch = FetchRef(id_, page.fetched_s) if page is not None else None
         if page is not None:
-            self._gathering.dropped(page, could_be_found=self.table.is_indexed(id_))
+            self._new_pages.drop_page(page, could_be_found=self.table.is_indexed(id_))
         if self.table.is_indexed(id_):
             if fetch is not None and fetch.fetched_s > self.table.rows[id_]["fetched_s"]:
-                self.gauge.fetched(fetch, self.gauge.words_of(id_), NO_WORDS, "gone")
+                self.gain_meter.on_fetch(fetch, self.gain_meter.get_words(id_), NO_WORDS, "gone")
             self._writer.remove(id_)
-            self.book.forget(int(self.table.rows[id_]["print"]))
-            self.table.drop(id_)
+            self.store.remove_page(int(self.table.rows[id_]["print"]))
+            self.table.remove(id_)
         if page is not None and (page.location or page.canonical):
             target = fingerprint(page.location or page.canonical)
-            self.book.lead(fingerprint(page.url), target)
+            self.store.add_alias(fingerprint(page.url), target)
             if fetch is not None:
-                self.gauge.names(fetch, [target])
+                self.gain_meter.on_new_names(fetch, [target])
 
-    def _put(self, page: Known, blob: bytes) -> None:
-        stored = unpack(blob or self.table.blob(page.id) or self._reread(page))
+    def _index_page(self, page: PageRecord, blob: bytes) -> None:
+        stored = unpack_page(blob or self.table.read_blob(page.id) or self._load_text(page))
         print_ = fingerprint(page.url)
         if stored is None:
-            self._drop(page.id, page)
+            self._remove_page(page.id, page)
             return
         again = self.table.is_indexed(page.id)
-        stored = self._titled(stored, page, again=again)
+        stored = self._set_title(stored, page, again=again)
         if self._is_exact_copy(page, stored):
-            self._drop(page.id, page)
+            self._remove_page(page.id, page)
             return
         date_s = nan if stored.published_s is None else stored.published_s
-        entry = self._entry(
+        entry = self._build_entry(
             page.id, stored, print_, page.found_s if stored.published_s is None else date_s, page.private
         )
-        forms = forms_of(entry)
+        forms = tokenize_entry(entry)
         links = [(fingerprint(url), text) for url, text in page.links]
         prints = np.fromiter((target for target, _ in links), np.int64, len(links))
-        words, fetch = numbers(forms), Fetch(page.id, page.fetched_s) if blob else None
+        words, fetch = number_tokens(forms), FetchRef(page.id, page.fetched_s) if blob else None
         if fetch is not None:
-            self.gauge.fetched(fetch, self.gauge.words_of(page.id), words, "again" if again else "first")
-        self.table.put(page.id, self._facts(page, date_s, stored), pack(stored), words, prints)
-        self._writer.put(document_of(entry, forms))
-        self.book.know(print_, page.id)
-        self.book.lead_nowhere(print_)
+            self.gain_meter.on_fetch(fetch, self.gain_meter.get_words(page.id), words, "again" if again else "first")
+        self.table.put(page.id, self._build_facts(page, date_s, stored), pack_page(stored), words, prints)
+        self._writer.put(build_document(entry, forms))
+        self.store.add_page(print_, page.id)
+        self.store.remove_alias(print_)
         if blob:
-            self._gathering.put(page)
+            self._new_pages.add_page(page)
         if not page.private:
-            named = self.book.name(((target, text) for target, text in links if target != print_), again=again)
+            named = self.store.add_anchors(((target, text) for target, text in links if target != print_), again=again)
             if fetch is not None:
-                self.gauge.names(fetch, named)
+                self.gain_meter.on_new_names(fetch, named)
 
-    def _is_exact_copy(self, page: Known, stored: Stored) -> bool:
+    def _is_exact_copy(self, page: PageRecord, stored: StoredPage) -> bool:
         """Whether the page that stands for its group says the same, word for word, and can be found."""
-        site = self._sites.site_of(page.url)
-        if page.stands in {0, page.id} or not self.table.is_indexed(page.stands) or (site and "copy" in site.overrule):
+        site = self._sites.find_site(page.url)
+        if (
+            page.canonical_page in {0, page.id}
+            or not self.table.is_indexed(page.canonical_page)
+            or (site and "copy" in site.overrule)
+        ):
             return False
-        other = self.table.stored(page.stands)
-        public = self.table.name(int(self.table.rows[page.stands]["access"])) == access_of(page.private)
+        other = self.table.read_stored(page.canonical_page)
+        public = self.table.get_name(int(self.table.rows[page.canonical_page]["access"])) == access_label(page.private)
         return other is not None and public and (other.title, other.body) == (stored.title, stored.body)
 
-    def _titled(self, stored: Stored, page: Known, *, again: bool) -> Stored:
+    def _set_title(self, stored: StoredPage, page: PageRecord, *, again: bool) -> StoredPage:
         """By the name that tells it from other pages of its host."""
         print_ = xxhash.xxh64_intdigest(stored.title.encode("utf-8", "replace")) >> 1
-        bearers = self.book.pages_titled(page.host, print_, count=not again)
-        title = called(stored.title, stored.headings, bearers)
+        bearers = self.store.count_title(page.host, print_, count=not again)
+        title = choose_title(stored.title, stored.headings, bearers)
         return stored if title == stored.title else stored._replace(title=title)
 
-    def _entry(self, id_: int, stored: Stored, print_: int, date_s: float, private: str) -> Entry:
-        names = tuple(text for text, _ in self.book.names_of(print_, MOST_NAMES))
-        return Entry(
+    def _build_entry(self, id_: int, stored: StoredPage, print_: int, date_s: float, private: str) -> IndexEntry:
+        names = tuple(text for text, _ in self.store.top_anchors(print_, MAX_NAMES))
+        return IndexEntry(
             id_,
             stored.url,
             stored.title,
@@ -233,13 +240,13 @@ class Builder:
             stored.kind,
             stored.language,
             date_s,
-            "" if private == access_of("") else private,
+            "" if private == access_label("") else private,
         )
 
-    def _facts(self, page: Known, date_s: float, stored: Stored | None = None) -> PageFacts:
+    def _build_facts(self, page: PageRecord, date_s: float, stored: StoredPage | None = None) -> PageFacts:
         row = self.table.rows[page.id] if stored is None else None
-        language = self.table.name(int(row["language"])) if row is not None else ""
-        kind = self.table.name(int(row["kind"])) if row is not None else ""
+        language = self.table.get_name(int(row["language"])) if row is not None else ""
+        kind = self.table.get_name(int(row["kind"])) if row is not None else ""
         return PageFacts(
             page.host,
             page.group or page.id,
@@ -250,27 +257,27 @@ class Builder:
             page.fetched_s,
             len([part for part in urlsplit(page.url).path.split("/") if part]),
             page.spam,
-            access_of(page.private),
+            access_label(page.private),
             stored.language if stored else language,
             stored.kind if stored else kind,
         )
 
-    def _date_s(self, id_: int) -> float:
+    def _get_date_s(self, id_: int) -> float:
         return float(self.table.rows[id_]["date_s"])
 
-    def _reread(self, page: Known) -> bytes:
+    def _load_text(self, page: PageRecord) -> bytes:
         """The text of a page out of the archive, or out of an earlier generation, where nothing else has it."""
-        return self._out_of_archive(page) or (self._earlier.blob(page.id) if self._earlier else b"")
+        return self._read_archived_text(page) or (self._earlier.read_blob(page.id) if self._earlier else b"")
 
-    def _out_of_archive(self, page: Known) -> bytes:
+    def _read_archived_text(self, page: PageRecord) -> bytes:
         if page.place is None:
             return b""
         try:
-            found = read_place(self._archive, Place(*page.place))
+            found = read_answer(self._archive, RecordLocation(*page.place))
         except StoreError:
             return b""
-        old = Old(page.url, page.fetched_s, found.status, found.headers, found.payload, "")
-        replayed = replay(old, Errand(page.id, "", page.url, "page"), self._links, READ_BYTES)
+        old = ImportedResponse(page.url, page.fetched_s, found.status, found.headers, found.payload, "")
+        replayed = replay(old, FetchTask(page.id, "", page.url, "page"), self._links, READ_BYTES)
         if isinstance(replayed, Failure):
             return b""
         result = replayed.result
@@ -278,15 +285,15 @@ class Builder:
             result = self._read_document(result, old)
         return result.content.stored if result.content else b""
 
-    def _read_document(self, result: Fetched, old: Old) -> Fetched:
+    def _read_document(self, result: FetchSuccess, old: ImportedResponse) -> FetchSuccess:
         """A document is read elsewhere; here it is waited for."""
-        body = body_of(old, READ_BYTES)
+        body = decode_body(old, READ_BYTES)
         if isinstance(body, Failure):
             return result
-        self._documents.submit(result.errand.id, body)
-        while not (done := self._documents.finished()):
+        self._documents.submit(result.task.id, body)
+        while not (done := self._documents.collect()):
             select.select([self._documents.fd], [], [], 1.0)
         found = done[0][1]
         text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
-        answer = answer_of(old, body)
-        return read_document(result, answer, self._links, title=found.title, text=text, trouble=trouble)
+        answer = to_answer(old, body)
+        return add_document(result, answer, self._links, title=found.title, text=text, trouble=trouble)

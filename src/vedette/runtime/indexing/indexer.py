@@ -9,28 +9,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vedette.adapters.clock import Clock
-from vedette.adapters.crawl_store.change_feed import NewsView
-from vedette.adapters.index_store.gain_store import GainBook
+from vedette.adapters.crawl_store.change_feed import IndexQueueReader
+from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.runtime.indexing.index_builder import Builder
-from vedette.runtime.indexing.pagerank import rank
-from vedette.runtime.indexing.term_curves import write_curves
+from vedette.runtime.indexing.index_builder import IndexBuilder
+from vedette.runtime.indexing.pagerank import compute_importance
+from vedette.runtime.indexing.term_curves import update_curves
 from vedette.runtime.search.lexicon import FILE as LEXICON
 from vedette.runtime.search.lexicon import write_lexicon
 
-__all__ = ["Indexer", "catch_up", "open_indexer", "rebuild"]
-
 COMMIT_EVERY_S = 1.0
-MOST_NEWS = 256
-MOST_PENDING = 4000
+MAX_NEWS = 256
+MAX_PENDING = 4000
 # Pages that are called something new are indexed anew a few at a time, behind what is new itself.
-MOST_RENAMED = 64
-SITES_EVERY_S = 2.0
+MAX_RENAMED = 64
+RULES_EVERY_S = 2.0
 # Steps with news that came while a generation was built; whoever serves it goes on from there.
-MOST_FURTHER = 100
+MAX_FINAL_STEPS = 100
 # When so much of an index is new, importance and vocabulary are worked out anew.
-MUCH = 0.1
+RERANK_SHARE = 0.1
 
 
 class Indexer:
@@ -42,25 +40,25 @@ class Indexer:
         clock: Clock,
         generation: Path,
         earlier: PageTable | None = None,
-        gains: GainBook | None = None,
+        gains: GainStore | None = None,
     ) -> None:
         self._clock = clock
-        self._view = NewsView(folder)
-        self._committed_s = self._ruled_s = 0.0
-        self.builder = Builder(folder, generation, earlier, gains)
-        self._seq = self.builder.book.progress("seq")
-        self._rule()
+        self._reader = IndexQueueReader(folder)
+        self._committed_s = self._rules_loaded_s = 0.0
+        self.builder = IndexBuilder(folder, generation, earlier, gains)
+        self._seq = self.builder.store.get_progress("seq")
+        self._reload_rules()
 
     @property
-    def built(self) -> int:
+    def built_until(self) -> int:
         """The page up to which all pages were seen; -1 where all were."""
-        return self.builder.book.progress("built")
+        return self.builder.store.get_progress("built")
 
     def step(self) -> bool:
         """Take what is next, commit where it is time; whether there was anything."""
-        self._rule_again()
-        worked = self._build() or self._follow() or self._rename()
-        self._commit_in_time(idle=not worked)
+        self._reload_rules_if_old()
+        worked = self._build_step() or self._follow_news() or self._reindex_renamed()
+        self._commit_if_due(idle=not worked)
         return worked
 
     def close(self) -> None:
@@ -69,62 +67,62 @@ class Indexer:
             self.builder.commit(self._seq)
         self.builder.close()
 
-    def _build(self) -> bool:
+    def _build_step(self) -> bool:
         """A generation that has not seen all pages yet sees the next ones."""
-        builder, done = self.builder, self.built
+        builder, done = self.builder, self.built_until
         if done < 0:
             return False
-        if not done and not builder.book.progress("seq"):
-            self._seq = self._view.newest_seq()
-        ids = self._view.pages(done, MOST_NEWS)
-        builder.take(self._view.known(ids), self._view.texts(ids), ids, self._clock.now())
-        builder.book.set_progress("built", ids[-1] if ids else -1)
+        if not done and not builder.store.get_progress("seq"):
+            self._seq = self._reader.newest_seq()
+        ids = self._reader.list_page_ids(done, MAX_NEWS)
+        builder.update_pages(self._reader.load_pages(ids), self._reader.load_texts(ids), ids, self._clock.now())
+        builder.store.set_progress("built", ids[-1] if ids else -1)
         if not ids:
-            builder.generations.complete(builder.generation)
+            builder.generations.mark_complete(builder.generation)
         return bool(ids)
 
-    def _follow(self) -> bool:
-        news, known = self._view.read(self._seq, MOST_NEWS)
+    def _follow_news(self) -> bool:
+        news, known = self._reader.read_batch(self._seq, MAX_NEWS)
         if news:
-            self._rule()  # what is judged anew may be so because a site was set anew
+            self._reload_rules()  # what is judged anew may be so because a site was set anew
             texts = {one.page: one.text for one in news if one.text is not None}
-            self.builder.take(known, texts, [one.page for one in news], self._clock.now())
+            self.builder.update_pages(known, texts, [one.page for one in news], self._clock.now())
             self._seq = news[-1].seq
         return bool(news)
 
-    def _rename(self) -> bool:
-        return self.builder.rename(MOST_RENAMED) > 0
+    def _reindex_renamed(self) -> bool:
+        return self.builder.reindex_renamed(MAX_RENAMED) > 0
 
-    def _commit_in_time(self, *, idle: bool) -> None:
+    def _commit_if_due(self, *, idle: bool) -> None:
         waited_s = time.monotonic() - self._committed_s
-        if self.builder.pending >= MOST_PENDING or (
-            waited_s >= COMMIT_EVERY_S and (self.builder.pending or self._is_news(idle=idle))
+        if self.builder.pending >= MAX_PENDING or (
+            waited_s >= COMMIT_EVERY_S and (self.builder.pending or self._has_new_progress(idle=idle))
         ):
             self.builder.commit(self._seq)
             self._committed_s = time.monotonic()
 
-    def _is_news(self, *, idle: bool) -> bool:
+    def _has_new_progress(self, *, idle: bool) -> bool:
         """Whether news was passed over that the keeper may drop."""
-        return idle and self._seq > self.builder.book.progress("seq")
+        return idle and self._seq > self.builder.store.get_progress("seq")
 
-    def _rule_again(self) -> None:
-        if time.monotonic() - self._ruled_s >= SITES_EVERY_S:
-            self._rule()
+    def _reload_rules_if_old(self) -> None:
+        if time.monotonic() - self._rules_loaded_s >= RULES_EVERY_S:
+            self._reload_rules()
 
-    def _rule(self) -> None:
-        self._ruled_s = time.monotonic()
-        self.builder.ruled(*self._view.rules())
+    def _reload_rules(self) -> None:
+        self._rules_loaded_s = time.monotonic()
+        self.builder.set_rules(*self._reader.load_rules())
 
 
 def open_indexer(folder: Path, clock: Clock) -> Indexer:
     """For the generation that serves; the first one serves from the start, while it is being built."""
     generations = Generations(folder)
-    generations.clear()
+    generations.remove_old()
     generation = generations.current()
     if generation is None:
         generation = generations.begin()
-        generations.turn_to(generation)
-    return Indexer(folder, clock, generation, gains=GainBook(generations.folder))
+        generations.activate(generation)
+    return Indexer(folder, clock, generation, gains=GainStore(generations.folder))
 
 
 def catch_up(folder: Path, clock: Clock) -> int:
@@ -133,14 +131,14 @@ def catch_up(folder: Path, clock: Clock) -> int:
     try:
         while indexer.step():
             pass
-        pages, taken = len(indexer.builder.table.indexed), indexer.builder.taken
+        pages, taken = len(indexer.builder.table.indexed), indexer.builder.processed
     finally:
         indexer.close()
     generation = indexer.builder.generation
-    if taken > MUCH * pages or not (generation / LEXICON).exists():
-        rank(generation)
+    if taken > RERANK_SHARE * pages or not (generation / LEXICON).exists():
+        compute_importance(generation)
         write_lexicon(generation)
-        write_curves(folder, generation, clock.now())
+        update_curves(folder, generation, clock.now())
     return pages
 
 
@@ -149,23 +147,23 @@ def rebuild(folder: Path, clock: Clock, progress: Callable[[int, int], None]) ->
     generations = Generations(folder)
     current = generations.current()
     indexer = Indexer(folder, clock, generations.begin(), PageTable(current) if current else None)
-    pages = NewsView(folder).count()
+    pages = IndexQueueReader(folder).count_pages()
     try:
-        for left in _until_caught_up(indexer):
-            progress(min(indexer.builder.taken, pages) if left else pages, pages)
+        for left in _run_until_caught_up(indexer):
+            progress(min(indexer.builder.processed, pages) if left else pages, pages)
         found = len(indexer.builder.table.indexed)
     finally:
         indexer.close()
-    rank(indexer.builder.generation)
+    compute_importance(indexer.builder.generation)
     write_lexicon(indexer.builder.generation)
-    write_curves(folder, indexer.builder.generation, clock.now())
-    generations.turn_to(indexer.builder.generation)
+    update_curves(folder, indexer.builder.generation, clock.now())
+    generations.activate(indexer.builder.generation)
     return found
 
 
-def _until_caught_up(indexer: Indexer) -> Iterator[bool]:
+def _run_until_caught_up(indexer: Indexer) -> Iterator[bool]:
     """Steps until all pages are in and the news is few; a crawl that goes on brings more for ever."""
-    further = MOST_FURTHER
+    further = MAX_FINAL_STEPS
     while indexer.step() and further:
-        further -= indexer.built < 0
-        yield indexer.built >= 0
+        further -= indexer.built_until < 0
+        yield indexer.built_until >= 0

@@ -15,50 +15,48 @@ from vedette.adapters.index_store.page_table import PageTable, write_rank
 from vedette.errors import StoreError
 from vedette.index.pagerank import host_importance, page_importance, percentiles
 from vedette.policy import Ints
-from vedette.runtime.processes.background import Aside, give_way
+from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.lexicon import write_lexicon
-
-__all__ = ["Ranking", "rank"]
 
 # It is worked out again when the index has grown by this share, and at the latest after so many seconds.
 GROWTH = 0.1
-LATEST_S = 1800.0
+MAX_AGE_S = 1800.0
 
 
-class Ranking:
+class ImportanceJob:
     """When to work it out, and the process that does."""
 
     def __init__(self) -> None:
-        self._aside = Aside("vedette.runtime.indexing.pagerank")
+        self._job = BackgroundJob("vedette.runtime.indexing.pagerank")
         self._pages = 0
-        self._hurried = False
+        self._is_requested = False
 
-    def hurry(self) -> None:
+    def request_run(self) -> None:
         """Something was hidden or shown again: no suggestion is to name it, or one may."""
-        self._hurried = True
+        self._is_requested = True
 
     def step(self, table: PageTable, now_s: float) -> None:
         """Begin where it is time."""
-        if not self._aside.is_free(now_s):
+        if not self._job.is_ready(now_s):
             return
         pages = len(table.indexed)
-        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._aside.began_s > LATEST_S
-        if pages and (changed or self._hurried):
-            self._pages, self._hurried = pages, False
-            self._aside.begin(now_s, str(table.folder))
+        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._job.started_s > MAX_AGE_S
+        if pages and (changed or self._is_requested):
+            self._pages, self._is_requested = pages, False
+            self._job.start(now_s, str(table.folder))
 
     def close(self) -> None:
         """What it was at is begun anew next time."""
-        self._aside.close()
+        self._job.close()
 
 
-def rank(generation: Path) -> int:
+def compute_importance(generation: Path) -> int:
     """Work it out for all pages of a generation; how many there are."""
     table = PageTable(generation)
     ids = table.indexed
     if not len(ids):
         return 0
-    sources, targets = _edges(table, ids, generation)
+    sources, targets = _load_edges(table, ids, generation)
     hosts = table.rows["host"][ids].astype(np.int64)
     worth = page_importance(sources, targets, len(ids), hosts=hosts)
     of_hosts = host_importance(worth, hosts)
@@ -68,22 +66,22 @@ def rank(generation: Path) -> int:
     return len(ids)
 
 
-def _edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, Ints]:
+def _load_edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, Ints]:
     """Every link between two pages of the index, by their places in ``ids``; what leads on is followed once."""
-    links = [table.links(id_) for id_ in ids.tolist()]
+    links = [table.read_links(id_) for id_ in ids.tolist()]
     sources = np.repeat(np.arange(len(ids)), [len(each) for each in links])
     prints = np.concatenate(links)
     own = table.rows["print"][ids]
     order = np.argsort(own, kind="stable")
     aliases = np.array(read_aliases(generation) or np.zeros((0, 2)), np.int64)
-    prints = _followed(prints, aliases)
+    prints = _follow_aliases(prints, aliases)
     places = np.minimum(np.searchsorted(own[order], prints), len(ids) - 1)
     targets = order[places]
     known = own[targets] == prints
     return sources[known], targets[known]
 
 
-def _followed(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
+def _follow_aliases(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
     if not len(aliases) or not len(prints):
         return prints
     aliases = aliases[np.argsort(aliases[:, 0], kind="stable")]
@@ -92,7 +90,7 @@ def _followed(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
 
 
 if __name__ == "__main__":
-    give_way()
+    lower_priority()
     with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
-        rank(Path(sys.argv[1]))
+        compute_importance(Path(sys.argv[1]))
         write_lexicon(Path(sys.argv[1]))

@@ -23,40 +23,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.adapters.clock import Clock, read_clock
-from vedette.adapters.event_store.reader import RecordView
+from vedette.adapters.clock import Clock, parse_clock
+from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.engine.search.needy_terms import Needs, needy_words
+from vedette.engine.search.needy_terms import WordNeeds, select_needy_words
 from vedette.errors import StoreError
-from vedette.index.quality.curves import Curve
-from vedette.index.quality.gains import Flags, forward_of
-from vedette.index.quality.term_curves import Gathered, TermCurves
-from vedette.index.quality.watched_terms import MOST_WATCHED, NO_WORDS, Watched, answers_of, named_terms, watched_terms
-from vedette.index.query.retrieval import Forward
-from vedette.learn.workload import Workload, learned_from
+from vedette.index.quality.curves import ScoreCurve
+from vedette.index.quality.gains import Bools, concatenate_words
+from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves
+from vedette.index.quality.watched_terms import (
+    MAX_TRACKED,
+    NO_WORDS,
+    TrackedTerms,
+    count_naming_terms,
+    score_pages,
+    select_tracked_terms,
+)
+from vedette.index.query.retrieval import ForwardTokens
+from vedette.learn.workload import Workload, build_workload
 from vedette.policy import Ints
-from vedette.runtime.processes.background import Aside, give_way
-
-__all__ = [
-    "CurveFile",
-    "Curving",
-    "Made",
-    "is_due",
-    "keep_curves",
-    "keep_needs",
-    "learned",
-    "made_of",
-    "make_curves",
-    "read_needs",
-    "write_curves",
-]
+from vedette.runtime.processes.background import BackgroundJob, lower_priority
 
 NEEDS_FILE = "needs"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-def keep_needs(generation: Path, needs: Needs) -> None:
+def save_needs(generation: Path, needs: WordNeeds) -> None:
     """In one step, so that whoever reads has the old or the new."""
     draft = generation / f"{NEEDS_FILE}.new"
     with draft.open("wb") as file:
@@ -64,30 +57,30 @@ def keep_needs(generation: Path, needs: Needs) -> None:
     draft.replace(generation / NEEDS_FILE)
 
 
-def read_needs(generation: Path) -> Needs:
+def load_needs(generation: Path) -> WordNeeds:
     """What was kept; nothing where that is missing or makes no sense."""
     with suppress(*_UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
-        needs = Needs(*(kept[name] for name in Needs._fields))
+        needs = WordNeeds(*(kept[name] for name in WordNeeds._fields))
         sizes = {len(column) for column in needs}
         if len(sizes) == 1 and needs.numbers.dtype == np.uint32 and all(np.isfinite(each).all() for each in needs[1:]):
             return needs
-    return Needs.none()
+    return WordNeeds.empty()
 
 
 CURVES_FILE = "curves"
-LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
+WINDOW_S = 90 * 86_400.0  # what is older counts next to nothing
 PAGES_AT_ONCE = 1000
-NAMED_PAGES = 20_000  # of so many pages, evenly spread, it is read what they are called
+NAME_SAMPLE = 20_000  # of so many pages, evenly spread, it is read what they are called
 # A reason to make them anew: the index has grown by so much, so many of its pages have changed, or so long ago.
-GROWN, CHANGED_SHARE, OLD_S = 1.5, 1.0, 86_400.0
+GROWTH_FACTOR, CHANGED_SHARE, MAX_AGE_S = 1.5, 1.0, 86_400.0
 # What a making may take of what indexing has taken since the last; and when it is not asked for that.
-PAID_SHARE = 0.01
-UNPAID_GROWN, UNPAID_S = 4.0, 7 * 86_400.0
-LOOK_EVERY_S = 2.0
+CPU_SHARE = 0.01
+FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
+CHECK_EVERY_S = 2.0
 UNREADABLE = (FileNotFoundError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-class Made(NamedTuple):
+class CurveInfo(NamedTuple):
     """Of how many pages curves were made, what that took (processor time of all the process), and how old they are."""
 
     pages: int
@@ -95,45 +88,45 @@ class Made(NamedTuple):
     age_s: float
 
 
-class Curving:
+class CurvesJob:
     """When to make them, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(self, folder: Path, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
-        self._aside = Aside("vedette.runtime.indexing.term_curves")
-        self._folder, self._clock, self._spent = folder, clock, spent
-        self._changes, self._spent_s = 0, spent()
-        self._look_s = 0.0
+        self._job = BackgroundJob("vedette.runtime.indexing.term_curves")
+        self._folder, self._clock, self._cpu_s = folder, clock, spent
+        self._changes, self._last_cpu_s = 0, spent()
+        self._next_check_s = 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if changes == self._changes or now_s < self._look_s or not self._aside.is_free(now_s):
+        if changes == self._changes or now_s < self._next_check_s or not self._job.is_ready(now_s):
             return False
-        self._look_s = now_s + LOOK_EVERY_S
-        spent_s = self._spent()
+        self._next_check_s = now_s + CHECK_EVERY_S
+        spent_s = self._cpu_s()
         # Whoever turns to another generation counts from 0.
         since = abs(changes - self._changes)
-        is_time = is_due(made_of(table.folder), len(table.indexed), since, spent_s - self._spent_s)
+        is_time = is_due(read_curve_info(table.folder), len(table.indexed), since, spent_s - self._last_cpu_s)
         if is_time:
-            self._changes, self._spent_s = changes, spent_s
-            self._aside.begin(now_s, str(self._folder), str(self._clock))
+            self._changes, self._last_cpu_s = changes, spent_s
+            self._job.start(now_s, str(self._folder), str(self._clock))
         return is_time
 
     def close(self) -> None:
         """What it was at is begun anew next time."""
-        self._aside.close()
+        self._job.close()
 
 
-def is_due(made: Made | None, pages: int, changes: int, spent_s: float) -> bool:
+def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> bool:
     """Whether to make curves anew, of so many pages, after so many changes and so much processor time of indexing.
 
-    >>> hour_old = Made(pages=1000, took_s=2.0, age_s=3600.0)
+    >>> hour_old = CurveInfo(pages=1000, took_s=2.0, age_s=3600.0)
     >>> [is_due(hour_old, 1000, changes, 200.0) for changes in (900, 1100)], is_due(hour_old, 1000, 1100, 199.0)
     ([False, True], False)
     """
-    if made is None or pages > UNPAID_GROWN * made.pages or made.age_s > UNPAID_S:
+    if made is None or pages > FORCED_GROWTH * made.pages or made.age_s > FORCED_AGE_S:
         return True
-    is_wanted = pages > GROWN * made.pages or changes > CHANGED_SHARE * pages or made.age_s > OLD_S
-    return is_wanted and PAID_SHARE * spent_s >= made.took_s
+    is_wanted = pages > GROWTH_FACTOR * made.pages or changes > CHANGED_SHARE * pages or made.age_s > MAX_AGE_S
+    return is_wanted and CPU_SHARE * spent_s >= made.took_s
 
 
 class CurveFile:
@@ -143,45 +136,47 @@ class CurveFile:
         self._path = generation / CURVES_FILE
         self._written_ns = 0
         self._curves: TermCurves | None = None
-        self._again: TermCurves | None = None
-        self.needy: Flags | None = None
+        self._needy_curves: TermCurves | None = None
+        self.needy: Bools | None = None
 
-    def curves(self) -> TermCurves | None:
+    def load(self) -> TermCurves | None:
         """The latest; None before there are any."""
         with suppress(*UNREADABLE):
             written_ns = self._path.stat().st_mtime_ns
             if written_ns != self._written_ns:
                 self._written_ns = written_ns
-                self._curves, needy = _read(self._path)
-                self.needy = np.isin(np.arange(len(self._curves.watched)), needy)
-                self._again = self._curves if self.needy.all() else self._curves.some(np.flatnonzero(self.needy))
+                self._curves, needy = _load(self._path)
+                self.needy = np.isin(np.arange(len(self._curves.tracked)), needy)
+                self._needy_curves = (
+                    self._curves if self.needy.all() else self._curves.select(np.flatnonzero(self.needy))
+                )
         return self._curves
 
-    def again(self) -> TermCurves | None:
+    def load_needy(self) -> TermCurves | None:
         """Those of needy words, by which new versions of known pages are measured."""
-        self.curves()
-        return self._again
+        self.load()
+        return self._needy_curves
 
 
-def made_of(generation: Path) -> Made | None:
+def read_curve_info(generation: Path) -> CurveInfo | None:
     """How the curves of a generation were made; None where there are none that can be read."""
     path = generation / CURVES_FILE
     with suppress(*UNREADABLE), np.load(path) as kept:
         pages, took_s = kept["made"].tolist()
-        return Made(int(pages), float(took_s), time.time() - path.stat().st_mtime)
+        return CurveInfo(int(pages), float(took_s), time.time() - path.stat().st_mtime)
     return None
 
 
-def write_curves(folder: Path, generation: Path, now_s: float, began_s: float | None = None) -> None:
+def update_curves(folder: Path, generation: Path, now_s: float, began_s: float | None = None) -> None:
     """Make them of what there is now, and keep them in the generation; it began at this processor time, or now."""
     began_s = time.process_time() if began_s is None else began_s
     table = PageTable(generation)
-    curves = make_curves(table, learned(folder, now_s), now_s)
-    needy = needy_words(curves, read_needs(generation))
-    keep_curves(generation, curves, len(table.indexed), time.process_time() - began_s, needy)
+    curves = build_curves(table, load_workload(folder, now_s), now_s)
+    needy = select_needy_words(curves, load_needs(generation))
+    save_curves(generation, curves, len(table.indexed), time.process_time() - began_s, needy)
 
 
-def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float, needy: Ints | None = None) -> None:
+def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float, needy: Ints | None = None) -> None:
     """Keep curves where the indexer of a generation finds them, in one step; of so many pages, in so much time.
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
@@ -190,54 +185,56 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
     with draft.open("wb") as file:
         np.savez(
             file,
-            numbers=curves.watched.numbers,
-            frequency=curves.watched.frequency,
+            numbers=curves.tracked.numbers,
+            frequency=curves.tracked.frequency,
             idf=curves.idf,
             text=np.stack(curves.text),
             links=np.stack(curves.links),
             made=np.array([pages, took_s]),
-            needy=np.arange(len(curves.watched)) if needy is None else needy,
+            needy=np.arange(len(curves.tracked)) if needy is None else needy,
         )
     draft.replace(generation / CURVES_FILE)
 
 
-def learned(folder: Path, now_s: float) -> Workload:
+def load_workload(folder: Path, now_s: float) -> Workload:
     """What people ask for, here and as was imported from elsewhere."""
-    record = RecordView(folder)
-    imported = ((at_s, words, float(times)) for words, at_s, times in record.imported())
-    return learned_from(chain(record.counts(now_s - LEARNED_S), imported))
+    record = EventReader(folder)
+    imported = ((at_s, words, float(times)) for words, at_s, times in record.list_imported())
+    return build_workload(chain(record.iter_counts(now_s - WINDOW_S), imported))
 
 
-def make_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurves:
+def build_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurves:
     """The curves of what is asked for, over all pages of a generation."""
     ids = table.indexed
-    named = named_terms(table.forward(ids[:: len(ids) // NAMED_PAGES + 1]))
-    asked = [(term.words, term.weight) for term in workload.terms(now_s, MOST_WATCHED)]
-    watched = watched_terms(asked, workload.searches(now_s), named)
-    gathered = Gathered(watched)
+    named = count_naming_terms(table.read_forward(ids[:: len(ids) // NAME_SAMPLE + 1]))
+    asked = [(term.words, term.weight) for term in workload.top_terms(now_s, MAX_TRACKED)]
+    watched = select_tracked_terms(asked, workload.count_searches(now_s), named)
+    gathered = TermCurveBuilder(watched)
     for begin in range(0, len(ids), PAGES_AT_ONCE):
         some = ids[begin : begin + PAGES_AT_ONCE]
-        gathered.add(answers_of(watched, _nothing(some), table.forward(some)), table.signals(some).importance)
-    return gathered.curves(len(ids))
+        gathered.add(
+            score_pages(watched, _build_empty(some), table.read_forward(some)), table.read_signals(some).importance
+        )
+    return gathered.build(len(ids))
 
 
-def _nothing(ids: Ints) -> Forward:
+def _build_empty(ids: Ints) -> ForwardTokens:
     """As many pages without words."""
-    return forward_of([NO_WORDS] * len(ids))
+    return concatenate_words([NO_WORDS] * len(ids))
 
 
-def _read(path: Path) -> tuple[TermCurves, Ints]:
+def _load(path: Path) -> tuple[TermCurves, Ints]:
     """The curves, and which words are needy; all of them in files that do not say."""
     with np.load(path) as kept:
-        watched = Watched(kept["numbers"], kept["frequency"])
+        watched = TrackedTerms(kept["numbers"], kept["frequency"])
         needy = kept["needy"] if "needy" in kept else np.arange(len(watched))
-        return TermCurves(watched, kept["idf"], Curve(*kept["text"]), Curve(*kept["links"])), needy
+        return TermCurves(watched, kept["idf"], ScoreCurve(*kept["text"]), ScoreCurve(*kept["links"])), needy
 
 
 if __name__ == "__main__":
-    give_way()
+    lower_priority()
     data_folder = Path(sys.argv[1])
     current = Generations(data_folder).current()
     with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
         if current is not None:
-            write_curves(data_folder, current, read_clock(sys.argv[2]).now(), began_s=0.0)
+            update_curves(data_folder, current, parse_clock(sys.argv[2]).now(), began_s=0.0)

@@ -7,21 +7,27 @@ from typing import NamedTuple, Self
 
 from vedette.adapters.clock import Clock
 from vedette.adapters.net.dns import Lookup, Resolver
-from vedette.adapters.net.http import Client, Limits, Way
+from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.discover.urls.normalize import resolve
-from vedette.discover.urls.scope import in_scope, site_of
-from vedette.engine.search.hidden import lies_in
+from vedette.discover.urls.scope import check_scope, find_site
+from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.address_guard import is_public
-from vedette.fetch.connect_to import Route, detour_for
-from vedette.fetch.request import PRODUCT, page_headers
+from vedette.fetch.connect_to import Endpoint, find_endpoint
+from vedette.fetch.request import PRODUCT, build_headers
 from vedette.fetch.robots import state as robots_state
-from vedette.fetch.robots.state import UNKNOWN, Allowed, Disallowed, RobotsAnswered, RobotsSilent, RobotsState, Standing
-from vedette.model import Answer, Ask, Failure, Origin, Outcome, Site, origin_of
-from vedette.runtime.processes.settings import LiveSettings, rules_for
+from vedette.fetch.robots.state import (
+    UNKNOWN,
+    RobotsFailure,
+    RobotsResponse,
+    RobotsState,
+    RobotsStatus,
+    UrlAllowed,
+    UrlDisallowed,
+)
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
+from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.web.commands.commands import Rule
-from vedette.web.console.ports.sites import RobotsLook, RobotsSays
-
-__all__ = ["Scout", "Seen", "addresses_in_words", "from_state", "unasked", "warnings_of"]
+from vedette.web.console.ports.sites import RobotsPreview, RobotsVerdict
 
 # Politeness holds here as in the crawl. A host that is crawled, or was, is not asked: its robots.txt is known, or the
 # keeper asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
@@ -29,16 +35,16 @@ __all__ = ["Scout", "Seen", "addresses_in_words", "from_state", "unasked", "warn
 # its rest before the crawl asks for anything. No secrets are sent: the site is not one yet.
 
 
-LONGEST_S = 10.0
-REMEMBERED_S = 600.0
-MOST_REMEMBERED = 1000
-MOST_HOPS = 2
+TIMEOUT_S = 10.0
+CACHE_TTL_S = 600.0
+MAX_CACHED = 1000
+MAX_HOPS = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_LEFT_ALONE = "Its host is known to the crawl, which reads robots.txt before any page; it was not asked for this."
+_NOT_ASKED = "Its host is known to the crawl, which reads robots.txt before any page; it was not asked for this."
 _ASKED_BEFORE = "It was asked for a moment ago; the crawl reads it before any page."
 
 
-class Seen(NamedTuple):
+class RobotsProbe(NamedTuple):
     """What asking brought: the addresses of the host, and its robots.txt as far as it was had.
 
     ``why_not`` says why nothing was asked.
@@ -50,99 +56,115 @@ class Seen(NamedTuple):
     why_not: str = ""
 
 
-def from_state(site: Site, state: RobotsState, now_s: float) -> RobotsLook:
+def preview_from_state(site: Site, state: RobotsState, now_s: float) -> RobotsPreview:
     """What a copy says that is at hand already."""
-    return _look(site, state, now_s, robots_state.explain(state, now_s))
+    return _build_preview(site, state, now_s, robots_state.describe_state(state, now_s))
 
 
-def unasked(site: Site, words: str, asked_s: float | None = None) -> RobotsLook:
+def preview_unknown(site: Site, words: str, asked_s: float | None = None) -> RobotsPreview:
     """Nothing is known of it yet, and why."""
-    return RobotsLook(origin_of(site.start).robots_url, "unasked", "", words, asked_s=asked_s)
+    return RobotsPreview(origin_of(site.start).robots_url, "unasked", "", words, asked_s=asked_s)
 
 
-def _look(site: Site, state: RobotsState, now_s: float, words: str, asked_s: float | None = None) -> RobotsLook:
+def _build_preview(
+    site: Site, state: RobotsState, now_s: float, words: str, asked_s: float | None = None
+) -> RobotsPreview:
     url = origin_of(site.start).robots_url
-    verdict = robots_state.verdict(state, site.start, now_s)
-    if isinstance(verdict, Disallowed):
-        return RobotsLook(url, "disallowed", verdict.rule, words, state.crawl_delay_s, state.sitemaps, asked_s)
-    if isinstance(verdict, Allowed):
-        return RobotsLook(url, "allowed", verdict.rule or "", words, state.crawl_delay_s, state.sitemaps, asked_s)
-    says: RobotsSays = "waits" if state.standing is Standing.WAITING else "unasked"
-    return RobotsLook(url, says, "", words, asked_s=asked_s)
+    verdict = robots_state.check_url(state, site.start, now_s)
+    if isinstance(verdict, UrlDisallowed):
+        return RobotsPreview(url, "disallowed", verdict.rule, words, state.crawl_delay_s, state.sitemaps, asked_s)
+    if isinstance(verdict, UrlAllowed):
+        return RobotsPreview(url, "allowed", verdict.rule or "", words, state.crawl_delay_s, state.sitemaps, asked_s)
+    says: RobotsVerdict = "waits" if state.status is RobotsStatus.WAITING else "unasked"
+    return RobotsPreview(url, says, "", words, asked_s=asked_s)
 
 
-class Scout:
+class RobotsPreviewer:
     """Goes ahead to hosts that nobody crawls, one at a time."""
 
-    def __init__(self, settings: LiveSettings) -> None:
+    def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
-        self._rules = rules_for(settings, [])
-        self._one_at_a_time = Lock()
-        self._seen: dict[tuple[Origin, bool], tuple[float, Seen]] = {}
+        self._rules = build_rules(settings, [])
+        self._lock = Lock()
+        self._cache: dict[tuple[Origin, bool], tuple[float, RobotsProbe]] = {}
 
-    def lookup(self, origin: Origin) -> Lookup:
+    def look_up(self, origin: Origin) -> Lookup:
         """Where a host lies; the host itself is not asked."""
-        with self._walk() as walk:
-            return walk.find(origin)
+        with self._open_session() as walk:
+            return walk.look_up(origin)
 
-    def look(self, site: Site, asked_s: float | None = None, *, may_ask: bool = True) -> tuple[Lookup, RobotsLook]:
+    def preview(
+        self, site: Site, asked_s: float | None = None, *, may_ask: bool = True
+    ) -> tuple[Lookup, RobotsPreview]:
         """Where a site's host lies and what its robots.txt says; takes at most ten seconds or so.
 
         ``asked_s`` is when it was asked before, perhaps by another process.
         """
         origin = origin_of(site.start)
-        seen = self._remembered(origin, site, may_ask=may_ask)
+        seen = self._get_cached(origin, site, may_ask=may_ask)
         if seen is None:
-            return self.lookup(origin), unasked(site, _LEFT_ALONE if asked_s is None else _ASKED_BEFORE, asked_s)
-        if seen.state.standing is Standing.UNKNOWN:
-            return seen.lookup, unasked(site, seen.why_not, seen.asked_s)
+            return self.look_up(origin), preview_unknown(
+                site, _NOT_ASKED if asked_s is None else _ASKED_BEFORE, asked_s
+            )
+        if seen.state.status is RobotsStatus.UNKNOWN:
+            return seen.lookup, preview_unknown(site, seen.why_not, seen.asked_s)
         now_s = self._settings.clock.now()
-        return seen.lookup, _look(site, seen.state, now_s, robots_state.explain(seen.state, now_s), seen.asked_s)
+        return seen.lookup, _build_preview(
+            site, seen.state, now_s, robots_state.describe_state(seen.state, now_s), seen.asked_s
+        )
 
-    def _remembered(self, origin: Origin, site: Site, *, may_ask: bool) -> Seen | None:
+    def _get_cached(self, origin: Origin, site: Site, *, may_ask: bool) -> RobotsProbe | None:
         """What was seen there; None where nothing was, and it may not be asked."""
         key = origin, site.allow_private
-        if not self._one_at_a_time.acquire(timeout=LONGEST_S):
-            return Seen(Lookup(origin.host, ()), why_not="Others are being asked just now; try again in a moment.")
+        if not self._lock.acquire(timeout=TIMEOUT_S):
+            return RobotsProbe(
+                Lookup(origin.host, ()), why_not="Others are being asked just now; try again in a moment."
+            )
         try:
-            until_s, seen = self._seen.get(key, (0.0, None))
+            until_s, seen = self._cache.get(key, (0.0, None))
             if seen is not None and time.monotonic() < until_s:
                 return seen
-            return self._sent(*key) if may_ask else None
+            return self._fetch(*key) if may_ask else None
         finally:
-            self._one_at_a_time.release()
+            self._lock.release()
 
-    def _keep(self, key: tuple[Origin, bool], seen: Seen) -> None:
+    def _save_cached(self, key: tuple[Origin, bool], seen: RobotsProbe) -> None:
         """What was not asked can be tried again at once."""
         if seen.asked_s is None:
             return
-        if len(self._seen) >= MOST_REMEMBERED:
-            del self._seen[next(iter(self._seen))]
-        self._seen[key] = time.monotonic() + REMEMBERED_S, seen
+        if len(self._cache) >= MAX_CACHED:
+            del self._cache[next(iter(self._cache))]
+        self._cache[key] = time.monotonic() + CACHE_TTL_S, seen
 
-    def _sent(self, origin: Origin, private: bool) -> Seen:  # noqa: FBT001 - half of what is remembered by
-        with self._walk() as walk:
-            lookup = walk.find(origin)
-            allowed = [each for each in lookup.addresses if self._rules.may_ask(each, private=private)]
-            seen = walk.ask(origin, lookup, allowed[0]) if allowed else Seen(lookup, why_not=_why_not(lookup))
-        self._keep((origin, private), seen)
+    def _fetch(self, origin: Origin, private: bool) -> RobotsProbe:  # noqa: FBT001 - half of what is remembered by
+        with self._open_session() as walk:
+            lookup = walk.look_up(origin)
+            allowed = [each for each in lookup.addresses if self._rules.can_fetch_address(each, private=private)]
+            seen = (
+                walk.fetch(origin, lookup, allowed[0])
+                if allowed
+                else RobotsProbe(lookup, why_not=_describe_refusal(lookup))
+            )
+        self._save_cached((origin, private), seen)
         return seen
 
-    def _walk(self) -> "_Walk":
+    def _open_session(self) -> "_PreviewSession":
         crawl = self._settings.config.crawl
-        limits = Limits(min(crawl.connect_timeout_s, LONGEST_S), min(crawl.timeout_s, LONGEST_S))
-        return _Walk(self._settings, Client(self._settings.clock, limits, Way(crawl.proxy, crawl.ca_file)))
+        limits = Limits(min(crawl.connect_timeout_s, TIMEOUT_S), min(crawl.timeout_s, TIMEOUT_S))
+        return _PreviewSession(
+            self._settings, HttpClient(self._settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+        )
 
 
-class _Walk:
+class _PreviewSession:
     """The way to one robots.txt, with an end."""
 
-    def __init__(self, settings: LiveSettings, client: Client) -> None:
+    def __init__(self, settings: RuntimeSettings, client: HttpClient) -> None:
         self._settings = settings
         self._client = client
         self._resolver = Resolver(1)
-        self._until_s = time.monotonic() + LONGEST_S
-        client.watch(self._resolver.fd, self._resolver.drain)
+        self._until_s = time.monotonic() + TIMEOUT_S
+        client.watch_fd(self._resolver.fd, self._resolver.drain)
 
     def __enter__(self) -> Self:
         return self
@@ -152,112 +174,114 @@ class _Walk:
         self._resolver.close()
 
     @property
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return self._until_s - time.monotonic()
 
-    def find(self, origin: Origin) -> Lookup:
+    def look_up(self, origin: Origin) -> Lookup:
         """The addresses of a host; a resolver that is slow is not waited for."""
-        detour = detour_for(origin, self._settings.detours)
+        detour = find_endpoint(origin, self._settings.detours)
         if detour is not None:
             return Lookup(origin.host, (detour.address,))
-        self._resolver.ask(origin.host)
-        while self._left_s > 0:
-            self._client.wait(min(self._left_s, 0.1))
-            for answer in self._resolver.answers():
+        self._resolver.submit(origin.host)
+        while self._remaining_s > 0:
+            self._client.wait(min(self._remaining_s, 0.1))
+            for answer in self._resolver.take_answers():
                 return answer
         return Lookup(origin.host, (), Failure.RESOLVER)
 
-    def ask(self, origin: Origin, lookup: Lookup, address: str) -> Seen:
+    def fetch(self, origin: Origin, lookup: Lookup, address: str) -> RobotsProbe:
         """The file itself, over a few hops within its host; each hop has its rest before it."""
         clock: Clock = self._settings.clock
         url, hops = origin.robots_url, 0
         while True:
-            outcome = self._outcome(url, address)
+            outcome = self._fetch_once(url, address)
             asked_s = clock.now()
             if outcome is None:
-                return Seen(lookup, UNKNOWN, asked_s, "It took too long to come. The crawl reads it before any page.")
-            target = _redirect(outcome)
+                return RobotsProbe(
+                    lookup, UNKNOWN, asked_s, "It took too long to come. The crawl reads it before any page."
+                )
+            target = _find_redirect(outcome)
             if target is None:
-                return Seen(lookup, _state(outcome, hops, asked_s), asked_s)
-            rest_s = clock.wall_delay(self._settings.config.crawl.delay_s)
-            if hops == MOST_HOPS or rest_s > self._left_s or not self._is_as_near(origin_of(target), origin):
-                return Seen(
+                return RobotsProbe(lookup, _parse_state(outcome, hops, asked_s), asked_s)
+            rest_s = clock.to_wall_s(self._settings.config.crawl.delay_s)
+            if hops == MAX_HOPS or rest_s > self._remaining_s or not self._is_same_place(origin_of(target), origin):
+                return RobotsProbe(
                     lookup, UNKNOWN, asked_s, f"robots.txt is said to be at {target}: the crawl will ask there."
                 )
             time.sleep(rest_s)  # politeness: the host has just answered
             url, hops = target, hops + 1
 
-    def _is_as_near(self, target: Origin, origin: Origin) -> bool:
+    def _is_same_place(self, target: Origin, origin: Origin) -> bool:
         """Whether a redirect stays with its host; where a detour stands in for that, also with the detour."""
-        detours = [detour_for(each, self._settings.detours) for each in (target, origin)]
+        detours = [find_endpoint(each, self._settings.detours) for each in (target, origin)]
         return target.host == origin.host and (detours[0] is None) == (detours[1] is None)
 
-    def _outcome(self, url: str, address: str) -> Outcome | None:
+    def _fetch_once(self, url: str, address: str) -> FetchOutcome | None:
         origin = origin_of(url)
-        route = detour_for(origin, self._settings.detours) or Route(address, origin.port)
-        self._client.submit(Ask(url, "robots", page_headers("robots", self._settings.agent)), route)
-        while self._left_s > 0:
-            for outcome in self._client.wait(min(self._left_s, 0.5)):
+        route = find_endpoint(origin, self._settings.detours) or Endpoint(address, origin.port)
+        self._client.submit(FetchRequest(url, "robots", build_headers("robots", self._settings.agent)), route)
+        while self._remaining_s > 0:
+            for outcome in self._client.wait(min(self._remaining_s, 0.5)):
                 return outcome
         return None
 
 
-def _redirect(outcome: Outcome) -> str | None:
-    if not isinstance(outcome, Answer) or outcome.status not in REDIRECTS:
+def _find_redirect(outcome: FetchOutcome) -> str | None:
+    if not isinstance(outcome, FetchResponse) or outcome.status not in REDIRECTS:
         return None
     return resolve(outcome.header("location") or "", outcome.url)
 
 
-def _state(outcome: Outcome, hops: int, now_s: float) -> RobotsState:
-    if isinstance(outcome, Answer):
-        event = RobotsAnswered(now_s, outcome.status, outcome.body, hops, outcome.headers)
-        return robots_state.observe(UNKNOWN, event, PRODUCT)
-    return robots_state.observe(UNKNOWN, RobotsSilent(now_s, str(outcome.failure)), PRODUCT)
+def _parse_state(outcome: FetchOutcome, hops: int, now_s: float) -> RobotsState:
+    if isinstance(outcome, FetchResponse):
+        event = RobotsResponse(now_s, outcome.status, outcome.body, hops, outcome.headers)
+        return robots_state.apply_event(UNKNOWN, event, PRODUCT)
+    return robots_state.apply_event(UNKNOWN, RobotsFailure(now_s, str(outcome.failure)), PRODUCT)
 
 
-def _why_not(lookup: Lookup) -> str:
+def _describe_refusal(lookup: Lookup) -> str:
     """Why a host is not asked, and what to do about it."""
     if lookup.failure is Failure.NAME:
         return "The name does not exist, as far as the resolver knows: check the spelling."
     if not lookup.addresses:
         return "The resolver does not answer, so robots.txt was not asked for. The crawl will ask by itself."
-    if _some_public(lookup.addresses):
+    if _has_public(lookup.addresses):
         return "It was not asked for: no contact is set, and a public host must be able to reach you."
     return "It was not asked for: its address is private, and private addresses are not allowed."
 
 
-def _some_public(addresses: Sequence[str]) -> bool:
+def _has_public(addresses: Sequence[str]) -> bool:
     return any(map(is_public, addresses))
 
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
-def addresses_in_words(lookup: Lookup) -> str:
+def describe_addresses(lookup: Lookup) -> str:
     """Where a host lies."""
     if lookup.failure is Failure.NAME:
         return "no such name, as far as the resolver knows"
     return ", ".join(lookup.addresses) or "the resolver does not answer"
 
 
-def warnings_of(
+def collect_warnings(
     site: Site,
     others: Sequence[Site],
     rules: Sequence[Rule],
-    found: tuple[Lookup, RobotsLook],
-    settings: LiveSettings,
+    found: tuple[Lookup, RobotsPreview],
+    settings: RuntimeSettings,
 ) -> tuple[str, ...]:
     """What an operator should think of before a site is added, the gravest first."""
     lookup, robots = found
     return (
-        *_of_address(site, lookup, settings),
-        *_of_robots(site, robots),
-        *_of_others(site, others),
-        *_of_rules(site, rules),
+        *_warn_address(site, lookup, settings),
+        *_warn_robots(site, robots),
+        *_warn_overlap(site, others),
+        *_warn_blocked(site, rules),
     )
 
 
-def _of_address(site: Site, lookup: Lookup, settings: LiveSettings) -> Iterator[str]:
+def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iterator[str]:
     if lookup.failure is Failure.NAME:
         yield f"{lookup.host} does not exist, as far as the resolver knows. Check the spelling."
         return
@@ -274,7 +298,7 @@ def _of_address(site: Site, lookup: Lookup, settings: LiveSettings) -> Iterator[
         )
 
 
-def _of_robots(site: Site, robots: RobotsLook) -> Iterator[str]:
+def _warn_robots(site: Site, robots: RobotsPreview) -> Iterator[str]:
     if robots.says == "disallowed" and not site.ignore_robots:
         yield (
             f"robots.txt disallows {site.start} by the line “{robots.line}”, so it is not fetched and no link is found "
@@ -282,21 +306,21 @@ def _of_robots(site: Site, robots: RobotsLook) -> Iterator[str]:
         )
 
 
-def _of_others(site: Site, others: Sequence[Site]) -> Iterator[str]:
-    taken = site_of(site.start, others)
+def _warn_overlap(site: Site, others: Sequence[Site]) -> Iterator[str]:
+    taken = find_site(site.start, others)
     if taken is not None and taken.start == site.start:
         yield f"{site.start} is a site already."
         return
     if taken is not None:
         yield f"{taken.start} takes this start already (scope {taken.scope}); its settings hold for what both take."
-    inside = [other.start for other in others if in_scope(other.start, site) is None]
+    inside = [other.start for other in others if check_scope(other.start, site) is None]
     if inside:
-        more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
-        yield f"It takes the start of {', '.join(inside[:MOST_NAMED])}{more}, whose settings hold for what both take."
+        more = f" and {len(inside) - MAX_NAMED} more" if len(inside) > MAX_NAMED else ""
+        yield f"It takes the start of {', '.join(inside[:MAX_NAMED])}{more}, whose settings hold for what both take."
 
 
-def _of_rules(site: Site, rules: Sequence[Rule]) -> Iterator[str]:
+def _warn_blocked(site: Site, rules: Sequence[Rule]) -> Iterator[str]:
     blocked = frozenset(rule.value for rule in rules if rule.kind == "block")
     host = origin_of(site.start).host
-    if lies_in(host, blocked):
+    if is_in_domains(host, blocked):
         yield f"{host} is on a domain that you blocked: nothing of it is fetched unless you unblock it under Rules."

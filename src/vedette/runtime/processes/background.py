@@ -4,39 +4,37 @@ import os
 import subprocess
 import sys
 
-from vedette.adapters.subprocesses import end_with_parent
-
-__all__ = ["Aside", "give_way"]
+from vedette.adapters.subprocesses import die_with_parent
 
 NICENESS = 15
 # It is not begun again before this many times the processor time of the last time has passed, nor before a moment has.
 # Not the time of the wall: where others are busy it takes long, and what it works for would come late twice.
-SPARING_TIMES = 20.0
-EARLIEST_S = 5.0
+REST_FACTOR = 20.0
+MIN_REST_S = 5.0
 
 
-class Aside:
+class BackgroundJob:
     """A module that is run now and then, once at a time. What it was at is begun anew after a crash."""
 
-    def __init__(self, module: str, sparing_times: float = SPARING_TIMES) -> None:
-        self._module, self._sparing_times = module, sparing_times
+    def __init__(self, module: str, sparing_times: float = REST_FACTOR) -> None:
+        self._module, self._rest_factor = module, sparing_times
         self._process: subprocess.Popen[bytes] | None = None
         self._next_s = 0.0
-        self.began_s = 0.0
+        self.started_s = 0.0
 
-    def is_free(self, now_s: float) -> bool:
+    def is_ready(self, now_s: float) -> bool:
         """Whether it may be begun."""
         if self._process is not None:
             pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
             if pid:
                 self._process.returncode = os.waitstatus_to_exitcode(status)
                 self._process = None
-                self._next_s = now_s + max(self._sparing_times * (used.ru_utime + used.ru_stime), EARLIEST_S)
+                self._next_s = now_s + max(self._rest_factor * (used.ru_utime + used.ru_stime), MIN_REST_S)
         return self._process is None and now_s >= self._next_s
 
-    def begin(self, now_s: float, *arguments: str) -> None:
+    def start(self, now_s: float, *arguments: str) -> None:
         """Run it with these arguments."""
-        self.began_s = now_s
+        self.started_s = now_s
         command = [sys.executable, "-m", self._module, *arguments]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own module
 
@@ -47,7 +45,7 @@ class Aside:
             self._process.wait()
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """What such a process does first: it lets others go before, and ends with whoever began it."""
-    end_with_parent()
+    die_with_parent()
     os.nice(NICENESS)

@@ -18,37 +18,35 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vedette.adapters.archive.warc_writer import drop_tail
-from vedette.adapters.crawl_store.data_folder import State, database_said_plainly, open_state
+from vedette.adapters.archive.warc_writer import truncate_tail
+from vedette.adapters.crawl_store.data_folder import State, explain_database_errors, open_state
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import Expected
+from vedette.adapters.index_store.impact_store import ImpactEstimates
 from vedette.adapters.net.dns import Resolver
-from vedette.adapters.net.ipc import Channel, Gone, listen, peer_is_ours
-from vedette.engine.coordinator.coordinator import Keeper
-from vedette.engine.coordinator.duplicates import LESSONS, Copies
-from vedette.engine.coordinator.state import Order
-from vedette.engine.messages import Noted, Orders, Recall, Report, Stop
-from vedette.fetch.robots.state import RobotsState, Standing
+from vedette.adapters.net.ipc import Channel, ChannelClosed, is_same_user, listen
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
+from vedette.engine.coordinator.state import Assignment
+from vedette.engine.messages import Ack, FetchReport, Recall, Stop, WorkBatch
+from vedette.fetch.robots.state import RobotsState, RobotsStatus
 from vedette.model import Origin
-from vedette.runtime.commands.rpc import Call, Desk
-from vedette.runtime.commands.setting_commands import rules_of
-from vedette.runtime.processes.gain_reader import new_gains
-from vedette.runtime.processes.housekeeping import Chores
-from vedette.runtime.processes.settings import LiveSettings, schedule_for
-from vedette.runtime.processes.throttle import Sparing
+from vedette.runtime.commands.rpc import Request, RequestHandler
+from vedette.runtime.commands.setting_commands import load_rules
+from vedette.runtime.processes.gain_reader import read_new_gains
+from vedette.runtime.processes.housekeeping import Housekeeper
+from vedette.runtime.processes.settings import RuntimeSettings, build_schedule
+from vedette.runtime.processes.throttle import Throttle
 
-__all__ = ["Hello", "KeeperProcess", "run_keeper"]
-
-LONGEST_SLEEP_S = 0.05
+MAX_SLEEP_S = 0.05
 CHORES_EVERY_S = 1.0
-LEARNED_EVERY_S = 10.0
-ERRANDS_PER_WORKER = 8000
-STOP_PATIENCE_S = 2.0
-LAST_PATIENCE_S = 0.5
-LONGEST_REST_S = 86_400.0
+SAVE_LESSONS_EVERY_S = 10.0
+TASKS_PER_WORKER = 8000
+STOP_TIMEOUT_S = 2.0
+KILL_TIMEOUT_S = 0.5
+MAX_REST_S = 86_400.0
 SOCKET = "keeper.sock"
-LAST_WORDS = "last.json"
+FINAL_STATUS_FILE = "last.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +64,30 @@ class _Peer:
     channel: Channel
     worker: int | None = None
     pid: int = 0
-    heard_s: float = 0.0
-    reported: int = 0
-    noted: int = 0
-    errands: int = 0
-    replies: list[object] = field(default_factory=list)
+    last_seen_s: float = 0.0
+    last_report: int = 0
+    last_ack: int = 0
+    open_tasks: int = 0
+    responses: list[object] = field(default_factory=list)
 
 
-class KeeperProcess:
+class CoordinatorProcess:
     """State, decisions and connections of the keeper."""
 
-    def __init__(self, settings: LiveSettings, state: State, resolver: Resolver | None = None) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> None:
         self.settings = settings
         self.clock = settings.clock
         self.state = state
-        _name_sites(settings, state)
-        rules = rules_of(settings, state)
-        copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
-        self._expected = Expected(settings.folder / "index")
-        schedule = schedule_for(settings)
-        self.keeper = Keeper(rules, state.urls, state.book, schedule, copies, settings.workers, self._expected)
-        self.desk = Desk(settings, state, self.keeper)
-        self._housekeeping = Chores(state, settings.config.store, settings.agent.partition(" ")[0], settings.workers)
+        _add_named_sites(settings, state)
+        rules = load_rules(settings, state)
+        copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
+        self._impact = ImpactEstimates(settings.folder / "index")
+        schedule = build_schedule(settings)
+        self.coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, self._impact)
+        self.handler = RequestHandler(settings, state, self.coordinator)
+        self._housekeeper = Housekeeper(
+            state, settings.config.store, settings.agent.partition(" ")[0], settings.workers
+        )
         self._generations = Generations(settings.folder)
         self._resolver = resolver or Resolver()
         self._listener = listen(settings.folder / SOCKET)
@@ -97,21 +97,21 @@ class KeeperProcess:
         self._peers: dict[int, _Peer] = {}
         self._chores_s = 0.0
         self._stopping_s: float | None = None
-        self._numbers: dict[str, object] = {}
-        self._counting, self._judging = Sparing(), Sparing()
+        self._last_status: dict[str, object] = {}
+        self._status_throttle, self._ending_throttle = Throttle(), Throttle()
         self._lessons = copies.lessons
-        self._learned_s = settings.clock.wall()
+        self._lessons_saved_s = settings.clock.wall_now()
 
     def run(self) -> str:
         """Until nothing is left to do, or somebody says stop; how it ended."""
-        self._begin()
+        self._restore()
         while True:
-            self._listen(LONGEST_SLEEP_S)
-            self._chores()
-            orders, lookups = self._decide()
+            self._receive(MAX_SLEEP_S)
+            self._run_chores()
+            orders, lookups = self._assign_work()
             self.state.commit()
-            self._tell(orders, lookups)
-            ending = self._ending()
+            self._send_all(orders, lookups)
+            ending = self._check_ending()
             if ending is not None:
                 return ending
 
@@ -123,220 +123,224 @@ class KeeperProcess:
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
         self._resolver.close()
         self._poll.close()
-        self.keeper.refreshing.looking.keep(self.clock.now())
-        self.keeper.spending.keep(self.clock.now())
-        self._write()
-        self._keep_lessons()
-        self._housekeeping.close()
+        self.coordinator.refresher.poller.save(self.clock.now())
+        self.coordinator.spending.save(self.clock.now())
+        self._begin_transaction()
+        self._save_lessons()
+        self._housekeeper.close()
         self.state.close(clean=True)
 
-    def _begin(self) -> None:
-        now_s, book = self.clock.now(), self.state.book
-        behind_s = max(float(book.life("clock_s") or 0.0) - now_s, 0.0)
+    def _restore(self) -> None:
+        now_s, book = self.clock.now(), self.state.store
+        behind_s = max(float(book.get_value("clock_s") or 0.0) - now_s, 0.0)
         if behind_s >= 1.0:
-            _say(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
-        for row in book.hosts():
-            ready_s = min(row.ready_s - behind_s, now_s + LONGEST_REST_S)
-            self.keeper.recall_host(row.name, ready_s, row.strain, row.trouble)
-        robots = _set_back(book.robots(), now_s, behind_s)
-        for name, account in book.yields().items():
-            self.keeper.thrift.traps.from_json(name, json.loads(account))
-        names = self.state.urls.names_with_work()
-        self.keeper.begin(names, robots, now_s, held=book.held(), clean=self.state.clean)
-        for site in self.keeper.rules.sites:
-            self.keeper.found([site.start], 0, now_s, front=0)
+            _print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
+        for row in book.load_hosts():
+            ready_s = min(row.ready_s - behind_s, now_s + MAX_REST_S)
+            self.coordinator.restore_host(row.name, ready_s, row.failure_streak, row.trouble)
+        robots = _shift_robots(book.load_robots(), now_s, behind_s)
+        for name, account in book.load_yields().items():
+            self.coordinator.trap_filter.traps.from_json(name, json.loads(account))
+        names = self.state.urls.host_names_with_work()
+        self.coordinator.start(names, robots, now_s, held=book.count_held(), clean=self.state.clean)
+        for site in self.coordinator.rules.sites:
+            self.coordinator.add_urls([site.start], 0, now_s, front=0)
 
-    def _write(self) -> None:
+    def _begin_transaction(self) -> None:
         """Whatever is written from here to the commit becomes durable together."""
         if not self.state.db.in_transaction:
             self.state.db.execute("BEGIN IMMEDIATE")
 
     # what comes in
 
-    def _listen(self, timeout_s: float) -> None:
+    def _receive(self, timeout_s: float) -> None:
         for fd, _ in self._poll.poll(timeout_s):
             if fd == self._listener.fileno():
-                self._accept()
+                self._accept_peer()
             elif fd == self._resolver.fd:
                 self._resolver.drain()
             elif fd in self._peers:
-                self._hear(fd, self._peers[fd])
-        for lookup in self._resolver.answers():
-            self.keeper.named(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
+                self._read_peer(fd, self._peers[fd])
+        for lookup in self._resolver.take_answers():
+            self.coordinator.on_dns(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
 
-    def _accept(self) -> None:
+    def _accept_peer(self) -> None:
         sock, _ = self._listener.accept()
-        if not peer_is_ours(sock):
+        if not is_same_user(sock):
             sock.close()
             return
         channel = Channel(sock)
-        self._peers[channel.fd] = _Peer(channel, heard_s=self.clock.wall())
+        self._peers[channel.fd] = _Peer(channel, last_seen_s=self.clock.wall_now())
         self._poll.register(channel.fd, select.EPOLLIN)
 
-    def _hear(self, fd: int, peer: _Peer) -> None:
-        peer.heard_s = self.clock.wall()
+    def _read_peer(self, fd: int, peer: _Peer) -> None:
+        peer.last_seen_s = self.clock.wall_now()
         try:
             for message in peer.channel.receive():
-                self._message(peer, message)
-        except Gone:
-            self._leave(fd, peer)
+                self._handle_message(peer, message)
+        except ChannelClosed:
+            self._disconnect(fd, peer)
 
-    def _leave(self, fd: int, peer: _Peer) -> None:
+    def _disconnect(self, fd: int, peer: _Peer) -> None:
         self._poll.unregister(fd)
         del self._peers[fd]
         peer.channel.close()
         if peer.worker is not None:
-            self._write()
-            self.keeper.lost(peer.worker, self.clock.now())
-            drop_tail(self.settings.folder / "warc", self.state.book.archives(), f"w{peer.worker}")
+            self._begin_transaction()
+            self.coordinator.on_fetcher_lost(peer.worker, self.clock.now())
+            truncate_tail(self.settings.folder / "warc", self.state.store.load_archive_lengths(), f"w{peer.worker}")
 
-    def _message(self, peer: _Peer, message: object) -> None:
-        if isinstance(message, Report):
+    def _handle_message(self, peer: _Peer, message: object) -> None:
+        if isinstance(message, FetchReport):
             assert peer.worker is not None
-            self._write()
-            self.keeper.taken_in(peer.worker, message)
-            self.state.book.acknowledge_archive(dict(message.archived), self.clock.now())
-            peer.reported = message.serial
-            peer.errands -= len(message.results) + len(message.returned)
+            self._begin_transaction()
+            self.coordinator.apply_report(peer.worker, message)
+            self.state.store.acknowledge_archive(dict(message.archived), self.clock.now())
+            peer.last_report = message.serial
+            peer.open_tasks -= len(message.results) + len(message.returned)
         elif isinstance(message, Hello):
             peer.worker, peer.pid = message.worker, message.pid
-            rules = Orders(sites=self.keeper.rules.sites, learned=self.keeper.copies.learned)
+            rules = WorkBatch(sites=self.coordinator.rules.sites, copy_rules=self.coordinator.copies.copy_rules)
             _send(peer, rules if self._stopping_s is None else Stop())
-        elif isinstance(message, Call):
-            peer.replies.append(self._answer(message))
+        elif isinstance(message, Request):
+            peer.responses.append(self._handle_request(message))
 
-    def _answer(self, call: Call) -> dict[str, object]:
+    def _handle_request(self, call: Request) -> dict[str, object]:
         """Numbers may be a little old: counting all known URLs ten times a second would be all that is done."""
         if call.verb != "status":
-            return self.desk.answer(call, self.clock.now())
-        started_s = self.clock.wall()
-        if started_s >= self._counting.next_s:
-            self._numbers = self.desk.answer(call, self.clock.now())
-            self._counting.did(started_s, self.clock.wall())
-        return self._numbers
+            return self.handler.handle(call, self.clock.now())
+        started_s = self.clock.wall_now()
+        if started_s >= self._status_throttle.next_s:
+            self._last_status = self.handler.handle(call, self.clock.now())
+            self._status_throttle.record_run(started_s, self.clock.wall_now())
+        return self._last_status
 
     # what goes out, after the commit
 
-    def _decide(self) -> tuple[list[Order], list[str]]:
+    def _assign_work(self) -> tuple[list[Assignment], list[str]]:
         """What workers are to ask for next, and which hosts are to be looked up."""
-        if self._stopping_s is not None or self._housekeeping.paused():
+        if self._stopping_s is not None or self._housekeeper.get_pause_reason():
             return [], []
-        room = {peer.worker: ERRANDS_PER_WORKER - peer.errands for peer in self._workers() if peer.worker is not None}
-        return self.keeper.hand_out(self.clock.now(), self.clock.wall() + self.settings.lease_wall_s, room)
+        room = {
+            peer.worker: TASKS_PER_WORKER - peer.open_tasks for peer in self._list_workers() if peer.worker is not None
+        }
+        return self.coordinator.assign_work(self.clock.now(), self.clock.wall_now() + self.settings.lease_wall_s, room)
 
-    def _tell(self, orders: list[Order], lookups: list[str]) -> None:
+    def _send_all(self, orders: list[Assignment], lookups: list[str]) -> None:
         for peer in self._peers.values():
-            self._tell_peer(peer)
-        self.desk.sites_changed = self.keeper.copies.has_news = False
+            self._send_pending(peer)
+        self.handler.sites_changed = self.coordinator.copies.has_new_rules = False
         for host in lookups:
-            self._resolver.ask(host)
-        workers = {peer.worker: peer for peer in self._workers()}
+            self._resolver.submit(host)
+        workers = {peer.worker: peer for peer in self._list_workers()}
         for order in orders:
             peer = workers[order.worker]
-            peer.errands += len(order.orders.errands)
-            _send(peer, order.orders)
+            peer.open_tasks += len(order.batch.tasks)
+            _send(peer, order.batch)
 
-    def _tell_peer(self, peer: _Peer) -> None:
-        if peer.noted < peer.reported:
-            peer.noted = peer.reported
-            _send(peer, Noted(peer.noted))
-        if peer.worker is not None and self.desk.sites_changed:
-            _send(peer, Orders(sites=self.keeper.rules.sites))
-            _send(peer, Recall(self.desk.recalled))
-        if peer.worker is not None and self.keeper.copies.has_news:
-            _send(peer, Orders(learned=self.keeper.copies.learned))
-        for reply in peer.replies:
+    def _send_pending(self, peer: _Peer) -> None:
+        if peer.last_ack < peer.last_report:
+            peer.last_ack = peer.last_report
+            _send(peer, Ack(peer.last_ack))
+        if peer.worker is not None and self.handler.sites_changed:
+            _send(peer, WorkBatch(sites=self.coordinator.rules.sites))
+            _send(peer, Recall(self.handler.recalled_hosts))
+        if peer.worker is not None and self.coordinator.copies.has_new_rules:
+            _send(peer, WorkBatch(copy_rules=self.coordinator.copies.copy_rules))
+        for reply in peer.responses:
             _send(peer, reply)
-        peer.replies.clear()
-        with suppress(Gone):
+        peer.responses.clear()
+        with suppress(ChannelClosed):
             peer.channel.flush()
 
     # what happens by itself
 
-    def _chores(self) -> None:
-        wall_s = self.clock.wall()
+    def _run_chores(self) -> None:
+        wall_s = self.clock.wall_now()
         if wall_s - self._chores_s < CHORES_EVERY_S:
             return
         self._chores_s = wall_s
-        self._write()
-        self.state.book.set_life("clock_s", repr(self.clock.now()))
-        gains = new_gains(self.state.book, self.settings.folder)
-        self.keeper.gained(gains.again, self.clock.now(), gains.first)
-        self.keeper.renewed(self.clock.now())
-        self._expected.refresh()
-        self.desk.push.step(self.clock.now())
-        self._dismiss_silent(wall_s)
-        if wall_s - self._learned_s >= LEARNED_EVERY_S:
-            self._learned_s = wall_s
-            self._keep_lessons()
-        taken = self._generations.taken()
+        self._begin_transaction()
+        self.state.store.set_value("clock_s", repr(self.clock.now()))
+        gains = read_new_gains(self.state.store, self.settings.folder)
+        self.coordinator.on_gains(gains.refetches, self.clock.now(), gains.first_fetches)
+        self.coordinator.wake_due_pages(self.clock.now())
+        self._impact.refresh()
+        self.handler.push.step(self.clock.now())
+        self._drop_silent_workers(wall_s)
+        if wall_s - self._lessons_saved_s >= SAVE_LESSONS_EVERY_S:
+            self._lessons_saved_s = wall_s
+            self._save_lessons()
+        taken = self._generations.min_indexed_seq()
         if taken:
-            self.state.book.index_has(taken)
-        self._housekeeping.step(self.clock.now(), wall_s)
-        self.desk.trouble = self._housekeeping.trouble()
+            self.state.store.delete_indexed(taken)
+        self._housekeeper.step(self.clock.now(), wall_s)
+        self.handler.trouble = self._housekeeper.get_warning()
 
-    def _keep_lessons(self) -> None:
+    def _save_lessons(self) -> None:
         """What was learned of traps and copies; a crash costs what was learned in the last moments."""
-        thrift, lessons = self.keeper.thrift, self.keeper.copies.lessons
-        if thrift.changed:
-            accounts = {name: json.dumps(thrift.traps.to_json(name)) for name in thrift.changed}
-            self.state.book.keep_yields(accounts)
-            thrift.changed.clear()
+        thrift, lessons = self.coordinator.trap_filter, self.coordinator.copies.lessons
+        if thrift.changed_hosts:
+            accounts = {name: json.dumps(thrift.traps.to_json(name)) for name in thrift.changed_hosts}
+            self.state.store.save_yields(accounts)
+            thrift.changed_hosts.clear()
         if lessons is not self._lessons:
             self._lessons = lessons
-            self.state.book.set_life(LESSONS, lessons.to_json())
+            self.state.store.set_value(LESSONS_KEY, lessons.to_json())
 
-    def _dismiss_silent(self, wall_s: float) -> None:
+    def _drop_silent_workers(self, wall_s: float) -> None:
         """A lease ends by time: every word of its worker renews it, and none came."""
         for fd, peer in list(self._peers.items()):
-            if peer.worker is not None and wall_s - peer.heard_s > self.settings.lease_wall_s:
-                _say(f"worker {peer.worker} has said nothing for {wall_s - peer.heard_s:.0f} s and is ended")
-                _end_sibling(peer.pid)
-                self._leave(fd, peer)
+            if peer.worker is not None and wall_s - peer.last_seen_s > self.settings.lease_wall_s:
+                _print_error(
+                    f"worker {peer.worker} has said nothing for {wall_s - peer.last_seen_s:.0f} s and is ended"
+                )
+                _kill_sibling(peer.pid)
+                self._disconnect(fd, peer)
 
-    def _ending(self) -> str | None:
-        if self.desk.stop_asked and self._stopping_s is None:
-            self._stopping_s = self.clock.wall()
-            for peer in self._workers():
+    def _check_ending(self) -> str | None:
+        if self.handler.stop_requested and self._stopping_s is None:
+            self._stopping_s = self.clock.wall_now()
+            for peer in self._list_workers():
                 _send(peer, Stop())
         if self._stopping_s is not None:
-            return self._stopped(self.clock.wall() - self._stopping_s)
-        started_s = self.clock.wall()
-        if self.settings.forever or started_s < self._judging.next_s:
+            return self._finish_stop(self.clock.wall_now() - self._stopping_s)
+        started_s = self.clock.wall_now()
+        if self.settings.forever or started_s < self._ending_throttle.next_s:
             return None
-        ending = self.keeper.ending(self.clock.now(), self.settings.patience_s)
-        self._judging.did(started_s, self.clock.wall())
+        ending = self.coordinator.get_ending(self.clock.now(), self.settings.patience_s)
+        self._ending_throttle.record_run(started_s, self.clock.wall_now())
         if ending is not None:
-            self.desk.ending = ending
-            self.desk.stop_asked = True
+            self.handler.ending = ending
+            self.handler.stop_requested = True
         return None
 
-    def _stopped(self, waited_s: float) -> str | None:
+    def _finish_stop(self, waited_s: float) -> str | None:
         """Workers report what they have and end; one that does not is ended, so that its archive can be put right."""
-        workers = self._workers()
-        if workers and waited_s > STOP_PATIENCE_S:
+        workers = self._list_workers()
+        if workers and waited_s > STOP_TIMEOUT_S:
             for peer in workers:
-                _end_sibling(peer.pid)
-        return "stopped" if not workers or waited_s > STOP_PATIENCE_S + LAST_PATIENCE_S else None
+                _kill_sibling(peer.pid)
+        return "stopped" if not workers or waited_s > STOP_TIMEOUT_S + KILL_TIMEOUT_S else None
 
-    def _workers(self) -> list[_Peer]:
+    def _list_workers(self) -> list[_Peer]:
         return [peer for peer in self._peers.values() if peer.worker is not None]
 
 
-def _name_sites(settings: LiveSettings, state: State) -> None:
+def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
     """The sites of the command line join the state; of one that is there already only what was typed changes."""
-    known = {row.site.start: row for row in state.book.sites()}
+    known = {row.site.start: row for row in state.store.list_sites()}
     for site in settings.sites:
         row = known.get(site.start) or SiteRow(site, paused=False, added_s=settings.clock.now())
         typed = replace(row.site, scope=site.scope, include=site.include, exclude=site.exclude)
-        state.book.keep_site(replace(row, site=typed, paused=False))
+        state.store.save_site(replace(row, site=typed, paused=False))
 
 
-def _set_back(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
+def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
     """After the clock was put back nobody knows how old a copy is, so it is asked for again; a wait stays as long."""
     if not behind_s:
         return robots
-    waits = {origin for origin, state in robots.items() if state.standing is Standing.WAITING}
+    waits = {origin for origin, state in robots.items() if state.status is RobotsStatus.WAITING}
     return {
         origin: replace(state, until_s=state.until_s - behind_s if origin in waits else min(state.until_s, now_s))
         for origin, state in robots.items()
@@ -345,11 +349,11 @@ def _set_back(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) 
 
 def _send(peer: _Peer, message: object) -> None:
     """That the other side is gone is found when the rest of what it said has been read."""
-    with suppress(Gone):
+    with suppress(ChannelClosed):
         peer.channel.send(message)
 
 
-def _end_sibling(pid: int) -> None:
+def _kill_sibling(pid: int) -> None:
     """End another child of the same supervisor, and nobody else, whatever number was said."""
     with suppress(OSError, IndexError, ValueError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
@@ -357,19 +361,19 @@ def _end_sibling(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _say(words: str) -> None:
+def _print_error(words: str) -> None:
     sys.stderr.write(f"vedette: {words}\n")
     sys.stderr.flush()
 
 
-def run_keeper(settings: LiveSettings) -> int:
+def run_coordinator(settings: RuntimeSettings) -> int:
     """The life of a keeper process."""
-    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
-    process = KeeperProcess(settings, state)
-    sys.stderr.writelines(f"vedette: {words}\n" for words in state.told)
-    with database_said_plainly(settings.folder):
+    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
+    process = CoordinatorProcess(settings, state)
+    sys.stderr.writelines(f"vedette: {words}\n" for words in state.notices)
+    with explain_database_errors(settings.folder):
         process.run()
-    told = process.desk.answer(Call("status"), settings.clock.now())
+    told = process.handler.handle(Request("status"), settings.clock.now())
     process.close()
-    (settings.folder / LAST_WORDS).write_text(json.dumps(told), encoding="utf-8")
+    (settings.folder / FINAL_STATUS_FILE).write_text(json.dumps(told), encoding="utf-8")
     return 0

@@ -8,29 +8,27 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from vedette.engine.decision_record import Decision, Witness, written
+from vedette.engine.decision_record import Decision, DecisionRecorder, format_decision
 from vedette.errors import UsageError
 
-__all__ = ["DECISIONS", "witness_wanted"]
-
-DECISIONS = "VEDETTE_DECISIONS"
+DECISIONS_ENV = "VEDETTE_DECISIONS"
 
 
-def witness_wanted() -> Witness | None:
+def open_decision_log() -> DecisionRecorder | None:
     """Who writes decisions down, if the environment asks for it."""
-    name = os.environ.get(DECISIONS)
-    return _writer(Path(name)) if name else None
+    name = os.environ.get(DECISIONS_ENV)
+    return _build_writer(Path(name)) if name else None
 
 
-def _writer(path: Path) -> Witness:
+def _build_writer(path: Path) -> DecisionRecorder:
     try:
         path.open("a").close()
     except OSError as error:
-        raise UsageError(f"{DECISIONS}: {path} cannot be written: {error.strerror}; name another file") from error
+        raise UsageError(f"{DECISIONS_ENV}: {path} cannot be written: {error.strerror}; name another file") from error
 
     def write(decision: Decision) -> None:
         # A full disk ends the log, not the crawl.
         with suppress(OSError), path.open("a", encoding="utf-8") as file:
-            file.write(written(decision) + "\n")
+            file.write(format_decision(decision) + "\n")
 
     return write

@@ -15,84 +15,95 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 
-from vedette.adapters.archive.warc_writer import Exchange, Revisit, WarcWriter, digest
-from vedette.adapters.crawl_store.data_folder import said_plainly
+from vedette.adapters.archive.warc_writer import Exchange, Revisit, WarcWriter, compute_digest
+from vedette.adapters.crawl_store.data_folder import explain_errors
 from vedette.adapters.files.pdf import PdfFailure, PdfReader, PdfText
 from vedette.adapters.files.secret_files import read_secrets
-from vedette.adapters.net.http import Client, Limits, Way
-from vedette.adapters.net.ipc import Channel, Gone, connect
-from vedette.engine.fetcher.fetcher import Asker
-from vedette.engine.fetcher.page_reader import document_of, read_document
-from vedette.engine.messages import Errand, Fetched, Noted, Orders, Place, Recall, Report, Result, Stop
+from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
+from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.engine.fetcher.fetcher import Fetcher
+from vedette.engine.fetcher.page_reader import add_document, get_document
+from vedette.engine.messages import (
+    Ack,
+    ArchiveLocation,
+    FetchReport,
+    FetchResult,
+    FetchSuccess,
+    FetchTask,
+    Recall,
+    Stop,
+    WorkBatch,
+)
 from vedette.errors import ConfigError
-from vedette.fetch.connect_to import Route, detour_for
-from vedette.fetch.credentials import Secrets, headers_for
-from vedette.model import Answer, Ask, Origin, Outcome, Site, origin_of
+from vedette.fetch.connect_to import Endpoint, find_endpoint
+from vedette.fetch.credentials import Secrets, select_headers
+from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
 from vedette.runtime.processes.coordinator import SOCKET, Hello
-from vedette.runtime.processes.housekeeping import rotate_bytes
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.housekeeping import archive_file_limit
+from vedette.runtime.processes.settings import RuntimeSettings
 
-__all__ = ["WorkerProcess", "run_worker"]
-
-LONGEST_SLEEP_S = 0.1
+MAX_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
-MOST_UNNOTED = 32
+MAX_UNACKED = 32
 # Small reports: the keeper works on one while the next is being read. None waits longer than this to become full.
 REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
-STOP_PATIENCE_S = 1.5
+STOP_TIMEOUT_S = 1.5
 # Younger requests take a place of ``concurrency``; older ones only one of the sixteen times as many that may be open.
 YOUNG_S = 1.0
-OPEN_TIMES = 16
-WORDS_PER_LEASE = 5
-GONE = 3
+OPEN_FACTOR = 16
+HEARTBEATS_PER_LEASE = 5
+EXIT_GONE = 3
 
 
-class WorkerProcess:
+class FetcherProcess:
     """Orders, sockets and archive of one worker."""
 
-    def __init__(self, settings: LiveSettings, number: int, channel: Channel) -> None:
+    def __init__(self, settings: RuntimeSettings, number: int, channel: Channel) -> None:
         crawl = settings.config.crawl
         self._settings = settings
         self._clock = settings.clock
         self._lease_wall_s = settings.lease_wall_s
         self._channel = channel
         limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
-        self._client = Client(settings.clock, limits, Way(crawl.proxy, crawl.ca_file))
-        self._client.watch(channel.fd, lambda: None)
+        self._client = HttpClient(settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+        self._client.watch_fd(channel.fd, lambda: None)
         hold_s = HOLD_WALL_S * settings.clock.speed
-        self._asker = Asker(
+        self._queue = Fetcher(
             settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=settings.clock.speed
         )
         self._secrets: dict[Site, Secrets] = {}
-        software, largest = settings.agent.partition(" ")[0], rotate_bytes(settings.config.store, settings.workers)
+        software, largest = (
+            settings.agent.partition(" ")[0],
+            archive_file_limit(settings.config.store, settings.workers),
+        )
         self._archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
-        self._results: list[Result] = []
+        self._results: list[FetchResult] = []
         self._serial = self._noted = 0
-        self._unnoted: dict[int, int] = {}
-        self._unnoted_results = 0
+        self._unacked: dict[int, int] = {}
+        self._unacked_results = 0
         self._young: dict[str, float] = {}
-        self._detours: dict[Origin, Route | None] = {}
-        self._documents: PdfReader[tuple[Fetched, Answer]] = PdfReader()
-        self._client.watch(self._documents.fd, lambda: None)
-        self._spoke_s = self._awake_s = settings.clock.wall()
+        self._detours: dict[Origin, Endpoint | None] = {}
+        self._documents: PdfReader[tuple[FetchSuccess, FetchResponse]] = PdfReader()
+        self._client.watch_fd(self._documents.fd, lambda: None)
+        self._last_report_s = self._last_wake_s = settings.clock.wall_now()
         self._stopping_s: float | None = None
 
     def run(self) -> None:
         """Until the keeper says stop, or is gone."""
         while not self._is_done():
-            self._wake()
+            self._check_leases()
             for message in self._channel.receive():
-                self._message(message)
-            self._send()
-            for outcome in self._client.wait(self._pause_s()):
-                self._came(outcome)
+                self._handle_message(message)
+            self._send_requests()
+            for outcome in self._client.wait(self._get_sleep_s()):
+                self._on_outcome(outcome)
                 if len(self._results) >= REPORT_RESULTS:
-                    self._report()
-            for (result, answer), found in self._documents.finished() if self._documents.pending else ():
+                    self._send_report()
+            for (result, answer), found in self._documents.collect() if self._documents.pending else ():
                 self._results.append(self._read_document(result, answer, found))
             if self._is_time_to_report():
-                self._report()
+                self._send_report()
 
     def close(self) -> None:
         """Let go of sockets and archive."""
@@ -101,95 +112,95 @@ class WorkerProcess:
         with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
             self._archive.close()
 
-    def _wake(self) -> None:
+    def _check_leases(self) -> None:
         """Whoever slept through the time of its leases holds nothing any more."""
-        wall_s, before_s = self._clock.wall(), self._awake_s
-        self._awake_s = wall_s
+        wall_s, before_s = self._clock.wall_now(), self._last_wake_s
+        self._last_wake_s = wall_s
         if wall_s - before_s > self._lease_wall_s:
-            raise Gone("slept for longer than its leases last")
+            raise ChannelClosed("slept for longer than its leases last")
 
-    def _message(self, message: object) -> None:
-        if isinstance(message, Orders):
-            self._asker.take_orders(message)
+    def _handle_message(self, message: object) -> None:
+        if isinstance(message, WorkBatch):
+            self._queue.accept_batch(message)
             if message.sites is not None:
-                self._secrets = {site: _secrets_of(site) for site in message.sites if site.secrets}
+                self._secrets = {site: _load_secrets(site) for site in message.sites if site.secrets}
         elif isinstance(message, Recall):
-            self._asker.recall(message)
-        elif isinstance(message, Noted):
-            for serial in [serial for serial in self._unnoted if serial <= message.serial]:
-                self._unnoted_results -= self._unnoted.pop(serial)
+            self._queue.recall(message)
+        elif isinstance(message, Ack):
+            for serial in [serial for serial in self._unacked if serial <= message.serial]:
+                self._unacked_results -= self._unacked.pop(serial)
         elif isinstance(message, Stop):
-            self._stopping_s = self._clock.wall()
+            self._stopping_s = self._clock.wall_now()
 
-    def _send(self) -> None:
+    def _send_requests(self) -> None:
         while self._stopping_s is None and self._has_room():
-            ask = self._asker.take(self._clock.now())
+            ask = self._queue.take_request(self._clock.now())
             if ask is None:
                 return
-            self._young[ask.url] = self._clock.wall()
-            self._client.submit(self._with_secrets(ask) if self._secrets else ask, self._route(ask))
+            self._young[ask.url] = self._clock.wall_now()
+            self._client.submit(self._add_secrets(ask) if self._secrets else ask, self._get_route(ask))
 
-    def _with_secrets(self, ask: Ask) -> Ask:
-        found = (headers_for(secrets, site, ask.url) for site, secrets in self._secrets.items())
+    def _add_secrets(self, ask: FetchRequest) -> FetchRequest:
+        found = (select_headers(secrets, site, ask.url) for site, secrets in self._secrets.items())
         headers = next((headers for headers in found if headers), ())
         return replace(ask, secret_headers=headers) if headers else ask
 
     def _has_room(self) -> bool:
         concurrency = self._settings.config.crawl.concurrency
-        if self._unnoted_results >= MOST_UNNOTED or self._client.in_flight >= OPEN_TIMES * concurrency:
+        if self._unacked_results >= MAX_UNACKED or self._client.in_flight >= OPEN_FACTOR * concurrency:
             return False
-        self._forget_old()
+        self._forget_old_requests()
         return len(self._young) < concurrency
 
-    def _forget_old(self) -> None:
-        old_s = self._clock.wall() - YOUNG_S
+    def _forget_old_requests(self) -> None:
+        old_s = self._clock.wall_now() - YOUNG_S
         while self._young and (first := next(iter(self._young.items())))[1] < old_s:
             del self._young[first[0]]
 
-    def _route(self, ask: Ask) -> Route:
+    def _get_route(self, ask: FetchRequest) -> Endpoint:
         origin = origin_of(ask.url)
         if origin not in self._detours:
-            self._detours[origin] = detour_for(origin, self._settings.detours)
-        return self._detours[origin] or Route(self._asker.hosts[origin.host].orders.address, origin.port)
+            self._detours[origin] = find_endpoint(origin, self._settings.detours)
+        return self._detours[origin] or Endpoint(self._queue.hosts[origin.host].settings.address, origin.port)
 
-    def _pause_s(self) -> float:
-        ready_s = self._asker.next_s()
+    def _get_sleep_s(self) -> float:
+        ready_s = self._queue.next_s()
         if ready_s is None or not self._has_room():
-            return self._longest_sleep_s()
-        return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), self._longest_sleep_s())
+            return self._get_longest_sleep_s()
+        return min(max(self._clock.to_wall_s(ready_s - self._clock.now()), 0.0), self._get_longest_sleep_s())
 
-    def _longest_sleep_s(self) -> float:
-        return REPORT_WALL_S if self._results or self._documents.pending else LONGEST_SLEEP_S
+    def _get_longest_sleep_s(self) -> float:
+        return REPORT_WALL_S if self._results or self._documents.pending else MAX_SLEEP_S
 
-    def _came(self, outcome: Outcome) -> None:
+    def _on_outcome(self, outcome: FetchOutcome) -> None:
         self._young.pop(outcome.url, None)
-        result = self._asker.came(origin_of(outcome.url).host, outcome)
-        if isinstance(outcome, Answer) and isinstance(result, Fetched):
-            result = self._archived(result, outcome)
-            document = document_of(result, outcome)
+        result = self._queue.on_outcome(origin_of(outcome.url).host, outcome)
+        if isinstance(outcome, FetchResponse) and isinstance(result, FetchSuccess):
+            result = self._archive_answer(result, outcome)
+            document = get_document(result, outcome)
             if document is not None:
                 self._documents.submit((result, outcome), document)
                 return
-        self._results.append(self._marked(result))
+        self._results.append(self._mark_private(result))
 
-    def _marked(self, result: Result) -> Result:
+    def _mark_private(self, result: FetchResult) -> FetchResult:
         """With the site whose secrets opened it, if any did: not everybody may see it."""
-        if not self._secrets or not isinstance(result, Fetched) or result.content is None:
+        if not self._secrets or not isinstance(result, FetchSuccess) or result.content is None:
             return result
-        url = result.errand.url
-        opened = (site.start for site, secrets in self._secrets.items() if headers_for(secrets, site, url))
+        url = result.task.url
+        opened = (site.start for site, secrets in self._secrets.items() if select_headers(secrets, site, url))
         return result._replace(content=result.content._replace(private=next(opened, "")))
 
-    def _read_document(self, result: Fetched, answer: Answer, found: PdfText | PdfFailure) -> Result:
+    def _read_document(self, result: FetchSuccess, answer: FetchResponse, found: PdfText | PdfFailure) -> FetchResult:
         text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
-        read = read_document(result, answer, self._asker.links, title=found.title, text=text, trouble=trouble)
-        return self._marked(read)
+        read = add_document(result, answer, self._queue.links, title=found.title, text=text, trouble=trouble)
+        return self._mark_private(read)
 
-    def _archived(self, result: Fetched, answer: Answer) -> Fetched:
+    def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
         """Every answer is kept; one whose bytes are kept already only says so."""
-        payload_digest = digest(answer.payload)
-        revisit = _revisit(result.errand, answer, payload_digest)
-        with said_plainly(self._settings.folder):
+        payload_digest = compute_digest(answer.payload)
+        revisit = _build_revisit(result.task, answer, payload_digest)
+        with explain_errors(self._settings.folder):
             stood = self._archive.append(
                 Exchange(
                     answer.url,
@@ -202,40 +213,40 @@ class WorkerProcess:
                     payload_digest=payload_digest,
                 )
             )
-        place = Place(stood.file, stood.offset, stood.length)
-        kept = result.errand.copy.payload_digest if revisit and result.errand.copy else payload_digest
+        place = ArchiveLocation(stood.file, stood.offset, stood.length)
+        kept = result.task.copy.payload_digest if revisit and result.task.copy else payload_digest
         return result._replace(place=place, payload_digest=kept)
 
     def _is_time_to_report(self) -> bool:
         """What waits is told after a moment, and at once where nothing else is going on; silence is broken in time."""
-        silent_s = self._clock.wall() - self._spoke_s
-        if self._results or self._asker.returned or self._asker.news:
+        silent_s = self._clock.wall_now() - self._last_report_s
+        if self._results or self._queue.returned or self._queue.host_updates:
             return silent_s > REPORT_WALL_S or not self._client.in_flight
         self._channel.flush()
-        return silent_s * WORDS_PER_LEASE > self._lease_wall_s
+        return silent_s * HEARTBEATS_PER_LEASE > self._lease_wall_s
 
-    def _report(self) -> None:
-        asker = self._asker
-        self._spoke_s = self._clock.wall()
+    def _send_report(self) -> None:
+        asker = self._queue
+        self._last_report_s = self._clock.wall_now()
         self._serial += 1
-        self._unnoted[self._serial] = len(self._results)
-        self._unnoted_results += len(self._results)
-        with said_plainly(self._settings.folder):
+        self._unacked[self._serial] = len(self._results)
+        self._unacked_results += len(self._results)
+        with explain_errors(self._settings.folder):
             archived = self._archive.flush()
         results, self._results = tuple(self._results), []
         returned, asker.returned = tuple(asker.returned), []
-        news, asker.news = tuple(asker.news.values()), {}
-        self._channel.send(Report(self._serial, results, returned, news, tuple(archived.items())))
+        news, asker.host_updates = tuple(asker.host_updates.values()), {}
+        self._channel.send(FetchReport(self._serial, results, returned, news, tuple(archived.items())))
 
     def _is_done(self) -> bool:
         if self._stopping_s is None:
             return False
-        waited_s = self._clock.wall() - self._stopping_s
-        idle = not (self._client.in_flight or self._documents.pending or self._unnoted)
-        return idle or waited_s > STOP_PATIENCE_S
+        waited_s = self._clock.wall_now() - self._stopping_s
+        idle = not (self._client.in_flight or self._documents.pending or self._unacked)
+        return idle or waited_s > STOP_TIMEOUT_S
 
 
-def _secrets_of(site: Site) -> Secrets:
+def _load_secrets(site: Site) -> Secrets:
     """What a site is asked with; where it cannot be read, the site is asked without, and that is said."""
     try:
         return read_secrets(site.secrets)
@@ -244,7 +255,7 @@ def _secrets_of(site: Site) -> Secrets:
         return Secrets()
 
 
-def _revisit(errand: Errand, answer: Answer, payload_digest: str) -> Revisit | None:
+def _build_revisit(errand: FetchTask, answer: FetchResponse, payload_digest: str) -> Revisit | None:
     copy = errand.copy
     if copy is None or not copy.payload_digest:
         return None
@@ -255,25 +266,25 @@ def _revisit(errand: Errand, answer: Answer, payload_digest: str) -> Revisit | N
     return None
 
 
-def run_worker(settings: LiveSettings, number: int) -> int:
-    """The life of a worker process; ``GONE`` when there is no keeper to work for."""
+def run_fetcher(settings: RuntimeSettings, number: int) -> int:
+    """The life of a worker process; ``EXIT_GONE`` when there is no keeper to work for."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
-        return GONE
-    _allow_many_files()
+        return EXIT_GONE
+    _raise_file_limit()
     channel.send(Hello(number, os.getpid()))
-    worker = WorkerProcess(settings, number, channel)
+    worker = FetcherProcess(settings, number, channel)
     try:
         worker.run()
-    except Gone:
-        return GONE
+    except ChannelClosed:
+        return EXIT_GONE
     finally:
         worker.close()
     return 0
 
 
-def _allow_many_files() -> None:
+def _raise_file_limit() -> None:
     """Hosts that hang keep their sockets; the usual soft limit of 1 024 is soon passed."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

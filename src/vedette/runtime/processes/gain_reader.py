@@ -5,48 +5,46 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.index_store.gain_store import Gain, gains_since
-from vedette.engine.ports import Gained
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.index_store.gain_store import Gain, read_gains_since
+from vedette.engine.ports import FetchGain
 
-__all__ = ["NewGains", "new_gains"]
-
-READ = "gains read"
-MOST_READ = 1_000
+LAST_READ_KEY = "gains read"
+BATCH_SIZE = 1_000
 
 
 class NewGains(NamedTuple):
     """What fetches of known pages brought, and what first fetches did."""
 
-    again: list[Gained]
-    first: list[Gained]
+    refetches: list[FetchGain]
+    first_fetches: list[FetchGain]
 
 
-def new_gains(book: StateBook, folder: Path) -> NewGains:
+def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
     """The next of them. How far they were read is kept with what is learned from them, so nothing counts twice."""
-    rows = gains_since(folder / "index", int(book.life(READ) or 0), MOST_READ)
+    rows = read_gains_since(folder / "index", int(book.get_value(LAST_READ_KEY) or 0), BATCH_SIZE)
     if rows:
-        book.set_life(READ, str(rows[-1].seq))
-    first = [Gained(row.page, row.fetched_s, row.gain, row.views) for row in rows if row.what == "first"]
-    return NewGains(summed(rows), [one for one in first if isfinite(one.gain or 0.0)])
+        book.set_value(LAST_READ_KEY, str(rows[-1].seq))
+    first = [FetchGain(row.page, row.fetched_s, row.gain, row.views) for row in rows if row.what == "first"]
+    return NewGains(sum_by_page(rows), [one for one in first if isfinite(one.gain or 0.0)])
 
 
-def summed(rows: Sequence[Gain]) -> list[Gained]:
+def sum_by_page(rows: Sequence[Gain]) -> list[FetchGain]:
     """Each page once, with its latest fetch: all that this brought, and its latest views.
 
     A first fetch brings nothing to a copy that was there, and a page that others call something new was not fetched.
 
-    >>> summed([Gain(1, 7, 50.0, "again", 0.25, 0.0, 0.5), Gain(2, 7, 50.0, "names", 0.5, 0.0, None)])
-    [Gained(page=7, fetched_s=50.0, gain=0.75, views=0.5)]
-    >>> summed([Gain(3, 7, 50.0, "first", 0.25, 0.0, 0.5), Gain(4, 7, 50.0, "names", 0.0, 0.0, 0.75)])
-    [Gained(page=7, fetched_s=50.0, gain=None, views=0.75)]
+    >>> sum_by_page([Gain(1, 7, 50.0, "again", 0.25, 0.0, 0.5), Gain(2, 7, 50.0, "names", 0.5, 0.0, None)])
+    [FetchGain(page=7, fetched_s=50.0, gain=0.75, views=0.5)]
+    >>> sum_by_page([Gain(3, 7, 50.0, "first", 0.25, 0.0, 0.5), Gain(4, 7, 50.0, "names", 0.0, 0.0, 0.75)])
+    [FetchGain(page=7, fetched_s=50.0, gain=None, views=0.75)]
     """
-    found: dict[int, Gained] = {}
+    found: dict[int, FetchGain] = {}
     for row in rows:
         before = found.get(row.page)
         if before is None or before.fetched_s < row.fetched_s:
-            before = Gained(row.page, row.fetched_s, None, before.views if before else None)
-        gain = _gain_of(row)
+            before = FetchGain(row.page, row.fetched_s, None, before.views if before else None)
+        gain = _get_counted_gain(row)
         found[row.page] = before._replace(
             gain=before.gain if gain is None else gain + (before.gain or 0.0),
             views=before.views if row.views is None else row.views,
@@ -54,6 +52,6 @@ def summed(rows: Sequence[Gain]) -> list[Gained]:
     return list(found.values())
 
 
-def _gain_of(row: Gain) -> float | None:
+def _get_counted_gain(row: Gain) -> float | None:
     counts = row.what in {"again", "gone"} or (row.what == "names" and row.views is None)
     return row.gain if counts and isfinite(row.gain) else None

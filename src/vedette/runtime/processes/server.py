@@ -2,35 +2,33 @@
 
 import os
 
-from vedette.adapters.event_store.search_log import SlateLog, day_salt
-from vedette.runtime.ads.selection import FolderSponsor, terms_of
-from vedette.runtime.ads.service import FolderMarketDesk
-from vedette.runtime.alerts.service import FolderNewPages, FolderWatchDesk
+from vedette.adapters.event_store.search_log import EventLog, get_day_salt
+from vedette.runtime.ads.selection import FolderAdServer, build_terms
+from vedette.runtime.ads.service import FolderAdService
+from vedette.runtime.alerts.service import FolderAlertService, FolderNewPages
 from vedette.runtime.commands.operator import FolderOperator
-from vedette.runtime.commands.search_commands import key_of
-from vedette.runtime.monitoring.console import FolderWatch
+from vedette.runtime.commands.search_commands import key_from_row
+from vedette.runtime.monitoring.console import FolderMonitor
 from vedette.runtime.monitoring.lab_reports import FolderReports
-from vedette.runtime.monitoring.sites import FolderSiteDesk
-from vedette.runtime.processes.settings import LiveSettings
-from vedette.runtime.push.receiver import FolderPush
+from vedette.runtime.monitoring.sites import FolderSiteService
+from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.runtime.push.receiver import FolderPushService
 from vedette.runtime.search.searcher import FolderSearch
-from vedette.web.app import make_app
+from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Look
-from vedette.web.console.routes import ConsoleParts
-from vedette.web.public.ads import NOTHING_SPONSORED, Sponsored
-from vedette.web.public.slates import Recording
+from vedette.web.branding import Branding
+from vedette.web.console.routes import ConsoleServices
+from vedette.web.public.ads import NO_ADS, AdLinks
+from vedette.web.public.slates import SearchRecorder
 from vedette.web.server import run_server as run_app
 
-__all__ = ["run_server"]
 
-
-def run_server(settings: LiveSettings) -> int:
+def run_server(settings: RuntimeSettings) -> int:
     """The life of the server process; it ends when it is told to."""
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
     search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)
-    look = Look(
+    look = Branding(
         name=serve.name,
         address=serve.address,
         embed_origins=serve.embed_origins,
@@ -38,32 +36,32 @@ def run_server(settings: LiveSettings) -> int:
         demo=settings.demo,
     )
     operator = FolderOperator(folder)
-    recording = Recording(
-        SlateLog(folder, f"server-{os.getpid()}"),
-        operator.secret(),
-        lambda day: day_salt(folder, day),
+    recording = SearchRecorder(
+        EventLog(folder, f"server-{os.getpid()}"),
+        operator.get_signing_secret(),
+        lambda day: get_day_salt(folder, day),
         search.now_s,
         keep_days=serve.keep_slates_days,
     )
-    watch = FolderWatch(folder, settings.clock, settings.config)
-    console = ConsoleParts(
+    watch = FolderMonitor(folder, settings.clock, settings.config)
+    console = ConsoleServices(
         operator,
         watch,
-        FolderSiteDesk(settings),
+        FolderSiteService(settings),
         reports=FolderReports(folder),
-        watches=FolderWatchDesk(settings),
-        push=FolderPush(folder, serve.public_url),
-        market=FolderMarketDesk(folder, terms_of(serve).zone) if serve.sponsored else None,
+        alerts=FolderAlertService(settings),
+        push=FolderPushService(folder, serve.public_url),
+        ads=FolderAdService(folder, build_terms(serve).zone) if serve.sponsored else None,
     )
 
     def keys() -> list[Key]:
-        return [key_of(row) for row in search.reader_keys()]
+        return [key_from_row(row) for row in search.list_keys()]
 
-    sponsored = NOTHING_SPONSORED
+    sponsored = NO_ADS
     if serve.sponsored:
-        sponsor = FolderSponsor(folder, terms_of(serve), lambda day: day_salt(folder, day))
-        sponsored = Sponsored(sponsor, operator.secret())
+        sponsor = FolderAdServer(folder, build_terms(serve), lambda day: get_day_salt(folder, day))
+        sponsored = AdLinks(sponsor, operator.get_signing_secret())
     news = FolderNewPages(folder)
-    app = make_app(search, serve, look, keys, recording=recording, console=console, news=news, sponsored=sponsored)
+    app = create_app(search, serve, look, keys, recording=recording, console=console, news=news, sponsored=sponsored)
     run_app(app, settings.listener, serve.trusted_proxies)
     return 0

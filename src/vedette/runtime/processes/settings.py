@@ -7,26 +7,24 @@ from pathlib import Path
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.config import Config
-from vedette.engine.coordinator.state import Rules
+from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.schedule import Schedule
-from vedette.fetch.connect_to import Detour
+from vedette.fetch.connect_to import ConnectOverride
 from vedette.model import Site
 from vedette.refresh.policies.fixed import Fixed
-from vedette.runtime.processes.decision_log import witness_wanted
-
-__all__ = ["LiveSettings", "rules_for", "schedule_for"]
+from vedette.runtime.processes.decision_log import open_decision_log
 
 LEASE_SPAN_WALL_S = 10.0
 AHEAD_WALL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSettings:
+class RuntimeSettings:
     """Configuration, clock and options of one ``crawl`` or ``up``.
 
     ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
     named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
-    ``only_wished`` fetches nothing but what somebody asks for by name.
+    ``only_requested`` fetches nothing but what somebody asks for by name.
     A worker that says nothing for ``lease_wall_s`` has lost what it held. ``listener`` is where pages are served, if
     they are; ``demo`` says that the web is a made one.
     """
@@ -36,11 +34,11 @@ class LiveSettings:
     folder: Path
     agent: str
     sites: tuple[Site, ...] = ()
-    detours: tuple[Detour, ...] = ()
+    detours: tuple[ConnectOverride, ...] = ()
     allow_private: bool = False
-    most_pages: int | None = None
+    max_pages: int | None = None
     forever: bool = False
-    only_wished: bool = False
+    only_requested: bool = False
     patience_s: float = 300.0
     workers: int = 1
     lease_wall_s: float = 300.0
@@ -48,12 +46,12 @@ class LiveSettings:
     demo: bool = False
 
 
-def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> Rules:
+def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> CrawlRules:
     """The keeper's rules, from settings, the sites of the state, and the domains that are blocked."""
     crawl = settings.config.crawl
     named = {site.start for site in settings.sites}
     active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
-    return Rules(
+    return CrawlRules(
         sites=tuple(row.site for row, runs in zip(sites, active, strict=True) if runs),
         paused=tuple(row.site for row, runs in zip(sites, active, strict=True) if not runs),
         blocked=blocked,
@@ -63,19 +61,19 @@ def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[s
         allow_public=bool(crawl.contact),
         allow_private=settings.allow_private,
         detours=settings.detours,
-        most_pages=settings.most_pages,
-        most_redirects=crawl.max_redirects,
-        robots_most_s=crawl.robots_max_age_s,
+        max_pages=settings.max_pages,
+        max_redirects=crawl.max_redirects,
+        robots_max_age_s=crawl.robots_max_age_s,
         order=crawl.order,
         refresh=settings.config.refresh.policy,
         lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
         ahead_s=AHEAD_WALL_S * settings.clock.speed,
         recrawl=settings.forever,
-        only_wished=settings.only_wished,
+        only_requested=settings.only_requested,
     )
 
 
-def schedule_for(settings: LiveSettings) -> Schedule:
+def build_schedule(settings: RuntimeSettings) -> Schedule:
     """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
     sources = Fixed(interval_s=settings.config.crawl.source_interval_s)
-    return Schedule(recrawl=True, sources=sources, witness=witness_wanted())
+    return Schedule(recrawl=True, sources=sources, witness=open_decision_log())

@@ -11,30 +11,28 @@ from typing import NamedTuple
 import xxhash
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.push.push_store import KeyRow, PushBook
-from vedette.discover.push.indexnow import MOST_URLS, Ping
+from vedette.adapters.push.push_store import PingKeyRow, PushStore
+from vedette.discover.push.indexnow import MAX_URLS, Ping
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.coordinator.coordinator import Keeper
+from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.model import origin_of
-from vedette.runtime.push.signals import MOST_WAITING, Mention, Signalling
+from vedette.runtime.push.signals import MAX_WAITING, Mention, SignalHandler
 
-__all__ = ["Pinging", "Taken"]
-
-MOST_KEYS = 16
-MOST_ASKED = 3
-MOST_TRIES = 6
+MAX_KEYS = 16
+MAX_PENDING_KEYS = 3
+MAX_TRIES = 6
 TRIES_OVER_S = 3_600.0
-AGAIN_S = 600.0
+BAD_KEY_TTL_S = 600.0
 # A good key is looked up again after this, since its owner may have taken it back.
-GOOD_S = 7 * 86_400.0
+GOOD_KEY_TTL_S = 7 * 86_400.0
 # A file that did not come in this time does not come.
-PATIENCE_S = 86_400.0
-MOST_HELD = 50_000
-_MARK = "\ufeff"
-_ENDS = ("", "\n", "\r\n")
+KEY_TIMEOUT_S = 86_400.0
+MAX_HELD = 50_000
+_BOM = "\ufeff"
+_LINE_ENDS = ("", "\n", "\r\n")
 
 
-class Taken(NamedTuple):
+class PingResult(NamedTuple):
     """How a ping was taken, as the protocol says it, and in words."""
 
     status: int
@@ -42,98 +40,102 @@ class Taken(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pinging:
+class PingHandler:
     """Keys and pings, at work in the keeper; ``held`` are URLs that wait for their key, by its file."""
 
-    book: PushBook
+    store: PushStore
     state: State
-    keeper: Keeper
-    signalling: Signalling
+    coordinator: Coordinator
+    signals: SignalHandler
     held: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
 
-    def pinged(self, ping: Ping, now_s: float) -> Taken:
+    def on_ping(self, ping: Ping, now_s: float) -> PingResult:
         """Somebody shows a key and names URLs."""
         host = origin_of(ping.key_url).host
-        if not SiteIndex(self.keeper.rules.sites).of_host(host) or self._inside(ping) is None:
-            return Taken(422, "These URLs belong to no site that is crawled here.")
-        place = self.keeper.sited(ping.key_url)
+        if not SiteIndex(self.coordinator.rules.sites).find_by_host(host) or self._find_in_scope(ping) is None:
+            return PingResult(422, "These URLs belong to no site that is crawled here.")
+        place = self.coordinator.normalize_url(ping.key_url)
         if place is None:
-            return Taken(403, "The key file lies outside of the site that is crawled here: name another keyLocation.")
-        row = self.book.key(place, ping.key)
+            return PingResult(
+                403, "The key file lies outside of the site that is crawled here: name another keyLocation."
+            )
+        row = self.store.get_key(place, ping.key)
         if row is None or self._is_old(row, now_s):
-            return self._ask(KeyRow(place, ping.key, host, "asked", now_s), row, ping, now_s)
+            return self._request_key(PingKeyRow(place, ping.key, host, "asked", now_s), row, ping, now_s)
         if row.standing == "bad":
-            return Taken(403, "The key file does not hold this key.")
-        return self._hold(ping, place) if row.standing == "asked" else self._heard(host, ping, now_s)
+            return PingResult(403, "The key file does not hold this key.")
+        return self._hold_urls(ping, place) if row.standing == "asked" else self._accept(host, ping, now_s)
 
     def step(self, now_s: float) -> None:
         """Judge the keys whose files have come."""
-        for row in self.book.keys_asked(MOST_KEYS):
-            verdict = self._verdict(row, now_s)
+        for row in self.store.list_pending_keys(MAX_KEYS):
+            verdict = self._check_key(row, now_s)
             if verdict is None:
                 continue
-            self.book.keep_key(row._replace(standing="good" if verdict else "bad"))
+            self.store.save_key(row._replace(standing="good" if verdict else "bad"))
             urls = self.held.pop((row.url, row.key), {})
             if verdict:
-                self._signal(row.host, row.url, list(urls), now_s)
+                self._send_signals(row.host, row.url, list(urls), now_s)
             else:
-                self.book.ignore(f"indexnow {row.host}", "a key that its file does not hold", max(len(urls), 1), now_s)
+                self.store.count_ignored(
+                    f"indexnow {row.host}", "a key that its file does not hold", max(len(urls), 1), now_s
+                )
 
-    def _inside(self, ping: Ping) -> str | None:
+    def _find_in_scope(self, ping: Ping) -> str | None:
         """The first of its URLs that a site takes."""
-        return next((url for url in ping.urls if self.keeper.sited(url) is not None), None)
+        return next((url for url in ping.urls if self.coordinator.normalize_url(url) is not None), None)
 
-    def _is_old(self, row: KeyRow, now_s: float) -> bool:
-        lasts_s = {"good": GOOD_S, "bad": AGAIN_S, "asked": PATIENCE_S}[row.standing]
+    def _is_old(self, row: PingKeyRow, now_s: float) -> bool:
+        lasts_s = {"good": GOOD_KEY_TTL_S, "bad": BAD_KEY_TTL_S, "asked": KEY_TIMEOUT_S}[row.standing]
         return now_s - row.asked_s > lasts_s
 
-    def _ask(self, row: KeyRow, before: KeyRow | None, ping: Ping, now_s: float) -> Taken:
+    def _request_key(self, row: PingKeyRow, before: PingKeyRow | None, ping: Ping, now_s: float) -> PingResult:
         """Look a key up, if its host has not been asked for too many."""
-        keys = self.book.keys_of(row.host)
+        keys = self.store.list_keys(row.host)
         asked = sum(each.standing == "asked" for each in keys)
         tries = sum(each.standing != "good" and now_s - each.asked_s < TRIES_OVER_S for each in keys)
-        if asked >= MOST_ASKED or tries >= MOST_TRIES or (before is None and not self._has_room(keys)):
-            return Taken(429, "Too many keys were shown for this host. Try again in an hour.")
-        self.book.keep_key(row)
-        self.keeper.wish([row.url], now_s)
-        return self._hold(ping, row.url)
+        if asked >= MAX_PENDING_KEYS or tries >= MAX_TRIES or (before is None and not self._make_room(keys)):
+            return PingResult(429, "Too many keys were shown for this host. Try again in an hour.")
+        self.store.save_key(row)
+        self.coordinator.request_urls([row.url], now_s)
+        return self._hold_urls(ping, row.url)
 
-    def _has_room(self, keys: list[KeyRow]) -> bool:
+    def _make_room(self, keys: list[PingKeyRow]) -> bool:
         """A key that proved bad makes room for another; good ones stay."""
-        if len(keys) < MOST_KEYS:
+        if len(keys) < MAX_KEYS:
             return True
         oldest = min((each for each in keys if each.standing == "bad"), key=lambda each: each.asked_s, default=None)
         if oldest is not None:
-            self.book.drop_key(oldest.url, oldest.key)
+            self.store.delete_key(oldest.url, oldest.key)
         return oldest is not None
 
-    def _hold(self, ping: Ping, place: str) -> Taken:
+    def _hold_urls(self, ping: Ping, place: str) -> PingResult:
         held = self.held.setdefault((place, ping.key), {})
-        room = min(MOST_URLS - len(held), MOST_HELD - sum(map(len, self.held.values())))
+        room = min(MAX_URLS - len(held), MAX_HELD - sum(map(len, self.held.values())))
         if room < len(ping.urls):
-            return Taken(429, "Too many URLs wait for this key to be looked up. Try again later.")
+            return PingResult(429, "Too many URLs wait for this key to be looked up. Try again later.")
         held.update(dict.fromkeys(ping.urls))
-        return Taken(202, "The key is being looked up.")
+        return PingResult(202, "The key is being looked up.")
 
-    def _heard(self, host: str, ping: Ping, now_s: float) -> Taken:
-        if self.book.signal_count(f"indexnow {host}") + len(ping.urls) > MOST_WAITING:
-            return Taken(429, "Too many URLs of this host wait to be looked at. Try again later.")
-        self._signal(host, ping.key_url, list(ping.urls), now_s)
-        return Taken(200, "Taken.")
+    def _accept(self, host: str, ping: Ping, now_s: float) -> PingResult:
+        if self.store.count_signals(f"indexnow {host}") + len(ping.urls) > MAX_WAITING:
+            return PingResult(429, "Too many URLs of this host wait to be looked at. Try again later.")
+        self._send_signals(host, ping.key_url, list(ping.urls), now_s)
+        return PingResult(200, "Taken.")
 
-    def _signal(self, host: str, via: str, urls: list[str], now_s: float) -> None:
-        self.signalling.heard(f"indexnow {host}", "ping", via, [Mention(url) for url in urls], now_s)
+    def _send_signals(self, host: str, via: str, urls: list[str], now_s: float) -> None:
+        self.signals.on_signals(f"indexnow {host}", "ping", via, [Mention(url) for url in urls], now_s)
 
-    def _verdict(self, row: KeyRow, now_s: float) -> bool | None:
+    def _check_key(self, row: PingKeyRow, now_s: float) -> bool | None:
         """Whether the file holds the key; None where it has not come."""
-        id_ = int(self.state.urls.find([row.url])[0])
-        page, note = self.state.book.page_of(id_), self.state.book.note_of(id_)
+        id_ = int(self.state.urls.find_ids([row.url])[0])
+        page, note = self.state.store.get_page(id_), self.state.store.get_note(id_)
         if page is not None and page.fetched_s >= row.asked_s:
-            return page.status == 200 and page.digest in _digests(row.key)
+            return page.status == 200 and page.digest in _list_digests(row.key)
         failed = note is not None and note[1] >= row.asked_s
-        return False if failed or now_s - row.asked_s > PATIENCE_S else None
+        return False if failed or now_s - row.asked_s > KEY_TIMEOUT_S else None
 
 
-def _digests(key: str) -> Iterator[str]:
+def _list_digests(key: str) -> Iterator[str]:
     """Of all the ways to write a key into a file."""
-    return (xxhash.xxh3_128_hexdigest(f"{mark}{key}{end}".encode()) for mark in ("", _MARK) for end in _ENDS)
+    return (xxhash.xxh3_128_hexdigest(f"{mark}{key}{end}".encode()) for mark in ("", _BOM) for end in _LINE_ENDS)

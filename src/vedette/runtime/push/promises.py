@@ -10,102 +10,107 @@ from dataclasses import dataclass, field, replace
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.config import format_duration
 from vedette.config.sections import Crawl
-from vedette.discover.push.promises import Promise, due_s, hosts_of, out_of_reach, possible_s, promises_of
+from vedette.discover.push.promises import (
+    Promise,
+    compute_due_s,
+    find_feasible_s,
+    find_out_of_scope,
+    group_by_host,
+    list_promises,
+)
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.coordinator.coordinator import Keeper
+from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.errors import SiteError
-from vedette.fetch.politeness import next_open_s, read_hours
+from vedette.fetch.politeness import find_next_open_s, parse_hours
 from vedette.fetch.robots.state import RobotsState
 from vedette.model import Origin, Site
-from vedette.web.commands.commands import AddSite, ImportSites, Order, SetSite
-
-__all__ = ["Promising", "closed_s", "pause_s", "refuse_unkeepable"]
+from vedette.web.commands.commands import AddSite, Command, ImportSites, SetSite
 
 
-def pause_s(host: str, sites: Sequence[Site], robots: Mapping[Origin, RobotsState], delay_s: float) -> float:
+def get_host_delay_s(host: str, sites: Sequence[Site], robots: Mapping[Origin, RobotsState], delay_s: float) -> float:
     """The pause between two requests to a host: the operator's, or the longer one that its robots.txt asks for."""
-    own = [site.delay_s for site in SiteIndex(sites).of_host(host) if site.delay_s is not None]
+    own = [site.delay_s for site in SiteIndex(sites).find_by_host(host) if site.delay_s is not None]
     asked = [state.crawl_delay_s or 0.0 for origin, state in robots.items() if origin.host == host]
     return max(*(own or [delay_s]), *asked, 1e-3)
 
 
-def closed_s(sites: Iterable[Site]) -> float:
+def get_longest_closed_s(sites: Iterable[Site]) -> float:
     """The longest time on end in which one of these sites may not be asked.
 
-    >>> closed_s([Site("https://example.org/", hours="22:00-06:00")]) / 3600
+    >>> get_longest_closed_s([Site("https://example.org/", hours="22:00-06:00")]) / 3600
     16.0
     """
-    return max((_longest_s(site.hours) for site in sites), default=0.0)
+    return max((_get_longest_gap_s(site.hours) for site in sites), default=0.0)
 
 
-def _longest_s(hours: str) -> float:
-    spans = read_hours(hours)
+def _get_longest_gap_s(hours: str) -> float:
+    spans = parse_hours(hours)
     ends = [float(end) for begin, end in spans if begin != end]
-    return max((next_open_s(spans, end_s) - end_s for end_s in ends), default=0.0)
+    return max((find_next_open_s(spans, end_s) - end_s for end_s in ends), default=0.0)
 
 
-_USUAL_DELAY_S = Crawl().delay_s
+_DEFAULT_DELAY_S = Crawl().delay_s
 
 
 @dataclass(slots=True)
-class Promising:
+class PromiseScheduler:
     """What was promised, at work in the keeper. ``tried_s`` is when each was last asked for, however it ended."""
 
     state: State
-    keeper: Keeper
+    coordinator: Coordinator
     tried_s: dict[str, float] = field(default_factory=dict)
 
     def step(self, now_s: float) -> int:
         """Ask for what is due; how many that were."""
-        promises = [each for site in self.keeper.rules.sites if site.promise for each in promises_of(site)]
+        promises = [each for site in self.coordinator.rules.sites if site.promise for each in list_promises(site)]
         if not promises:
             return 0
-        fetched_s = self._fetched_s(promises)
+        fetched_s = self._get_fetch_times(promises)
         due = [each.url for each in promises if self._is_due(each, fetched_s.get(each.url, 0.0), now_s)]
         if due:
-            self.keeper.wish(list(dict.fromkeys(due)), now_s)
-            self.keeper.refreshing.spent(others=len(due))
+            self.coordinator.request_urls(list(dict.fromkeys(due)), now_s)
+            self.coordinator.refresher.add_spent(others=len(due))
         self.tried_s = {each.url: self.tried_s.get(each.url, 0.0) for each in promises} | dict.fromkeys(due, now_s)
         return len(due)
 
-    def _fetched_s(self, promises: list[Promise]) -> dict[str, float]:
-        ids = self.state.urls.find([each.url for each in promises]).tolist()
-        rows = self.state.book.copies([id_ for id_ in ids if id_])
+    def _get_fetch_times(self, promises: list[Promise]) -> dict[str, float]:
+        ids = self.state.urls.find_ids([each.url for each in promises]).tolist()
+        rows = self.state.store.get_pages([id_ for id_ in ids if id_])
         return {each.url: rows[id_].fetched_s for each, id_ in zip(promises, ids, strict=True) if id_ in rows}
 
     def _is_due(self, promise: Promise, fetched_s: float, now_s: float) -> bool:
         last_s = max(fetched_s, self.tried_s.get(promise.url, 0.0))
-        return now_s >= due_s(promise, last_s, self._pause_s(promise))
+        return now_s >= compute_due_s(promise, last_s, self._get_delay_s(promise))
 
-    def _pause_s(self, promise: Promise) -> float:
-        rules, (host,) = self.keeper.rules, hosts_of([promise])
-        return pause_s(host, rules.sites, self.keeper.robots, rules.delay_s)
+    def _get_delay_s(self, promise: Promise) -> float:
+        rules, (host,) = self.coordinator.rules, group_by_host([promise])
+        return get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
 
 
-def refuse_unkeepable(order: Order, state: State, delay_s: float = _USUAL_DELAY_S) -> None:
+def check_promises(order: Command, state: State, delay_s: float = _DEFAULT_DELAY_S) -> None:
     """Refuse an order whose promises politeness leaves no room for, before anything is written, and say what it does.
 
     All promises of a host count together, whichever sites made them; hours count as they will be after the order.
     """
-    before = {row.site.start: row.site for row in state.book.sites()}
-    changed = _changed(order, before)
+    before = {row.site.start: row.site for row in state.store.list_sites()}
+    changed = _list_changed(order, before)
     if not any(site.promise for site in changed):
         return
     for site in changed:
-        if place := out_of_reach(site):
+        if place := find_out_of_scope(site):
             raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: promise something of its own")
     sites = list({**before, **{site.start: site for site in changed}}.values())
-    robots = state.book.robots()
-    promised = hosts_of([each for site in sites for each in promises_of(site)])
-    for host in dict.fromkeys(host for site in changed for host in hosts_of(list(promises_of(site)))):
-        pause = pause_s(host, sites, robots, delay_s)
-        closed = closed_s(SiteIndex(sites).of_host(host))
-        shortest_s = possible_s(promised[host], pause, closed)
+    robots = state.store.load_robots()
+    promised = group_by_host([each for site in sites for each in list_promises(site)])
+    for host in dict.fromkeys(host for site in changed for host in group_by_host(list(list_promises(site)))):
+        pause = get_host_delay_s(host, sites, robots, delay_s)
+        closed = get_longest_closed_s(SiteIndex(sites).find_by_host(host))
+        shortest_s = find_feasible_s(promised[host], pause, closed)
         if shortest_s is not None:
-            raise SiteError(_words(host, pause, closed, len(promised[host]), shortest_s))
+            raise SiteError(_format_error(host, pause, closed, len(promised[host]), shortest_s))
 
 
-def _words(host: str, pause: float, closed: float, count: int, shortest_s: float) -> str:
+def _format_error(host: str, pause: float, closed: float, count: int, shortest_s: float) -> str:
     why = f"a pause of {format_duration(round(pause, 3))} between requests"
     if closed:
         why += f", and is closed for {format_duration(closed)} at a time"
@@ -113,7 +118,7 @@ def _words(host: str, pause: float, closed: float, count: int, shortest_s: float
     return f"promise: {host} has {why}: {each} can be promised {format_duration(shortest_s)} at best"
 
 
-def _changed(order: Order, before: dict[str, Site]) -> list[Site]:
+def _list_changed(order: Command, before: dict[str, Site]) -> list[Site]:
     """The sites as an order would leave them."""
     if isinstance(order, AddSite):
         return [order.site]
@@ -121,9 +126,9 @@ def _changed(order: Order, before: dict[str, Site]) -> list[Site]:
         return [site for site, _ in order.sites]
     if isinstance(order, SetSite) and order.start in before:
         changes = {"promise", "delay_s", "hours"} & set(order.changes)
-        return [_with(before[order.start], order)] if changes else []
+        return [_apply_changes(before[order.start], order)] if changes else []
     return []
 
 
-def _with(site: Site, order: SetSite) -> Site:
+def _apply_changes(site: Site, order: SetSite) -> Site:
     return replace(site, **order.changes)  # type: ignore[arg-type]  # fields of a site, by their names

@@ -12,30 +12,28 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.push.push_store import PushBook, Seen, SignalRow
-from vedette.discover.push.credit import Credit, moved_s
-from vedette.engine.coordinator.coordinator import Keeper
-from vedette.engine.coordinator.state import Named
-from vedette.engine.ports import PageRow, Signal, Way
+from vedette.adapters.push.push_store import FetchedSignal, PushStore, SignalRow
+from vedette.discover.push.credit import SignalTrust, move_due_s
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.state import FoundUrl
+from vedette.engine.ports import ChangeSignal, LinkOrigin, PageRow
 from vedette.model import origin_of
-from vedette.runtime.push.promises import pause_s
+from vedette.runtime.push.promises import get_host_delay_s
 
-__all__ = ["Announced", "Heard", "Mention", "Signalling"]
+AddAnnounced = Callable[[Sequence[str], FoundUrl, float], int]
+"""``Coordinator.add_announced``: unseen URLs with what they have in common; how many those were."""
 
-Announced = Callable[[Sequence[str], Named, float], int]
-"""``Keeper.announced``: unseen URLs with what they have in common; how many those were."""
-
-MOST_AT_ONCE = 10_000
-MOST_WAITING = 20_000
-MOST_WOKEN = 100
-MOST_JUDGED = 500
+MAX_MENTIONS = 10_000
+MAX_WAITING = 20_000
+MAX_WOKEN = 100
+MAX_JUDGED = 500
 # Of the requests that a host's pauses allow, and of the fetch budget, signals may take so much.
-SHARE = 0.2
+SIGNAL_SHARE = 0.2
 BURST = 5.0
-LONGEST_WAIT_S = 86_400.0
-FORGOTTEN_S = 7 * 86_400.0
+MAX_WAIT_S = 86_400.0
+SIGNAL_TTL_S = 7 * 86_400.0
 # A change that was found so short before it was announced makes the signal late, not false.
-LATE_S = 900.0
+GRACE_S = 900.0
 
 
 class Mention(NamedTuple):
@@ -45,7 +43,7 @@ class Mention(NamedTuple):
     changed_s: float | None = None
 
 
-class Heard(NamedTuple):
+class SignalResult(NamedTuple):
     """What came of signals: URLs that were new, known pages that were said to have changed, and the rest."""
 
     new: int = 0
@@ -57,158 +55,158 @@ class Heard(NamedTuple):
 class _Bucket:
     """How many signalled pages may still be woken now; it fills as time goes by."""
 
-    left: float = BURST
+    tokens: float = BURST
     at_s: float = 0.0
 
     def take(self, rate: float, now_s: float) -> bool:
-        self.left = min(self.left + max(now_s - self.at_s, 0.0) * rate, BURST)
+        self.tokens = min(self.tokens + max(now_s - self.at_s, 0.0) * rate, BURST)
         self.at_s = now_s
-        taken = self.left >= 1.0
-        self.left -= taken
+        taken = self.tokens >= 1.0
+        self.tokens -= taken
         return taken
 
 
 @dataclass(slots=True)
-class Signalling:
+class SignalHandler:
     """Signals, at work in the keeper."""
 
-    book: PushBook
+    store: PushStore
     state: State
-    keeper: Keeper
-    announced: Announced
+    coordinator: Coordinator
+    add_announced: AddAnnounced
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
-    _all: _Bucket = field(default_factory=_Bucket)
+    _total_bucket: _Bucket = field(default_factory=_Bucket)
 
-    def heard(
+    def on_signals(
         self, source: str, kind: Literal["feed", "ping"], via: str, said: Sequence[Mention], now_s: float
-    ) -> Heard:
+    ) -> SignalResult:
         """A source named URLs. Of known pages that it dates, only those count that changed after their last fetch.
 
         A feed names its old entries for long, so of those that it does not date nothing follows.
         """
-        dated = self._sited(said)
-        credit, urls = self.book.credit_of(source), list(dated)
-        ids = self.state.urls.find(urls).tolist()
+        dated = self._normalize(said)
+        credit, urls = self.store.get_credit(source), list(dated)
+        ids = self.state.urls.find_ids(urls).tolist()
         fresh = [url for url, id_ in zip(urls, ids, strict=True) if not id_]
-        new = self._found(fresh, via, credit, now_s)
-        self._date(fresh, dated, kind, now_s)
-        pages = self.state.book.copies([id_ for id_ in ids if id_])
+        new = self._add_new(fresh, via, credit, now_s)
+        self._save_dates(fresh, dated, kind, now_s)
+        pages = self.state.store.get_pages([id_ for id_ in ids if id_])
         changed = [
             pages[id_]
             for url, id_ in zip(urls, ids, strict=True)
-            if id_ in pages and _is_news(dated[url], pages[id_], kind, now_s)
+            if id_ in pages and _is_newer(dated[url], pages[id_], kind, now_s)
         ]
-        self.state.book.signal([Signal(page.id, now_s, kind) for page in changed])
-        self._keep(source, credit, fresh, changed, now_s)
-        return Heard(new, len(changed), len(said) - new - len(changed))
+        self.state.store.add_signals([ChangeSignal(page.id, now_s, kind) for page in changed])
+        self._save_signals(source, credit, fresh, changed, now_s)
+        return SignalResult(new, len(changed), len(said) - new - len(changed))
 
     def step(self, now_s: float) -> None:
         """Judge what was fetched since it was signalled, and wake what is to be fetched for a signal."""
-        self._judge(now_s)
-        self._wake(now_s)
+        self._judge_signals(now_s)
+        self._wake_pages(now_s)
 
-    def _sited(self, said: Sequence[Mention]) -> dict[str, float | None]:
+    def _normalize(self, said: Sequence[Mention]) -> dict[str, float | None]:
         """URLs in the spelling of their sites, each once; what no site takes is passed over."""
         found: dict[str, float | None] = {}
-        for mention in said[:MOST_AT_ONCE]:
-            url = self.keeper.sited(mention.url)
+        for mention in said[:MAX_MENTIONS]:
+            url = self.coordinator.normalize_url(mention.url)
             if url is not None:
                 found.setdefault(url, mention.changed_s)
         return found
 
-    def _found(self, urls: Sequence[str], via: str, credit: Credit, now_s: float) -> int:
+    def _add_new(self, urls: Sequence[str], via: str, credit: SignalTrust, now_s: float) -> int:
         """A source without credit is no better than a link that stands somewhere."""
         if not urls:
             return 0
-        front = 1 if credit.pull == 1.0 else None
-        named = Named("", 1, front=front, source=via, vouched=bool(credit.pull), found=self._way(via))
-        return self.announced(urls, named, now_s)
+        front = 1 if credit.wait_cut == 1.0 else None
+        named = FoundUrl("", 1, front=front, source=via, from_list=bool(credit.wait_cut), via=self._get_discovery(via))
+        return self.add_announced(urls, named, now_s)
 
-    def _way(self, via: str) -> Way | None:
+    def _get_discovery(self, via: str) -> LinkOrigin | None:
         """How what is told here was found, so that those who watch hear of it; ``via`` was fetched, or nobody knows."""
-        id_ = int(self.state.urls.find([via])[0])
-        page = self.state.book.page_of(id_) if id_ else None
-        return Way(id_, "push", page.fetched_s) if page is not None else None
+        id_ = int(self.state.urls.find_ids([via])[0])
+        page = self.state.store.get_page(id_) if id_ else None
+        return LinkOrigin(id_, "push", page.fetched_s) if page is not None else None
 
-    def _date(
+    def _save_dates(
         self, urls: Sequence[str], dated: Mapping[str, float | None], kind: Literal["feed", "ping"], now_s: float
     ) -> None:
         """What a feed says of when its new entries were made."""
-        ids = self.state.urls.find(urls).tolist() if urls else []
+        ids = self.state.urls.find_ids(urls).tolist() if urls else []
         pairs = [(id_, dated[url]) for id_, url in zip(ids, urls, strict=True) if id_]
-        self.state.book.keep_births([Signal(id_, at_s, kind) for id_, at_s in pairs if at_s and at_s <= now_s])
+        self.state.store.save_births([ChangeSignal(id_, at_s, kind) for id_, at_s in pairs if at_s and at_s <= now_s])
 
-    def _keep(
-        self, source: str, credit: Credit, fresh: Sequence[str], changed: Sequence[PageRow], now_s: float
+    def _save_signals(
+        self, source: str, credit: SignalTrust, fresh: Sequence[str], changed: Sequence[PageRow], now_s: float
     ) -> None:
-        new = [id_ for id_ in self.state.urls.find(fresh).tolist() if id_] if fresh else []
-        waiting = frozenset(self.book.signalled([*new, *(page.id for page in changed)]))
+        new = [id_ for id_ in self.state.urls.find_ids(fresh).tolist() if id_] if fresh else []
+        waiting = frozenset(self.store.find_signalled([*new, *(page.id for page in changed)]))
         rows = [SignalRow(id_, source, now_s, is_new=True) for id_ in new if id_ not in waiting]
         for page in changed:
             if page.id not in waiting:
-                wake_s = moved_s(credit, now_s, page.due_s, LONGEST_WAIT_S)
+                wake_s = move_due_s(credit, now_s, page.due_s, MAX_WAIT_S)
                 rows.append(SignalRow(page.id, source, now_s, inf if wake_s is None else wake_s))
-        room = max(MOST_WAITING - self.book.signal_count(source), 0)
-        self.book.keep_signals(rows[:room])
-        self.book.keep_credit(source, credit, len(rows[:room]), now_s)
+        room = max(MAX_WAITING - self.store.count_signals(source), 0)
+        self.store.save_signals(rows[:room])
+        self.store.save_credit(source, credit, len(rows[:room]), now_s)
 
     # whether they were right
 
-    def _judge(self, now_s: float) -> None:
-        seen = self.book.judgeable(MOST_JUDGED)
-        credits_: dict[str, Credit] = {}
+    def _judge_signals(self, now_s: float) -> None:
+        seen = self.store.list_judgeable(MAX_JUDGED)
+        credits_: dict[str, SignalTrust] = {}
         for one in seen:
-            verdict = _verdict(one)
+            verdict = _judge_signal(one)
             if verdict is not None:
-                credit = credits_.get(one.source) or self.book.credit_of(one.source)
-                credits_[one.source] = credit.after(came_true=verdict)
+                credit = credits_.get(one.source) or self.store.get_credit(one.source)
+                credits_[one.source] = credit.update(came_true=verdict)
         for source, credit in credits_.items():
-            self.book.keep_credit(source, credit, 0, 0.0)
-        self.book.drop_signals([one.url_id for one in seen])
-        self.book.drop_signals_before(now_s - FORGOTTEN_S)
+            self.store.save_credit(source, credit, 0, 0.0)
+        self.store.delete_signals([one.url_id for one in seen])
+        self.store.delete_signals_before(now_s - SIGNAL_TTL_S)
 
     # and when it is found out
 
-    def _wake(self, now_s: float) -> None:
+    def _wake_pages(self, now_s: float) -> None:
         woken: dict[int, str] = {}
-        for id_, url in self.book.to_wake(now_s, MOST_WOKEN):
-            if self.keeper.sited(url) is None:
-                self.book.drop_signals([id_])
-            elif (wait_s := self._wait_s(url, now_s)) > 0:
-                self.book.wake_later(now_s + wait_s, [id_])
+        for id_, url in self.store.list_due_signals(now_s, MAX_WOKEN):
+            if self.coordinator.normalize_url(url) is None:
+                self.store.delete_signals([id_])
+            elif (wait_s := self._get_wait_s(url, now_s)) > 0:
+                self.store.postpone_signals(now_s + wait_s, [id_])
             else:
                 woken[id_] = url
         if woken:
-            self.keeper.wish(list(woken.values()), now_s)
-            self.keeper.refreshing.spent(others=len(woken))
-            self.book.woken(list(woken))
+            self.coordinator.request_urls(list(woken.values()), now_s)
+            self.coordinator.refresher.add_spent(others=len(woken))
+            self.store.mark_woken(list(woken))
 
-    def _wait_s(self, url: str, now_s: float) -> float:
+    def _get_wait_s(self, url: str, now_s: float) -> float:
         """How long a host has no room for another signalled page; 0 where it has, which is taken then."""
-        rules, host = self.keeper.rules, origin_of(url).host
-        rate = SHARE / pause_s(host, rules.sites, self.keeper.robots, rules.delay_s)
-        if len(self._buckets) > MOST_AT_ONCE:
+        rules, host = self.coordinator.rules, origin_of(url).host
+        rate = SIGNAL_SHARE / get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
+        if len(self._buckets) > MAX_MENTIONS:
             self._buckets.clear()
         if not self._buckets.setdefault(host, _Bucket(at_s=now_s)).take(rate, now_s):
             return 1.0 / rate
-        in_all = SHARE * rules.budget_per_s
-        if in_all and not self._all.take(in_all, now_s):
-            self._buckets[host].left += 1.0
+        in_all = SIGNAL_SHARE * rules.budget_per_s
+        if in_all and not self._total_bucket.take(in_all, now_s):
+            self._buckets[host].tokens += 1.0
             return 1.0 / in_all
         return 0.0
 
 
-def _is_news(said_s: float | None, page: PageRow, kind: str, now_s: float) -> bool:
+def _is_newer(said_s: float | None, page: PageRow, kind: str, now_s: float) -> bool:
     """Whether a known page is said to have changed since it was fetched; nobody knows of tomorrow's changes."""
     if said_s is None:
         return kind == "ping"
-    return page.fetched_s < said_s <= now_s + LATE_S
+    return page.fetched_s < said_s <= now_s + GRACE_S
 
 
-def _verdict(seen: Seen) -> bool | None:
+def _judge_signal(seen: FetchedSignal) -> bool | None:
     """Whether a signal came true; None where nobody can say."""
     if seen.is_new:
         return None if 300 <= seen.status < 400 else 200 <= seen.status < 300
     if seen.changed_s > seen.at_s:
         return True
-    return None if seen.changed_s >= seen.at_s - LATE_S else False
+    return None if seen.changed_s >= seen.at_s - GRACE_S else False

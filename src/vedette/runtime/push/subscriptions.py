@@ -11,24 +11,22 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
 
-from vedette.adapters.push.push_store import PushBook, Subscription
-from vedette.engine.coordinator.coordinator import Keeper
-
-__all__ = ["HubErrand", "Intent", "Subscribing"]
+from vedette.adapters.push.push_store import PushStore, Subscription
+from vedette.engine.coordinator.coordinator import Coordinator
 
 Mode = Literal["subscribe", "unsubscribe"]
 
-MOST_SUBSCRIPTIONS = 10_000
-MOST_ERRANDS = 4
+MAX_SUBSCRIPTIONS = 10_000
+MAX_REQUESTS = 4
 LEASE_S = 10 * 86_400.0
-SHORTEST_LEASE_S, LONGEST_LEASE_S = 300.0, 30 * 86_400.0
+MIN_LEASE_S, MAX_LEASE_S = 300.0, 30 * 86_400.0
 # Asked again when this part of the lease is over, so that a hub that is away for a while loses nothing.
-RENEWED_AT = 0.8
-FIRST_RETRY_S, LONGEST_RETRY_S = 600.0, 86_400.0
-LONGEST_WORDS = 200
+RENEW_AT = 0.8
+FIRST_RETRY_S, MAX_RETRY_S = 600.0, 86_400.0
+MAX_REASON_CHARS = 200
 
 
-class HubErrand(NamedTuple):
+class HubRequest(NamedTuple):
     """What a hub is to be asked, as a form."""
 
     token: str
@@ -36,7 +34,7 @@ class HubErrand(NamedTuple):
     form: tuple[tuple[str, str], ...]
 
 
-class Intent(NamedTuple):
+class Verification(NamedTuple):
     """What a hub says that it was asked, and wants to hear from us."""
 
     mode: str
@@ -46,88 +44,88 @@ class Intent(NamedTuple):
 
 
 @dataclass(slots=True)
-class Subscribing:
+class SubscriptionManager:
     """All subscriptions; ``public_url`` is where hubs reach this server, empty where they cannot."""
 
-    book: PushBook
-    keeper: Keeper
+    store: PushStore
+    coordinator: Coordinator
     public_url: str = ""
-    draw: Callable[[int], str] = secrets.token_urlsafe
+    create_token: Callable[[int], str] = secrets.token_urlsafe
 
-    def offered(self, feed: str, hub: str, topic: str, wall_s: float) -> bool:
+    def add_offer(self, feed: str, hub: str, topic: str, wall_s: float) -> bool:
         """A feed of ours names a hub: whether that is a subscription that is not there yet."""
-        known = self.keeper.sited(feed)
+        known = self.coordinator.normalize_url(feed)
         if known is None:
             return False
-        topic = topic if self.keeper.sited(topic) is not None else feed
-        row = self.book.subscription_to(topic)
+        topic = topic if self.coordinator.normalize_url(topic) is not None else feed
+        row = self.store.find_by_topic(topic)
         if row is not None and row.hub == hub and row.standing != "ended":
             return False
-        if row is None and self.book.subscription_count() >= MOST_SUBSCRIPTIONS:
+        if row is None and self.store.count_subscriptions() >= MAX_SUBSCRIPTIONS:
             return False
-        row = Subscription(topic, hub, known, self.draw(24), self.draw(32), next_wall_s=wall_s)
-        self.book.keep_subscription(row)
+        row = Subscription(topic, hub, known, self.create_token(24), self.create_token(32), next_wall_s=wall_s)
+        self.store.save_subscription(row)
         return True
 
-    def errands(self, wall_s: float) -> list[HubErrand]:
+    def take_requests(self, wall_s: float) -> list[HubRequest]:
         """What hubs are to be asked now. It is noted as tried: whoever carries it out may die."""
         if not self.public_url:
             return []
-        due = self.book.due_subscriptions(wall_s, MOST_ERRANDS)
-        return [self._errand(self._lapsed(row, wall_s), wall_s) for row in due]
+        due = self.store.list_due_subscriptions(wall_s, MAX_REQUESTS)
+        return [self._build_request(self._update_standing(row, wall_s), wall_s) for row in due]
 
-    def came(self, token: str, trouble: str) -> None:
+    def on_answer(self, token: str, trouble: str) -> None:
         """How a hub took what it was asked; without trouble, it will ask back."""
-        row = self.book.subscription_of(token)
+        row = self.store.find_by_token(token)
         if row is None:
             return
         if trouble:
-            row = row._replace(asked=False, why=trouble[:LONGEST_WORDS])
+            row = row._replace(asked=False, why=trouble[:MAX_REASON_CHARS])
         elif row.standing == "wanted":
             row = row._replace(standing="asked")
-        self.book.keep_subscription(row)
+        self.store.save_subscription(row)
 
-    def verified(self, token: str, intent: Intent, wall_s: float) -> str:
+    def verify(self, token: str, intent: Verification, wall_s: float) -> str:
         """Why a hub's question is not answered with its challenge; empty where it is: that was asked for."""
-        row = self.book.subscription_of(token)
+        row = self.store.find_by_token(token)
         if row is None:
             return "nothing is subscribed to at this address"
         if intent.topic != row.topic:
             return "a topic that was not asked for"
         if intent.mode == "denied":
-            self._denied(row, intent.reason, wall_s)
+            self._deny(row, intent.reason, wall_s)
             return ""
         if intent.mode == "unsubscribe" and row.standing == "ended":
             return ""
         if intent.mode != "subscribe" or not row.asked or row.standing == "ended":
             return "a question about what was not asked for"
-        lease_s = min(max(intent.lease_s or LEASE_S, SHORTEST_LEASE_S), LONGEST_LEASE_S)
+        lease_s = min(max(intent.lease_s or LEASE_S, MIN_LEASE_S), MAX_LEASE_S)
         row = row._replace(standing="active", asked=False, tries=0, why="", lease_wall_s=wall_s + lease_s)
-        self.book.keep_subscription(row._replace(next_wall_s=wall_s + RENEWED_AT * lease_s))
+        self.store.save_subscription(row._replace(next_wall_s=wall_s + RENEW_AT * lease_s))
         return ""
 
-    def _lapsed(self, row: Subscription, wall_s: float) -> Subscription:
+    def _update_standing(self, row: Subscription, wall_s: float) -> Subscription:
         """As it stands at its turn: a feed that is no longer ours is left, a lease that is over must be had anew."""
-        if self.keeper.sited(row.feed) is None:
+        if self.coordinator.normalize_url(row.feed) is None:
             return row._replace(standing="ended")
         if row.asked:
             row = row._replace(why="the hub took the request, and did not ask back")
         return row._replace(standing="wanted") if row.lease_wall_s <= wall_s else row
 
-    def _errand(self, row: Subscription, wall_s: float) -> HubErrand:
+    def _build_request(self, row: Subscription, wall_s: float) -> HubRequest:
         mode: Mode = "unsubscribe" if row.standing == "ended" else "subscribe"
-        retry_s = min(FIRST_RETRY_S * 2.0 ** min(row.tries, 20), LONGEST_RETRY_S)
+        retry_s = min(FIRST_RETRY_S * 2.0 ** min(row.tries, 20), MAX_RETRY_S)
         next_s = inf if mode == "unsubscribe" else wall_s + retry_s
-        self.book.keep_subscription(row._replace(asked=True, tries=row.tries + 1, next_wall_s=next_s))
+        self.store.save_subscription(row._replace(asked=True, tries=row.tries + 1, next_wall_s=next_s))
         form = (
             ("hub.mode", mode),
             ("hub.topic", row.topic),
             ("hub.callback", f"{self.public_url.rstrip('/')}/push/{row.token}"),
             *((("hub.secret", row.secret), ("hub.lease_seconds", f"{LEASE_S:.0f}")) if mode == "subscribe" else ()),
         )
-        return HubErrand(row.token, row.hub, form)
+        return HubRequest(row.token, row.hub, form)
 
-    def _denied(self, row: Subscription, reason: str, wall_s: float) -> None:
-        why = f"the hub denied it: {reason[:LONGEST_WORDS]}" if reason else "the hub denied it"
-        later_s = wall_s + LONGEST_RETRY_S
-        self.book.keep_subscription(row._replace(standing="denied", asked=False, why=why, next_wall_s=later_s))
+    def _deny(self, row: Subscription, reason: str, wall_s: float) -> None:
+        why = f"the hub denied it: {reason[:MAX_REASON_CHARS]}" if reason else "the hub denied it"
+        later_s = wall_s + MAX_RETRY_S
+        self.store.save_subscription(row._replace(standing="denied", asked=False, why=why, next_wall_s=later_s))

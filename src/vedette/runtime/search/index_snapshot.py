@@ -9,33 +9,31 @@ import numpy as np
 
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
-from vedette.engine.search.ports import Signals
+from vedette.engine.search.ports import PageSignals
 from vedette.index.fields import PUBLIC
-from vedette.index.query.retrieval import All, Forward, OneOf, Phrase
-from vedette.index.query.spelling import corrected
-from vedette.index.stored_text import Stored
+from vedette.index.query.retrieval import And, ForwardTokens, Phrase, TermSet
+from vedette.index.query.spelling import correct_words
+from vedette.index.stored_text import StoredPage
 from vedette.policy import Ints
-from vedette.runtime.search.lexicon import FILE, Lexicon, no_lexicon, read_lexicon
+from vedette.runtime.search.lexicon import FILE, Lexicon, build_empty_lexicon, read_lexicon
 from vedette.runtime.search.reputation_store import ReputationFile
 
-__all__ = ["LiveShelf"]
-
 # Words whose other forms are remembered: a few words make up most queries.
-MOST_REMEMBERED = 10_000
+MAX_CACHED_FORMS = 10_000
 # Pairs of words that are looked up for one correction.
-MOST_ASKED = 4
+MAX_PHRASE_LOOKUPS = 4
 
 
-class LiveShelf:
+class LiveIndexSnapshot:
     """A ``ring.ports_search.Shelf`` over one generation."""
 
     def __init__(self, generation: Path) -> None:
         self.generation = generation
         self._reader = open_reader(generation / "tantivy")
         self.table = PageTable(generation)
-        self._know(no_lexicon())
+        self._set_lexicon(build_empty_lexicon())
         self._lexicon_ns = 0
-        self.learned = ReputationFile(generation)
+        self.reputation_file = ReputationFile(generation)
         self.refresh()
 
     def refresh(self) -> bool:
@@ -50,44 +48,44 @@ class LiveShelf:
         """The index itself."""
         return self._reader
 
-    def forward(self, ids: Ints) -> Forward:
+    def forward(self, ids: Ints) -> ForwardTokens:
         """The words of pages."""
-        return self.table.forward(ids)
+        return self.table.read_forward(ids)
 
-    def signals(self, ids: Ints) -> Signals:
+    def get_signals(self, ids: Ints) -> PageSignals:
         """What else is known of them."""
-        return self.table.signals(ids)
+        return self.table.read_signals(ids)
 
-    def stored(self, ids: Ints) -> Sequence[Stored | None]:
+    def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
         """Their text."""
-        return [self.table.stored(id_) for id_ in ids.tolist()]
+        return [self.table.read_stored(id_) for id_ in ids.tolist()]
 
-    def access(self, ids: Ints) -> Sequence[str]:
+    def get_access(self, ids: Ints) -> Sequence[str]:
         """What a reader must be allowed to see each with."""
-        return self.table.access(ids)
+        return self.table.read_access(ids)
 
     def df(self, word: str) -> int:
         """How many pages have a word."""
         return self._reader.df("body", word)
 
-    def forms_of(self, word: str) -> tuple[tuple[str, float], ...]:
+    def get_word_forms(self, word: str) -> tuple[tuple[str, float], ...]:
         """Other forms of a word that pages have."""
         return self._forms(word)
 
-    def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
+    def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
         """What was perhaps meant; the index is asked a few times for it, and no more."""
         times = count(1)
 
         def followed(one: str, other: str) -> int:
-            return self._followed(one, other) if next(times) <= MOST_ASKED else 0
+            return self._count_phrase(one, other) if next(times) <= MAX_PHRASE_LOOKUPS else 0
 
-        return corrected(words, self.lexicon.spelling, followed)
+        return correct_words(words, self.lexicon.spelling, followed)
 
-    def _followed(self, one: str, other: str) -> int:
+    def _count_phrase(self, one: str, other: str) -> int:
         """How many public pages have two words next to each other."""
         if not self.df(one) or not self.df(other):  # as of most neighbours of a slip; the index takes far longer
             return 0
-        node = All((Phrase("body", (one, other)), OneOf("access", (PUBLIC,))))
+        node = And((Phrase("body", (one, other)), TermSet("access", (PUBLIC,))))
         return self._reader.find(node, 1, count=True).total
 
     def has(self, id_: int) -> bool:
@@ -104,8 +102,8 @@ class LiveShelf:
         written_ns = path.stat().st_mtime_ns if path.exists() else 0
         if written_ns != self._lexicon_ns:
             self._lexicon_ns = written_ns
-            self._know(read_lexicon(self.generation) or self.lexicon)
+            self._set_lexicon(read_lexicon(self.generation) or self.lexicon)
 
-    def _know(self, lexicon: Lexicon) -> None:
+    def _set_lexicon(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
-        self._forms = lru_cache(MOST_REMEMBERED)(lexicon.vocabulary.forms_of)
+        self._forms = lru_cache(MAX_CACHED_FORMS)(lexicon.vocabulary.find_forms)

@@ -16,41 +16,39 @@ from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.index.fields import PUBLIC
-from vedette.index.query.retrieval import OneOf
-from vedette.index.query.spelling import Spelling, build_spelling
+from vedette.index.query.retrieval import TermSet
+from vedette.index.query.spelling import SpellChecker, build_spell_checker
 from vedette.index.query.suggestions import Suggestions, build_suggestions
 from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
 
-__all__ = ["Lexicon", "no_lexicon", "read_lexicon", "write_lexicon"]
-
 FILE = "lexicon"
-MOST_WORDS = 300_000
-MOST_PHRASES = 100_000
+MAX_WORDS = 300_000
+MAX_PHRASES = 100_000
 # A language counts when so many of the pages are in it.
-LEAST_SHARE = 0.02
-MOST_LANGUAGES = 4
+MIN_LANGUAGE_SHARE = 0.02
+MAX_LANGUAGES = 4
 
 
 class Lexicon(NamedTuple):
     """What was made of the words of an index."""
 
     vocabulary: Vocabulary
-    spelling: Spelling
+    spelling: SpellChecker
     suggestions: Suggestions
 
 
-def no_lexicon() -> Lexicon:
+def build_empty_lexicon() -> Lexicon:
     """Of an index without words."""
     vocabulary = build_vocabulary((), stem, ())
-    return Lexicon(vocabulary, build_spelling(vocabulary), build_suggestions((), vocabulary))
+    return Lexicon(vocabulary, build_spell_checker(vocabulary), build_suggestions((), vocabulary))
 
 
 def write_lexicon(generation: Path) -> None:
     """Make it of what a generation has now, and keep it there."""
     table, reader = PageTable(generation), open_reader(generation / "tantivy")
-    vocabulary = build_vocabulary(_words(reader), stem, _languages(table))
-    phrases = build_suggestions(_phrases(table), vocabulary)
-    lexicon = Lexicon(vocabulary, build_spelling(vocabulary), phrases)
+    vocabulary = build_vocabulary(_read_words(reader), stem, _find_languages(table))
+    phrases = build_suggestions(_read_phrases(table), vocabulary)
+    lexicon = Lexicon(vocabulary, build_spell_checker(vocabulary), phrases)
     draft = generation / f"{FILE}.new"
     draft.write_bytes(pickle.dumps(lexicon, protocol=5))
     draft.replace(generation / FILE)
@@ -65,29 +63,31 @@ def read_lexicon(generation: Path) -> Lexicon | None:
     return lexicon if isinstance(lexicon, Lexicon) else None
 
 
-def _words(reader: IndexReader) -> Iterator[tuple[str, int]]:
-    public = OneOf("access", (PUBLIC,))
+def _read_words(reader: IndexReader) -> Iterator[tuple[str, int]]:
+    public = TermSet("access", (PUBLIC,))
     only = public if reader.find(public, 1, count=True).total < len(reader) else None
     for field in ("body", "title"):
-        yield from reader.terms(field, "", MOST_WORDS, only)
+        yield from reader.list_terms(field, "", MAX_WORDS, only)
 
 
-def _languages(table: PageTable) -> list[str]:
+def _find_languages(table: PageTable) -> list[str]:
     ids = table.indexed
     numbers, counts = np.unique(table.rows["language"][ids], return_counts=True)
-    pages = Counter({table.name(int(number)): int(count) for number, count in zip(numbers, counts, strict=True)})
-    common = [name for name, count in pages.most_common() if name in LANGUAGES and count >= LEAST_SHARE * len(ids)]
-    return common[:MOST_LANGUAGES]
+    pages = Counter({table.get_name(int(number)): int(count) for number, count in zip(numbers, counts, strict=True)})
+    common = [
+        name for name, count in pages.most_common() if name in LANGUAGES and count >= MIN_LANGUAGE_SHARE * len(ids)
+    ]
+    return common[:MAX_LANGUAGES]
 
 
-def _phrases(table: PageTable) -> Iterator[tuple[str, float]]:
+def _read_phrases(table: PageTable) -> Iterator[tuple[str, float]]:
     """Titles and first headings of public pages, the more important the better."""
     ids = table.indexed
-    signals = table.signals(ids)
-    best = np.argsort(-signals.importance, kind="stable")[:MOST_PHRASES]
-    access = table.access(ids[best])
+    signals = table.read_signals(ids)
+    best = np.argsort(-signals.importance, kind="stable")[:MAX_PHRASES]
+    access = table.read_access(ids[best])
     for id_, weight, open_to in zip(ids[best].tolist(), signals.importance[best].tolist(), access, strict=True):
-        stored = table.stored(id_) if open_to == PUBLIC else None
+        stored = table.read_stored(id_) if open_to == PUBLIC else None
         if stored is not None:
             yield stored.title, 1.0 + weight
             yield from ((heading, 0.5 * weight) for heading in stored.headings[:2])

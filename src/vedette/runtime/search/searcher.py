@@ -9,44 +9,42 @@ from typing import Any
 
 import numpy as np
 
-from vedette.adapters.archive.replay import Old, body_of
-from vedette.adapters.archive.warc_reader import read_place
-from vedette.adapters.archive.warc_writer import Place
+from vedette.adapters.archive.replay import ImportedResponse, decode_body
+from vedette.adapters.archive.warc_reader import read_answer
+from vedette.adapters.archive.warc_writer import RecordLocation
 from vedette.adapters.clock import Clock
-from vedette.adapters.crawl_store.data_folder import database_said_plainly, read_state
-from vedette.adapters.crawl_store.search_store import KeyRow, RuleRow
-from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.crawl_store.data_folder import explain_database_errors, read_state
+from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
+from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.indexer_store import page_known
-from vedette.engine.search.hidden import nearest
+from vedette.adapters.index_store.indexer_store import read_page_id
+from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
 from vedette.index.fields import PUBLIC
-from vedette.index.query.retrieval import All, OneOf, Term
-from vedette.index.query.retrieval import Any as AnyOf
+from vedette.index.query.retrieval import And, Term, TermSet
+from vedette.index.query.retrieval import Or as AnyOf
 from vedette.model import Failure, Site, fingerprint, origin_of
-from vedette.runtime.commands.setting_commands import learns
-from vedette.runtime.search.index_counts import counted
-from vedette.runtime.search.index_snapshot import LiveShelf
-from vedette.runtime.search.reputation_store import read_told
-from vedette.serve.rank.rules import Rules, read_rules
-from vedette.serve.slate import Result, Slate, Snippet, Wish
-from vedette.text import words_of
-from vedette.web.console.ports.monitoring import RankingTold
-from vedette.web.ports import CachedCopy, Overview
+from vedette.runtime.commands.setting_commands import is_learning_on
+from vedette.runtime.search.index_counts import build_overview
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.runtime.search.reputation_store import load_ranking_status
+from vedette.serve.rank.rules import SearchRules, parse_rules
+from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
+from vedette.text import split_words
+from vedette.web.console.ports.monitoring import RankingReport
+from vedette.web.ports import CachedCopy, IndexOverview
 
-__all__ = ["FolderSearch"]
-
-LOOK_EVERY_S = 0.25
+INDEX_EVERY_S = 0.25
 STATE_EVERY_S = 1.0
 COUNT_EVERY_S = 3.0
-FAVOUR_EVERY_S = 10.0
-FAVOURS = {"raise": 1.0, "lower": -1.0}
-MOST_ENDINGS = 50
-MOST_ID = 1 << 40
-MOST_SIMILAR = 50
-MOST_READERS = 64
-MOST_BODY_BYTES = 16 << 20
+BOOST_EVERY_S = 10.0
+BOOSTS = {"raise": 1.0, "lower": -1.0}
+MAX_COMPLETIONS = 50
+MAX_ID = 1 << 40
+MAX_SIMILAR = 50
+MAX_OVERVIEWS = 64
+MAX_BODY_BYTES = 16 << 20
 # Copies are found by the index over them; any other page is a group of itself, which its id finds.
 _GROUPS = (
     "WITH asked (grp) AS (SELECT value FROM json_each(?1)), member (id) AS "
@@ -72,76 +70,78 @@ _PLACE = (
 
 
 class FolderSearch:
-    """A ``web.ports.Search`` over one data folder."""
+    """A ``web.ports.SearchService`` over one data folder."""
 
     def __init__(self, folder: Path, clock: Clock, *, demo: bool = False, learn: bool = True) -> None:
         self._folder = folder
         self._clock = clock
         self._started_s = clock.now()
         self._demo = demo
-        self._learn, self._learns = learn, learn
+        self._learn, self._is_learning = learn, learn
         self._generations = Generations(folder)
-        self._shelf: LiveShelf | None = None
+        self._snapshot: LiveIndexSnapshot | None = None
         self._searcher: Searcher | None = None
         self._db: sqlite3.Connection | None = None
-        self._looked_s = self._ruled_s = float("-inf")
+        self._index_checked_s = self._state_checked_s = float("-inf")
         self._sites: tuple[Site, ...] = ()
-        self._rules = Rules()
-        self._overviews: dict[tuple[str, ...], tuple[float, Overview]] = {}
-        self._keys: list[KeyRow] = []
-        self._said: dict[str, float] = {}
-        self._favoured: dict[int, float] = {}
-        self._favoured_s = float("-inf")
+        self._rules = SearchRules()
+        self._overviews: dict[tuple[str, ...], tuple[float, IndexOverview]] = {}
+        self._keys: list[UserKeyRow] = []
+        self._boosted_domains: dict[str, float] = {}
+        self._host_boosts: dict[int, float] = {}
+        self._boosts_loaded_s = float("-inf")
 
     # the port
 
-    def search(self, wish: Wish) -> Slate:
+    def search(self, wish: SearchRequest) -> Slate:
         """Results, with how many others say the same."""
-        shelf = self._look()
+        shelf = self._refresh()
         if shelf is None or self._searcher is None:
             return Slate(wish, 0)
-        return self._with_copies(self._searcher.search(wish, self._clock.now()), shelf)
+        return self._add_copy_counts(self._searcher.search(wish, self._clock.now()), shelf)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """How what is being typed may go on."""
-        shelf = self._look()
+        shelf = self._refresh()
         if shelf is None:
             return ()
         if site:
-            return self._titles_within(shelf, typed, most, site, allowed)
+            return self._complete_titles(shelf, typed, most, site, allowed)
         return shelf.lexicon.suggestions.complete(typed, most)
 
-    def overview(self, allowed: tuple[str, ...]) -> Overview:
+    def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """Counted every few seconds for each kind of reader."""
-        shelf, now_s = self._look(), time.monotonic()
-        counted_s, kept = self._overviews.get(allowed, (float("-inf"), Overview()))
+        shelf, now_s = self._refresh(), time.monotonic()
+        counted_s, kept = self._overviews.get(allowed, (float("-inf"), IndexOverview()))
         if shelf is None or now_s - counted_s < COUNT_EVERY_S:
             return kept
-        if len(self._overviews) >= MOST_READERS:
+        if len(self._overviews) >= MAX_OVERVIEWS:
             self._overviews.clear()
         since_s = self._started_s if self._demo else None
-        hosts = dict(self._ask("SELECT id, name FROM host"))
-        self._overviews[allowed] = now_s, counted(shelf, hosts, self._sites, allowed, self._clock.now(), since_s)
+        hosts = dict(self._query("SELECT id, name FROM host"))
+        self._overviews[allowed] = now_s, build_overview(shelf, hosts, self._sites, allowed, self._clock.now(), since_s)
         return self._overviews[allowed][1]
 
-    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Out of the archive, where the page can be found, and neither its owner nor its site objects.
 
         What counts is the state, since that names the copy; the index may be a moment behind it.
         """
-        shelf = self._look()
-        stored = shelf.table.stored(id_) if shelf and self._may_see(shelf, id_, allowed) else None
-        row = self._ask(_PLACE, id_) if stored else []
+        shelf = self._refresh()
+        stored = shelf.table.read_stored(id_) if shelf and self._may_see(shelf, id_, allowed) else None
+        row = self._query(_PLACE, id_) if stored else []
         if stored is None or not row:
             return None
         file, offset, length, status, content_type, fetched_s, charset, marks, private = row[0]
         if "noarchive" in marks.split(", ") or private not in {"", *allowed}:
             return None
         try:
-            found = read_place(self._folder / "warc", Place(file, offset, length))
+            found = read_answer(self._folder / "warc", RecordLocation(file, offset, length))
         except StoreError:
             return None
-        body = body_of(Old(stored.url, fetched_s, status, found.headers, found.payload, ""), MOST_BODY_BYTES)
+        body = decode_body(
+            ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, ""), MAX_BODY_BYTES
+        )
         if isinstance(body, Failure):
             return None
         return CachedCopy(
@@ -154,48 +154,50 @@ class FolderSearch:
             stored.body if stored.kind != "html" else "",
         )
 
-    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+    def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """By its fingerprint, which two URLs might share: so the URL itself is compared, too."""
-        shelf = self._look()
-        id_ = page_known(shelf.generation, fingerprint(url)) if shelf else 0
+        shelf = self._refresh()
+        id_ = read_page_id(shelf.generation, fingerprint(url)) if shelf else 0
         if shelf is None or not self._may_see(shelf, id_, allowed):
             return None
-        stored = shelf.table.stored(id_)
+        stored = shelf.table.read_stored(id_)
         return id_ if stored is not None and stored.url == url else None
 
-    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+    def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """Its group of copies, those left out of the index too."""
-        shelf = self._look()
+        shelf = self._refresh()
         if shelf is None or not self._may_see(shelf, id_, allowed):
             return ()
         group = int(shelf.table.rows[id_]["group"])
-        rows = self._ask(_MEMBERS, json.dumps([group]), id_, MOST_SIMILAR)
+        rows = self._query(_MEMBERS, json.dumps([group]), id_, MAX_SIMILAR)
         return tuple(
-            Result(page, url, title, Snippet(), origin_of(url).host, "html", language, fetched_s, found_s, None, 0.0)
+            SearchResult(
+                page, url, title, Snippet(), origin_of(url).host, "html", language, fetched_s, found_s, None, 0.0
+            )
             for page, url, title, fetched_s, found_s, language, private in rows
             if not private or private in allowed
         )
 
-    def sites(self) -> tuple[Site, ...]:
+    def list_sites(self) -> tuple[Site, ...]:
         """All of them."""
-        self._look()
+        self._refresh()
         return self._sites
 
-    def reader_keys(self) -> list[KeyRow]:
+    def list_keys(self) -> list[UserKeyRow]:
         """The keys as they are now: whoever shows one is judged before anything is searched."""
-        self._look()
+        self._refresh()
         return self._keys
 
-    def is_behind(self) -> str:
+    def get_incomplete_reason(self) -> str:
         """Whether there is an index at all, and whether it has all pages."""
-        shelf = self._look()
+        shelf = self._refresh()
         if shelf is None:
             return "there is no index yet: it is built as soon as pages are fetched"
         return "" if self._generations.is_complete(shelf.generation) else "the index is being built"
 
-    def ranking(self) -> RankingTold | None:
+    def ranking(self) -> RankingReport | None:
         """How learning from clicks stands, as it was last told beside the index."""
-        return read_told(self._generations.folder)
+        return load_ranking_status(self._generations.folder)
 
     def now_s(self) -> float:
         """World time."""
@@ -203,81 +205,83 @@ class FolderSearch:
 
     # looking
 
-    def _look(self) -> LiveShelf | None:
+    def _refresh(self) -> LiveIndexSnapshot | None:
         """What is there now; looked at anew several times a second."""
         wall_s = time.monotonic()
-        if wall_s - self._looked_s >= LOOK_EVERY_S:
-            self._looked_s = wall_s
-            self._see_index()
-        if wall_s - self._ruled_s >= STATE_EVERY_S:
-            self._ruled_s = wall_s
-            self._see_state()
-        return self._shelf
+        if wall_s - self._index_checked_s >= INDEX_EVERY_S:
+            self._index_checked_s = wall_s
+            self._refresh_index()
+        if wall_s - self._state_checked_s >= STATE_EVERY_S:
+            self._state_checked_s = wall_s
+            self._refresh_state()
+        return self._snapshot
 
-    def _see_index(self) -> None:
+    def _refresh_index(self) -> None:
         generation = self._generations.current()
         if generation is None:
             return
-        if self._shelf is None or self._shelf.generation != generation:
+        if self._snapshot is None or self._snapshot.generation != generation:
             try:
-                self._shelf = LiveShelf(generation)
+                self._snapshot = LiveIndexSnapshot(generation)
             except StoreError:  # it is just being made
                 return
             self._searcher = None
-        self._shelf.refresh()
-        if self._shelf.learned.look() or self._searcher is None:
-            self._searcher = self._search_by(self._shelf)
+        self._snapshot.refresh()
+        if self._snapshot.reputation_file.refresh() or self._searcher is None:
+            self._searcher = self._build_searcher(self._snapshot)
 
-    def _see_state(self) -> None:
+    def _refresh_state(self) -> None:
         if not (self._folder / "state.db").exists():
             return
         try:
             with read_state(self._folder) as db:
-                book = StateBook(db)
-                self._sites = tuple(row.site for row in book.sites())
-                self._keys = book.reader_keys()
-                rows = book.search_rules()
-                rules = rules_of(rows)._replace(favoured=self._favours(rows, db))
-                is_learning = learns(book, configured=self._learn)
+                book = CrawlStore(db)
+                self._sites = tuple(row.site for row in book.list_sites())
+                self._keys = book.list_user_keys()
+                rows = book.list_search_rules()
+                rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
+                is_learning = is_learning_on(book, configured=self._learn)
         except StoreError:  # it is just being made; what is at hand stays
             return
-        if (rules, is_learning) != (self._rules, self._learns) and self._shelf is not None:
-            self._rules, self._learns = rules, is_learning
-            self._searcher = self._search_by(self._shelf)
+        if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:
+            self._rules, self._is_learning = rules, is_learning
+            self._searcher = self._build_searcher(self._snapshot)
 
-    def _search_by(self, shelf: LiveShelf) -> Searcher:
+    def _build_searcher(self, shelf: LiveIndexSnapshot) -> Searcher:
         """By the operator's rules, and by what was learned where that is wanted."""
-        return Searcher(shelf, self._rules, shelf.learned.reputation if self._learns else None)
+        return Searcher(shelf, self._rules, shelf.reputation_file.reputation if self._is_learning else None)
 
-    def _favours(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
+    def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
         """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""
-        said = {row.value: FAVOURS[row.kind] for row in rows if row.kind in FAVOURS}
+        said = {row.value: BOOSTS[row.kind] for row in rows if row.kind in BOOSTS}
         wall_s = time.monotonic()
-        if said != self._said or (said and wall_s - self._favoured_s >= FAVOUR_EVERY_S):
-            self._said, self._favoured_s = said, wall_s
+        if said != self._boosted_domains or (said and wall_s - self._boosts_loaded_s >= BOOST_EVERY_S):
+            self._boosted_domains, self._boosts_loaded_s = said, wall_s
             hosts = db.execute("SELECT id, name FROM host").fetchall() if said else []
-            self._favoured = {id_: said[near] for id_, name in hosts if (near := nearest(name, said)) is not None}
-        return self._favoured
+            self._host_boosts = {
+                id_: said[near] for id_, name in hosts if (near := find_parent_domain(name, said)) is not None
+            }
+        return self._host_boosts
 
-    def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Something of the state as it is now."""
         if self._db is None:
             path = (self._folder / "state.db").resolve().as_uri()
             self._db = sqlite3.connect(f"{path}?mode=ro", uri=True, isolation_level=None)
-        with database_said_plainly(self._folder):
+        with explain_database_errors(self._folder):
             return self._db.execute(sql, values).fetchall()
 
     # what is shown
 
-    def _with_copies(self, slate: Slate, shelf: LiveShelf) -> Slate:
+    def _add_copy_counts(self, slate: Slate, shelf: LiveIndexSnapshot) -> Slate:
         """How many other pages of its group each result has, as far as the reader may see them."""
-        if not slate.results or not slate.wish.folded:
+        if not slate.results or not slate.request.folded:
             return slate
-        groups = shelf.table.at(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
-        shared = dict(self._ask(_SHARED, json.dumps(groups)))
+        groups = shelf.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
+        shared = dict(self._query(_SHARED, json.dumps(groups)))
         if shared and any(site.secrets for site in self._sites):
-            visible = json.dumps(["", *slate.wish.allowed])
-            shared = dict(self._ask(_COUNTS, json.dumps(list(shared)), visible))
+            visible = json.dumps(["", *slate.request.allowed])
+            shared = dict(self._query(_COUNTS, json.dumps(list(shared)), visible))
         others = {group: members - 1 for group, members in shared.items()}
         results = [
             result._replace(similar=max(others.get(group, 0), 0))
@@ -285,33 +289,33 @@ class FolderSearch:
         ]
         return slate._replace(results=tuple(results))
 
-    def _titles_within(
-        self, shelf: LiveShelf, typed: str, most: int, site: str, allowed: tuple[str, ...]
+    def _complete_titles(
+        self, shelf: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The titles of pages of a site that have all words, the last one perhaps unfinished."""
-        *whole, last = words_of(typed)[:8] or [""]
+        *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
-        rows = shelf.lexicon.vocabulary.with_prefix(last)[:MOST_ENDINGS]
-        ends = {last: None, **{shelf.lexicon.vocabulary.word(row): None for row in rows}}
-        node = All(
+        rows = shelf.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
+        ends = {last: None, **{shelf.lexicon.vocabulary.get_word(row): None for row in rows}}
+        node = And(
             (
-                OneOf("site", (site.lower().rstrip("/"),)),
-                OneOf("access", (PUBLIC, *allowed)),
+                TermSet("site", (site.lower().rstrip("/"),)),
+                TermSet("access", (PUBLIC, *allowed)),
                 *(Term("title", word) for word in whole),
                 AnyOf(tuple(Term("title", word) for word in ends)),
             )
         )
-        found = shelf.stored(shelf.finder.find(node, most).ids)
+        found = shelf.get_stored(shelf.finder.find(node, most).ids)
         return tuple(dict.fromkeys(stored.title for stored in found if stored is not None))
 
-    def _may_see(self, shelf: LiveShelf, id_: int, allowed: tuple[str, ...]) -> bool:
-        if not 0 <= id_ < MOST_ID or not shelf.has(id_):
+    def _may_see(self, shelf: LiveIndexSnapshot, id_: int, allowed: tuple[str, ...]) -> bool:
+        if not 0 <= id_ < MAX_ID or not shelf.has(id_):
             return False
-        return shelf.access(np.array([id_]))[0] in {PUBLIC, *allowed}
+        return shelf.get_access(np.array([id_]))[0] in {PUBLIC, *allowed}
 
 
-def rules_of(rows: Sequence[RuleRow]) -> Rules:
+def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
     """The operator's rules for single queries, as ranking takes them."""
     kinds = {kind: [(row.query, row.value) for row in rows if row.kind == kind] for kind in ("synonym", "pin", "hide")}
-    return read_rules(kinds["synonym"], kinds["pin"], kinds["hide"])
+    return parse_rules(kinds["synonym"], kinds["pin"], kinds["hide"])

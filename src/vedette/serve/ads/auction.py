@@ -13,8 +13,6 @@ from decimal import Decimal
 from itertools import pairwise
 from math import lcm
 
-__all__ = ["CENT", "Number", "second_price"]
-
 Number = Decimal | float | int | str
 CENT = Decimal("0.01")
 
@@ -36,12 +34,12 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
     whole = lcm(*(below * under for (_, below), (_, under) in zip(bid, ctr, strict=True)))
     ranks = [over * above * (whole // (below * under)) for (over, below), (above, under) in zip(bid, ctr, strict=True)]
     order = sorted(range(len(ranks)), key=lambda place: -ranks[place])
-    floor = _half_up(*_ratio(minimum), 0)
+    floor = _round_half_up(*_ratio(minimum), 0)
     cents = [floor] * len(ranks)
     for place, following in pairwise(order):
         above, under = ctr[place]
         # Without a click nothing is paid, so a rate of 0 may have any price.
-        asked = _half_up(ranks[following] * under, whole * above, 1) if above else 1
+        asked = _round_half_up(ranks[following] * under, whole * above, 1) if above else 1
         cents[place] = max(asked, floor)
     # A bid that is no whole number of cents is never exceeded by rounding.
     return [min(price, 100 * over // below) * CENT for price, (over, below) in zip(cents, bid, strict=True)]
@@ -53,6 +51,6 @@ def _ratio(number: Number) -> tuple[int, int]:
     return exact.as_integer_ratio()
 
 
-def _half_up(over: int, below: int, more: int) -> int:
+def _round_half_up(over: int, below: int, more: int) -> int:
     """Whole cents of an amount, and more of them; a half is rounded up, exactly."""
     return more + (200 * over + below) // (2 * below)

@@ -5,12 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.serve.ads.candidates import Candidates, Ranked, ranked
-
-__all__ = ["NOTHING", "ByScore", "Told"]
+from vedette.serve.ads.candidates import AdCandidates, RankedPicks, rank_top
 
 
-class Told(NamedTuple):
+class AdPriors(NamedTuple):
     """What a policy has worked out of each ad, by its number, beyond what the book counts.
 
     Its rate is believed as after ``clicks`` of ``views``, and its bid counts times ``keep``. Empty where nothing was.
@@ -21,10 +19,10 @@ class Told(NamedTuple):
     keep: Floats
 
 
-NOTHING = Told(*np.zeros((3, 0)))
+NO_PRIORS = AdPriors(*np.zeros((3, 0)))
 
 
-class ByScore:
+class ScorePolicy:
     """A policy whose ``score`` follows from the batch and from what was told of each ad: the book counts.
 
     A score is worked out by elements, so that it can be asked of many phrases at once, in arrays of any shape.
@@ -33,15 +31,15 @@ class ByScore:
     __slots__ = ()
     name: str
 
-    def score(self, told: Told, options: Candidates) -> Floats:
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """What ranks, and prices, each row."""
         raise NotImplementedError
 
-    def told(self, state: Any) -> Told:  # noqa: ANN401, ARG002 - whatever a policy remembers
+    def get_ad_priors(self, state: Any) -> AdPriors:  # noqa: ANN401, ARG002 - whatever a policy remembers
         """What is known of each ad: nothing, unless a policy says otherwise."""
-        return NOTHING
+        return NO_PRIORS
 
-    def allowed(self, state: Any, now: float) -> float:  # noqa: ANN401, ARG002 - as above
+    def get_spend_limit(self, state: Any, now: float) -> float:  # noqa: ANN401, ARG002 - as above
         """The share of a day's budget that may be charged by now: whoever is past it rests. No limit, unless said."""
         return np.inf
 
@@ -49,15 +47,15 @@ class ByScore:
         """Nothing is remembered."""
         return ()
 
-    def observe(self, state: Any, batch: Candidates, now: float) -> Any:  # noqa: ANN401, ARG002 - as above
+    def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401, ARG002 - as above
         """Nothing to learn beyond the counts."""
         return state
 
-    def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Ranked:  # noqa: ANN401, ARG002 - as above
+    def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401, ARG002 - as above
         """The k of the highest score."""
-        return ranked(self.score(self.told(state), options), k, rng)
+        return rank_top(self.score(self.get_ad_priors(state), options), k, rng)
 
-    def reason(self, state: Any, batch: Candidates, row: int, now: float) -> str:  # noqa: ANN401, ARG002 - as above
+    def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401, ARG002 - as above
         """What the score is made of, in words."""
         counted = (
             f"{batch.clicked[row]:.0f} clicks of {batch.shown[row]:.0f} showings in {batch.asked[row]:.0f} queries"

@@ -6,11 +6,9 @@ import numpy as np
 
 from vedette.policy import Floats, Ints, Picks
 
-__all__ = ["Candidates", "Ranked", "ranked"]
-
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class AdCandidates:
     """One row per ad. To choose, a policy is handed the ads of one phrase that may be shown; to learn, all ads.
 
     ``ad``, ``phrase``, ``advertiser`` and ``cluster`` are numbers from 0 on, by which a state may remember something.
@@ -48,7 +46,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked(Picks):
+class RankedPicks(Picks):
     """Rows in the order of their slots with their propensities; ``scores`` are of all candidates, by row.
 
     The score that ranks is the one that prices, so it stands for bid times weight.
@@ -57,10 +55,10 @@ class Ranked(Picks):
     scores: Floats
 
 
-def ranked(scores: Floats, k: int, rng: np.random.Generator) -> Ranked:
+def rank_top(scores: Floats, k: int, rng: np.random.Generator) -> RankedPicks:
     """The k highest scores, highest first; ties by lot, so a propensity below 1 is that of a tie.
 
-    >>> found = ranked(np.array([1.0, 3.0, 2.0]), 2, np.random.default_rng(1))
+    >>> found = rank_top(np.array([1.0, 3.0, 2.0]), 2, np.random.default_rng(1))
     >>> found.rows.tolist(), found.propensities.tolist()
     ([1, 2], [1.0, 1.0])
     """
@@ -68,17 +66,17 @@ def ranked(scores: Floats, k: int, rng: np.random.Generator) -> Ranked:
         # The usual case, in as few steps as it can be done.
         best = (scores == scores.max()).nonzero()[0]
         place = int(best[rng.integers(len(best))]) if len(best) > 1 else int(best[0])
-        return Ranked(np.array([place]), np.array([1 / len(best)]), scores)
+        return RankedPicks(np.array([place]), np.array([1 / len(best)]), scores)
     k = min(max(k, 0), len(scores))
     if not k:
-        return Ranked(np.zeros(0, np.int64), np.zeros(0), scores)
+        return RankedPicks(np.zeros(0, np.int64), np.zeros(0), scores)
     best = scores.argpartition(len(scores) - k - 1)[-k - 1 :] if k < len(scores) else np.arange(k)
     order = best[np.argsort(-scores[best], kind="stable")]
     falling = scores[order]
     if (falling[1:] < falling[:-1]).all():  # no tie among those who are shown and the first who is not
-        return Ranked(order[:k], np.ones(k), scores)
+        return RankedPicks(order[:k], np.ones(k), scores)
     rows = np.lexsort((rng.random(len(scores)), -scores))[:k]
     last = scores[rows[-1]]
     above = int(np.count_nonzero(scores > last))
     share = (k - above) / int(np.count_nonzero(scores == last))
-    return Ranked(rows.astype(np.int64), np.where(scores[rows] > last, 1.0, share), scores)
+    return RankedPicks(rows.astype(np.int64), np.where(scores[rows] > last, 1.0, share), scores)

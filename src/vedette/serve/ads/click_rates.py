@@ -23,9 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["FIRST_RATE", "NEUTRAL", "OWN_VARIANCE", "Beliefs", "learned", "likeliest", "prior_of"]
+from vedette.serve.ads.candidates import AdCandidates
 
 # Before anything is counted: one click in twenty views, as after so many views. Its size hardly matters.
 FIRST_RATE, FIRST_VIEWS = 0.05, 20.0
@@ -34,7 +32,7 @@ FIRST_VARIANCE = (0.5, 0.1)
 # That of ads of one phrase and advertiser.
 OWN_VARIANCE = 0.7
 # The variances that are tried, and how far from the first guess they may be expected, as factors of e.
-TRIED: Floats = np.geomspace(0.03, 4.0, 8)
+VARIANCE_GRID: Floats = np.geomspace(0.03, 4.0, 8)
 GUESS_SPREAD = 1.0
 ROUNDS = 2
 
@@ -48,30 +46,30 @@ class Beliefs(NamedTuple):
     variance: tuple[float, float]
 
 
-NEUTRAL = Beliefs(FIRST_RATE, np.ones(0), np.ones(0), FIRST_VARIANCE)
+NEUTRAL_BELIEFS = Beliefs(FIRST_RATE, np.ones(0), np.ones(0), FIRST_VARIANCE)
 
 
-def learned(before: Beliefs, ads: Candidates) -> Beliefs:
+def update_beliefs(before: Beliefs, ads: AdCandidates) -> Beliefs:
     """What is believed after looking at all ads, beginning with what was believed before.
 
-    >>> learned(NEUTRAL, Candidates(*np.zeros((16, 0)))).rate
+    >>> update_beliefs(NEUTRAL_BELIEFS, AdCandidates(*np.zeros((16, 0)))).rate
     0.05
     """
     now = Beliefs(
-        before.rate, _room(before.phrase, ads.phrase), _room(before.advertiser, ads.advertiser), before.variance
+        before.rate, _grow(before.phrase, ads.phrase), _grow(before.advertiser, ads.advertiser), before.variance
     )
     for _ in range(ROUNDS if len(ads) else 0):
-        now = _round(now, ads)
-    return _with_variances(now, ads) if len(ads) else now
+        now = _update_once(now, ads)
+    return _update_variances(now, ads) if len(ads) else now
 
 
-def prior_of(beliefs: Beliefs, ads: Candidates) -> tuple[Floats, Floats]:
+def get_prior(beliefs: Beliefs, ads: AdCandidates) -> tuple[Floats, Floats]:
     """The clicks and views that are as good as what is believed of each ad before any is counted of itself."""
     clicks = np.full(len(ads), 1 / OWN_VARIANCE)
     return clicks, clicks / _rates(beliefs, ads)
 
 
-def _round(now: Beliefs, ads: Candidates) -> Beliefs:
+def _update_once(now: Beliefs, ads: AdCandidates) -> Beliefs:
     """One step towards the most likely: everybody, then phrases, then advertisers."""
     expected = _rates(now, ads) * ads.views
     weight = 1 / (1 + OWN_VARIANCE * expected)
@@ -87,39 +85,39 @@ def _round(now: Beliefs, ads: Candidates) -> Beliefs:
 
 def _factors(now: Floats, of: Ints, counted: Floats, expected: Floats, variance: float) -> Floats:
     """The factors of a kind. What is expected has the present factors in it."""
-    clicks, neutral = _neutral(now, of, counted, expected)
+    clicks, neutral = _neutral_counts(now, of, counted, expected)
     return (clicks + 1 / variance) / (neutral + 1 / variance)
 
 
-def _neutral(now: Floats, of: Ints, counted: Floats, expected: Floats) -> tuple[Floats, Floats]:
+def _neutral_counts(now: Floats, of: Ints, counted: Floats, expected: Floats) -> tuple[Floats, Floats]:
     """What was counted of each of a kind, and what was to be expected if its factor were 1."""
     clicks, neutral = (np.bincount(of, each, len(now)).astype(np.float64) for each in (counted, expected))
     return clicks, neutral / now
 
 
-def _with_variances(now: Beliefs, ads: Candidates) -> Beliefs:
+def _update_variances(now: Beliefs, ads: AdCandidates) -> Beliefs:
     expected = _rates(now, ads) * ads.views
     weight = 1 / (1 + OWN_VARIANCE * expected)
     counted, expected = ads.clicked * weight, expected * weight
-    phrases = likeliest(*_neutral(now.phrase, ads.phrase, counted, expected), FIRST_VARIANCE[0])
-    advertisers = likeliest(*_neutral(now.advertiser, ads.advertiser, counted, expected), FIRST_VARIANCE[1])
+    phrases = fit_variance(*_neutral_counts(now.phrase, ads.phrase, counted, expected), FIRST_VARIANCE[0])
+    advertisers = fit_variance(*_neutral_counts(now.advertiser, ads.advertiser, counted, expected), FIRST_VARIANCE[1])
     return now._replace(variance=(phrases, advertisers))
 
 
-def likeliest(counted: Floats, expected: Floats, first: float) -> float:
+def fit_variance(counted: Floats, expected: Floats, first: float) -> float:
     """The variance of Gamma factors under which these counts are likeliest, with a first guess counted in.
 
-    >>> likeliest(np.full(100, 10.0), np.full(100, 10.0), 1.0) < likeliest(np.arange(100.0), np.full(100, 50.0), 1.0)
+    >>> fit_variance(np.full(100, 10.0), np.full(100, 10.0), 1.0) < fit_variance(np.arange(100.0), np.full(100, 50.0), 1.0)
     True
     """
     seen = expected > 0
-    counted, expected, shape = counted[seen], expected[seen], 1 / TRIED[:, None]
+    counted, expected, shape = counted[seen], expected[seen], 1 / VARIANCE_GRID[:, None]
     some = counted > 0
-    logs = -np.log1p(expected / shape).sum(axis=1) / TRIED
+    logs = -np.log1p(expected / shape).sum(axis=1) / VARIANCE_GRID
     logs -= np.log(shape + expected[some]) @ counted[some]
     logs += (_log_gamma(counted[some] + shape) - _log_gamma(shape)).sum(axis=1)
-    logs -= 0.5 * (np.log(TRIED / first) / GUESS_SPREAD) ** 2
-    return float(TRIED[logs.argmax()])
+    logs -= 0.5 * (np.log(VARIANCE_GRID / first) / GUESS_SPREAD) ** 2
+    return float(VARIANCE_GRID[logs.argmax()])
 
 
 def _log_gamma(value: Floats) -> Floats:
@@ -135,12 +133,12 @@ def _log_gamma(value: Floats) -> Floats:
     return found
 
 
-def _rates(beliefs: Beliefs, ads: Candidates) -> Floats:
+def _rates(beliefs: Beliefs, ads: AdCandidates) -> Floats:
     found: Floats = beliefs.rate * beliefs.phrase[ads.phrase] * beliefs.advertiser[ads.advertiser]
     return found
 
 
-def _room(factors: Floats, numbers: Ints) -> Floats:
+def _grow(factors: Floats, numbers: Ints) -> Floats:
     """Factors with a place for every number; who is new is like everybody."""
     more = int(numbers.max(initial=-1)) + 1 - len(factors)
     return np.append(factors, np.ones(more)) if more > 0 else factors.copy()

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Click", "ClickRules", "Objection", "objection"]
 
-
-class Objection(StrEnum):
+class ClickRejection(StrEnum):
     """Why a click costs nothing."""
 
     FORGED = "its token is not one of ours"
@@ -22,12 +20,12 @@ class Objection(StrEnum):
 class ClickRules(NamedTuple):
     """From when to when a click counts, and how many of one address count in a day for one advertiser."""
 
-    soonest_s: float = 0.5
-    latest_s: float = 3_600.0
-    of_address: int = 5
+    min_delay_s: float = 0.5
+    max_delay_s: float = 3_600.0
+    max_per_address: int = 5
 
 
-USUAL = ClickRules()
+DEFAULT_RULES = ClickRules()
 
 
 class Click(NamedTuple):
@@ -37,24 +35,24 @@ class Click(NamedTuple):
     clicked_before: bool
     waited_s: float
     is_bot: bool
-    from_address: int
+    clicks_from_address: int
     on_target: bool
 
 
-def objection(click: Click, rules: ClickRules = USUAL) -> Objection | None:
+def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejection | None:
     """The first reason not to charge a click; none for a good one.
 
-    >>> objection(Click(True, False, 0.05, False, 0, True)).value
+    >>> check_click(Click(True, False, 0.05, False, 0, True)).value
     'it came sooner than anybody can read'
     """
-    speaks: Sequence[tuple[bool, Objection]] = (
-        (not click.known_token, Objection.FORGED),
-        (click.clicked_before, Objection.DUPLICATE),
-        (click.waited_s > rules.latest_s, Objection.LATE),
+    speaks: Sequence[tuple[bool, ClickRejection]] = (
+        (not click.known_token, ClickRejection.FORGED),
+        (click.clicked_before, ClickRejection.DUPLICATE),
+        (click.waited_s > rules.max_delay_s, ClickRejection.LATE),
         # A time that is no number is no sign of a person.
-        (not click.waited_s >= rules.soonest_s, Objection.TOO_FAST),
-        (click.is_bot, Objection.BOT),
-        (click.from_address >= rules.of_address, Objection.SAME_ADDRESS),
-        (not click.on_target, Objection.OFF_TARGET),
+        (not click.waited_s >= rules.min_delay_s, ClickRejection.TOO_FAST),
+        (click.is_bot, ClickRejection.BOT),
+        (click.clicks_from_address >= rules.max_per_address, ClickRejection.SAME_ADDRESS),
+        (not click.on_target, ClickRejection.OFF_TARGET),
     )
     return next((reason for applies, reason in speaks if applies), None)

@@ -15,12 +15,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Balance", "Entry", "Kind", "Ledger", "balances", "day_of"]
-
-NOTHING = Decimal("0.00")
+ZERO = Decimal("0.00")
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry says."""
 
     HELD = "held"
@@ -32,7 +30,7 @@ class Kind(StrEnum):
 class Entry(NamedTuple):
     """One line: of which showing, whose, of which day's budget, what, how much, and why where a click was refused."""
 
-    kind: Kind
+    kind: EntryKind
     token: str
     advertiser: str
     day: date
@@ -44,11 +42,11 @@ class Entry(NamedTuple):
 class Balance(NamedTuple):
     """What was charged and what is held of one day's budget."""
 
-    charged: Decimal = NOTHING
-    held: Decimal = NOTHING
+    charged: Decimal = ZERO
+    held: Decimal = ZERO
 
     @property
-    def bound(self) -> Decimal:
+    def committed(self) -> Decimal:
         """What can no longer be promised to anybody."""
         return self.charged + self.held
 
@@ -79,13 +77,13 @@ class Ledger:
         """All lines, in order."""
         return tuple(self._entries)
 
-    def balance(self, advertiser: str, day: date) -> Balance:
+    def get_balance(self, advertiser: str, day: date) -> Balance:
         """Where a budget of a day stands."""
         return self._balances.get((advertiser, day), Balance())
 
-    def left(self, advertiser: str, day: date, budget: Decimal) -> Decimal:
+    def get_remaining(self, advertiser: str, day: date, budget: Decimal) -> Decimal:
         """What is still to be promised of a budget; nothing where it was lowered below what is bound already."""
-        return max(budget - self.balance(advertiser, day).bound, NOTHING)
+        return max(budget - self.get_balance(advertiser, day).committed, ZERO)
 
     def hold(
         self, token: str, advertiser: str, day: date, price: Decimal, budget: Decimal | None, at_s: float
@@ -96,58 +94,62 @@ class Ledger:
         """
         if known := self._open.get(token) or self._closed.get(token):
             return known
-        if not price.is_finite() or price <= 0 or (budget is not None and price > self.left(advertiser, day, budget)):
+        if (
+            not price.is_finite()
+            or price <= 0
+            or (budget is not None and price > self.get_remaining(advertiser, day, budget))
+        ):
             return None
-        return self.add(Entry(Kind.HELD, token, advertiser, day, price, at_s))
+        return self.add(Entry(EntryKind.HELD, token, advertiser, day, price, at_s))
 
     def charge(self, token: str, at_s: float) -> Entry | None:
         """The charge of a click; the entry that closed the showing before, if one did; none for an unknown token."""
-        return self._close(Kind.CHARGED, token, at_s)
+        return self._close(EntryKind.CHARGED, token, at_s)
 
     def refuse(self, token: str, reason: str, at_s: float) -> Entry | None:
         """A click that is not charged, with its reason; what was held is free again."""
-        return self._close(Kind.REFUSED, token, at_s, reason)
+        return self._close(EntryKind.REFUSED, token, at_s, reason)
 
-    def let_go(self, before_s: float, at_s: float) -> list[Entry]:
+    def expire_holds(self, before_s: float, at_s: float) -> list[Entry]:
         """Free what was held before a moment and never clicked."""
         late = [entry.token for entry in self._open.values() if entry.at_s < before_s]
-        return [entry for token in late if (entry := self._close(Kind.LET_GO, token, at_s))]
+        return [entry for token in late if (entry := self._close(EntryKind.LET_GO, token, at_s))]
 
     def add(self, entry: Entry) -> Entry:
         """Take an entry in. One that does not follow from those before it changes nothing: it was there already."""
-        if entry.kind is Kind.HELD:
+        if entry.kind is EntryKind.HELD:
             if entry.token not in self._open and entry.token not in self._closed:
                 self._open[entry.token] = entry
-                self._enter(entry)
+                self._append(entry)
         elif entry.token in self._open:
             del self._open[entry.token]
             self._closed[entry.token] = entry
-            self._enter(entry)
+            self._append(entry)
         return entry
 
-    def _close(self, kind: Kind, token: str, at_s: float, reason: str = "") -> Entry | None:
+    def _close(self, kind: EntryKind, token: str, at_s: float, reason: str = "") -> Entry | None:
         held = self._open.get(token)
         if held is None:
             return self._closed.get(token)
         return self.add(held._replace(kind=kind, at_s=at_s, reason=reason))
 
-    def _enter(self, entry: Entry) -> None:
+    def _append(self, entry: Entry) -> None:
         self._entries.append(entry)
         key = entry.advertiser, entry.day
-        self._balances[key] = _after(self._balances.get(key, Balance()), entry)
+        self._balances[key] = _apply_entry(self._balances.get(key, Balance()), entry)
 
 
-def _after(balance: Balance, entry: Entry) -> Balance:
-    if entry.kind is Kind.HELD:
+def _apply_entry(balance: Balance, entry: Entry) -> Balance:
+    if entry.kind is EntryKind.HELD:
         return balance._replace(held=balance.held + entry.amount)
-    charged = entry.amount if entry.kind is Kind.CHARGED else NOTHING
+    charged = entry.amount if entry.kind is EntryKind.CHARGED else ZERO
     return Balance(balance.charged + charged, balance.held - entry.amount)
 
 
-def balances(entries: Iterable[Entry]) -> dict[tuple[str, date], Balance]:
+def sum_balances(entries: Iterable[Entry]) -> dict[tuple[str, date], Balance]:
     """The balances by advertiser and day, added up from entries alone: what a ledger must agree with at any moment."""
     found: dict[tuple[str, date], Balance] = {}
     for entry in entries:
         key = entry.advertiser, entry.day
-        found[key] = _after(found.get(key, Balance()), entry)
+        found[key] = _apply_entry(found.get(key, Balance()), entry)
     return found

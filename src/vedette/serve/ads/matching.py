@@ -6,21 +6,19 @@
 
 Words are those of ``vedette.text``, so case, accents and punctuation do not matter. A *negative* keeps an ad away from
 queries that have all its words. A query looks up what it has, not what there is: the time that it takes depends on its
-own words, of which ``MOST_WORDS`` count, and on how many targets share their rarest word with it.
+own words, of which ``MAX_WORDS`` count, and on how many targets share their rarest word with it.
 """
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from vedette.text import words_of
+from vedette.text import split_words
 
-__all__ = ["Matcher", "Target", "Way", "matches"]
-
-MOST_WORDS = 32
+MAX_WORDS = 32
 
 
-class Way(StrEnum):
+class MatchType(StrEnum):
     """How closely a query must agree with a target."""
 
     EXACT = "exact"
@@ -32,77 +30,77 @@ class Target(NamedTuple):
     """What an ad is to be shown for; ``ad`` is its number."""
 
     ad: int
-    way: Way
+    match_type: MatchType
     text: str
     negatives: tuple[str, ...] = ()
 
 
-class _Read(NamedTuple):
+class _ParsedTarget(NamedTuple):
     target: Target
     words: tuple[str, ...]
-    away: tuple[frozenset[str], ...]
+    negatives: tuple[frozenset[str], ...]
 
 
-def matches(target: Target, query: str) -> bool:
+def is_match(target: Target, query: str) -> bool:
     """Whether one target takes a query.
 
-    >>> [matches(Target(0, way, "red shoes"), "cheap Red Shoes") for way in Way]
+    >>> [is_match(Target(0, way, "red shoes"), "cheap Red Shoes") for way in MatchType]
     [False, True, True]
     """
-    return _takes(_read(target), _words(query))
+    return _is_match(_parse_target(target), _split_query(query))
 
 
 class Matcher:
     """Targets, ready to be asked."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
-        read = [each for each in map(_read, targets) if each.words]
+        read = [each for each in map(_parse_target, targets) if each.words]
         often: dict[str, int] = {}
         for each in read:
             for word in dict.fromkeys(each.words):
                 often[word] = often.get(word, 0) + 1
-        self._by_word: dict[str, list[_Read]] = {}
+        self._by_word: dict[str, list[_ParsedTarget]] = {}
         for each in read:
             # Every way needs all words, so the rarest finds the target, and the fewest others with it.
             rarest = min(each.words, key=lambda word: (often[word], word))
             self._by_word.setdefault(rarest, []).append(each)
 
-    def candidates(self, query: str) -> list[Target]:
+    def find_targets(self, query: str) -> list[Target]:
         """The targets that take a query, by ad; of several of one ad the closest."""
-        words = _words(query)
+        words = _split_query(query)
         found: dict[int, Target] = {}
         for word in dict.fromkeys(words):
             for each in self._by_word.get(word, ()):
-                if _takes(each, words) and _is_closer(each.target, found.get(each.target.ad)):
+                if _is_match(each, words) and _is_closer(each.target, found.get(each.target.ad)):
                     found[each.target.ad] = each.target
         return [found[ad] for ad in sorted(found)]
 
 
-def _read(target: Target) -> _Read:
-    away = tuple(frozenset(words) for text in target.negatives if (words := words_of(text)))
-    return _Read(target, tuple(words_of(target.text)), away)
+def _parse_target(target: Target) -> _ParsedTarget:
+    away = tuple(frozenset(words) for text in target.negatives if (words := split_words(text)))
+    return _ParsedTarget(target, tuple(split_words(target.text)), away)
 
 
-def _words(query: str) -> tuple[str, ...]:
-    return tuple(words_of(query)[:MOST_WORDS])
+def _split_query(query: str) -> tuple[str, ...]:
+    return tuple(split_words(query)[:MAX_WORDS])
 
 
-def _takes(read: _Read, words: Sequence[str]) -> bool:
+def _is_match(read: _ParsedTarget, words: Sequence[str]) -> bool:
     asked = frozenset(words)
-    if not read.words or any(away <= asked for away in read.away):
+    if not read.words or any(away <= asked for away in read.negatives):
         return False
-    if read.target.way is Way.EXACT:
+    if read.target.match_type is MatchType.EXACT:
         return tuple(words) == read.words
     if not asked.issuperset(read.words):
         return False
-    return read.target.way is Way.BROAD or _has_run(words, read.words)
+    return read.target.match_type is MatchType.BROAD or _has_phrase(words, read.words)
 
 
-def _has_run(words: Sequence[str], run: tuple[str, ...]) -> bool:
+def _has_phrase(words: Sequence[str], run: tuple[str, ...]) -> bool:
     size = len(run)
     return any(tuple(words[at : at + size]) == run for at in range(len(words) - size + 1))
 
 
 def _is_closer(target: Target, other: Target | None) -> bool:
-    ways = tuple(Way)
-    return other is None or ways.index(target.way) < ways.index(other.way)
+    ways = tuple(MatchType)
+    return other is None or ways.index(target.match_type) < ways.index(other.match_type)

@@ -2,7 +2,8 @@
 
 A day has ``BINS`` bins. The plan has how often each phrase is expected in each of them: an average of past days, in
 which each counts half as much as the one after it. From it follow how much of a day is still to come, how much of a
-budget should be spent by now, and how much less a bid should count where the budget will not last (``keeps``).
+budget should be spent by now, and how much less a bid should count where the budget will not last
+(``compute_discounts``).
 
 Why not a share of time: most people search at certain hours, and not for the same things at all hours. A plan by the
 clock starves the evening of what was asked in the morning.
@@ -14,18 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["NO_TRAFFIC", "Traffic", "allowance", "keeps", "noticed", "rests", "still_to_come"]
+from vedette.serve.ads.candidates import AdCandidates
 
 DAY_S = 86_400.0
 BINS = 24
 # What a day counts for, beside all before it.
-NEWEST = 0.5
+NEWEST_WEIGHT = 0.5
 # How sharply the better of two ads is preferred where it is worked out who would be shown: by the power of its score.
 SHARPNESS = 12.0
 STEPS, STEP = 12, 0.4
-LEAST_KEEP = 0.25
+MIN_DISCOUNT = 0.25
 
 
 class Traffic(NamedTuple):
@@ -46,46 +45,46 @@ class Traffic(NamedTuple):
 NO_TRAFFIC = Traffic(np.zeros((BINS, 0)), np.zeros((BINS, 0)), np.zeros(0), -1, 0, 0)
 
 
-def noticed(before: Traffic, asked: Floats, now_s: float) -> Traffic:
+def update_traffic(before: Traffic, asked: Floats, now_s: float) -> Traffic:
     """The plan after hearing how often each phrase was asked in all, until now.
 
     What was asked since the last time counts for the bin of the last time. A day that is over becomes part of the plan.
     """
-    day, bin_ = _moment(now_s)
+    day, bin_ = _split_time(now_s)
     more = max(len(asked) - len(before.asked), 0)
     usual, today = (np.pad(each, ((0, 0), (0, more))) for each in (before.usual, before.today))
     if before.day >= 0:
         today[before.bin] += asked - np.pad(before.asked, (0, more))
     if before.day < 0 or day == before.day:
         return Traffic(usual, today, asked.copy(), day, bin_, before.days)
-    weight = NEWEST if before.days else 1.0
+    weight = NEWEST_WEIGHT if before.days else 1.0
     usual = (1 - weight) * usual + weight * today
     return Traffic(usual, np.zeros_like(today), asked.copy(), day, bin_, before.days + 1)
 
 
-def still_to_come(traffic: Traffic, now_s: float) -> Floats:
+def expected_queries(traffic: Traffic, now_s: float) -> Floats:
     """How often each phrase is expected until the end of the day; of the present bin, the part that is left."""
-    _, bin_ = _moment(now_s)
+    _, bin_ = _split_time(now_s)
     left = 1 - (now_s % DAY_S) / DAY_S * BINS % 1
     found: Floats = traffic.usual[bin_ + 1 :].sum(axis=0) + left * traffic.usual[bin_]
     return found
 
 
-def allowance(traffic: Traffic, now_s: float, ahead: float = 0.1) -> float:
+def spend_allowance(traffic: Traffic, now_s: float, ahead: float = 0.1) -> float:
     """The share of a budget that may be spent by now: that of the day's traffic, and a bit; all without a plan.
 
-    >>> allowance(NO_TRAFFIC, 3600.0)
+    >>> spend_allowance(NO_TRAFFIC, 3600.0)
     1.0
     """
     whole = float(traffic.usual.sum())
-    gone = 1 - float(still_to_come(traffic, now_s).sum()) / whole if whole else 1.0
+    gone = 1 - float(expected_queries(traffic, now_s).sum()) / whole if whole else 1.0
     return min(gone + ahead, 1.0)
 
 
-def rests(remaining: Floats, budget: Floats, allowed: float | Floats) -> npt.NDArray[np.bool_]:
+def is_resting(remaining: Floats, budget: Floats, allowed: float | Floats) -> npt.NDArray[np.bool_]:
     """Who is shown no more for now: whoever was charged as much of a budget as may be by now, and something at all.
 
-    >>> rests(np.array([9.0, 8.0, 10.0, np.inf]), np.array([10.0, 10.0, 10.0, np.inf]), 0.2).tolist()
+    >>> is_resting(np.array([9.0, 8.0, 10.0, np.inf]), np.array([10.0, 10.0, 10.0, np.inf]), 0.2).tolist()
     [False, True, False, False]
     """
     limited = np.isfinite(budget)
@@ -95,7 +94,7 @@ def rests(remaining: Floats, budget: Floats, allowed: float | Floats) -> npt.NDA
     return found
 
 
-def keeps(traffic: Traffic, ads: Candidates, value: Floats, before: Floats, now_s: float) -> Floats:
+def compute_discounts(traffic: Traffic, ads: AdCandidates, value: Floats, before: Floats, now_s: float) -> Floats:
     """How much each advertiser's bid counts: 1, and less where the rest of the day would cost more than is left.
 
     ``value`` is what a showing of each ad is expected to earn. Who would be shown is worked out for the queries still
@@ -106,17 +105,19 @@ def keeps(traffic: Traffic, ads: Candidates, value: Floats, before: Floats, now_
     keep = np.append(before, np.ones(payers - len(before)))
     if not traffic.days or not len(ads):
         return np.ones(payers)
-    queries = still_to_come(traffic, now_s)[ads.phrase]
+    queries = expected_queries(traffic, now_s)[ads.phrase]
     remaining = np.full(payers, np.inf)
     remaining[ads.advertiser] = ads.remaining
     can = np.where(ads.remaining >= ads.bid, value, 0.0)
     for _ in range(STEPS):
-        cost = np.bincount(ads.advertiser, queries * can * _shown(can * keep[ads.advertiser], ads.phrase), payers)
-        keep = np.clip(keep * (remaining / np.maximum(cost, 1e-9)).clip(0.5, 2.0) ** STEP, LEAST_KEEP, 1.0)
+        cost = np.bincount(
+            ads.advertiser, queries * can * _show_chances(can * keep[ads.advertiser], ads.phrase), payers
+        )
+        keep = np.clip(keep * (remaining / np.maximum(cost, 1e-9)).clip(0.5, 2.0) ** STEP, MIN_DISCOUNT, 1.0)
     return keep
 
 
-def _shown(score: Floats, phrase: Ints) -> Floats:
+def _show_chances(score: Floats, phrase: Ints) -> Floats:
     """With which probability each ad is the one that is shown for its phrase, roughly: nobody is sure of the scores."""
     best = np.zeros(int(phrase.max()) + 1)
     np.maximum.at(best, phrase, score)
@@ -125,6 +126,6 @@ def _shown(score: Floats, phrase: Ints) -> Floats:
     return found
 
 
-def _moment(now_s: float) -> tuple[int, int]:
+def _split_time(now_s: float) -> tuple[int, int]:
     day, rest_s = divmod(now_s, DAY_S)
     return int(day), int(rest_s / DAY_S * BINS)

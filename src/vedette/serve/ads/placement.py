@@ -8,9 +8,7 @@ import numpy as np
 
 from vedette.policy import Choice
 from vedette.serve.ads.auction import CENT, second_price
-from vedette.serve.ads.candidates import Candidates, Ranked
-
-__all__ = ["Placement", "place"]
+from vedette.serve.ads.candidates import AdCandidates, RankedPicks
 
 
 class Placement(NamedTuple):
@@ -24,10 +22,10 @@ class Placement(NamedTuple):
     reason: str
 
 
-def place(
-    policy: Choice[None, Any, Candidates, Candidates],
+def place_ads(
+    policy: Choice[None, Any, AdCandidates, AdCandidates],
     state: Any,  # noqa: ANN401 - the policy's own
-    options: Candidates,
+    options: AdCandidates,
     slots: int,
     minimum: Decimal,
     now: float,
@@ -35,8 +33,8 @@ def place(
 ) -> list[Placement]:
     """What is shown for one query. The score that ranks is the one that prices; ``minimum`` is the reserve."""
     picks = policy.choose(state, options, slots, now, rng)
-    assert isinstance(picks, Ranked), "a policy of ads gives scores"
-    charges = _charges(options, picks, minimum)
+    assert isinstance(picks, RankedPicks), "a policy of ads gives scores"
+    charges = _price_clicks(options, picks, minimum)
     return [
         Placement(
             ad=int(options.ad[row]),
@@ -50,7 +48,7 @@ def place(
     ]
 
 
-def _charges(options: Candidates, picks: Ranked, minimum: Decimal) -> list[Decimal]:
+def _price_clicks(options: AdCandidates, picks: RankedPicks, minimum: Decimal) -> list[Decimal]:
     """Prices of the shown, the best of those that are not shown being the last who is outbid."""
     rows = [*picks.rows.tolist(), *_runner_up(picks)]
     cents, scores = options.bid[rows].tolist(), picks.scores[rows].tolist()
@@ -63,7 +61,7 @@ def _charges(options: Candidates, picks: Ranked, minimum: Decimal) -> list[Decim
     return [least[at] if endless[at] else prices[at] for at in range(len(picks.rows))]
 
 
-def _runner_up(picks: Ranked) -> list[int]:
+def _runner_up(picks: RankedPicks) -> list[int]:
     left = picks.scores.copy()
     left[picks.rows] = -np.inf
     return [int(left.argmax())] if len(left) > len(picks.rows) and left.max() > 0 else []

@@ -15,30 +15,28 @@ from typing import Protocol
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import Told
-
-__all__ = ["FIRST_FACTORS", "SlotCounts", "slot_factors"]
+from vedette.serve.ads.by_score import AdPriors
 
 # By a sample of the KDD Cup 2012: clicks in the second and third of three slots, beside the first; then by halves.
 FIRST_FACTORS: Floats = np.array([1.0, 0.55, 0.38, 0.19, 0.1, 0.05, 0.025, 0.0125])
 GUESS_CLICKS = 50.0
 
 
-def slot_factors(clicked: Floats, expected: Floats, guess: Floats = FIRST_FACTORS) -> Floats:
+def fit_slot_factors(clicked: Floats, expected: Floats, guess: Floats = FIRST_FACTORS) -> Floats:
     """The factors of slots by clicks in each, and by clicks expected of what it showed, had the first slot shown it.
 
-    >>> slot_factors(np.array([400.0, 300.0]), np.array([400.0, 1000.0]), np.array([1.0, 0.5])).round(3).tolist()
+    >>> fit_slot_factors(np.array([400.0, 300.0]), np.array([400.0, 1000.0]), np.array([1.0, 0.5])).round(3).tolist()
     [1.0, 0.31]
     """
     size = min(len(clicked), len(guess))
     weight = expected[:size] + GUESS_CLICKS
     found = (clicked[:size] + GUESS_CLICKS * guess[:size]) / weight
-    fitted = _falling(found, weight)
+    fitted = _fit_nonincreasing(found, weight)
     factors: Floats = fitted / fitted[0] if size else fitted
     return factors
 
 
-class Rated(Protocol):
+class RatedAds(Protocol):
     """What is needed of ads to say how likely a click on each is: their numbers and counts."""
 
     @property
@@ -60,7 +58,7 @@ class SlotCounts:
     def __init__(self, ads: int, slots: int) -> None:
         self._shown, self._clicked = np.zeros((ads, slots)), np.zeros((ads, slots))
 
-    def enter(self, ads: Ints, slot: Ints, times: Floats, clicked: Floats) -> None:
+    def add(self, ads: Ints, slot: Ints, times: Floats, clicked: Floats) -> None:
         """These were shown, each in its slot so many times, with so many clicks. There is room for any number."""
         more = int(ads.max(initial=-1)) + 1 - len(self._shown)
         if more > 0:
@@ -73,7 +71,7 @@ class SlotCounts:
         """Others stand in the places of these."""
         self._shown[ads] = self._clicked[ads] = 0.0
 
-    def factors(self, told: Told, ads: Rated, first: int = 0) -> Floats | None:
+    def estimate_factors(self, told: AdPriors, ads: RatedAds, first: int = 0) -> Floats | None:
         """How much slots are seen, by what a policy has told of ads; None where it told nothing.
 
         ``first`` is the number under which the first ad is counted here.
@@ -86,10 +84,10 @@ class SlotCounts:
         by_number = np.zeros(len(shown))
         known = ads.ad < len(shown)
         by_number[ads.ad[known]] = rate[known]
-        return slot_factors(clicked.sum(axis=0), by_number @ shown)
+        return fit_slot_factors(clicked.sum(axis=0), by_number @ shown)
 
 
-def _falling(values: Floats, weight: Floats) -> Floats:
+def _fit_nonincreasing(values: Floats, weight: Floats) -> Floats:
     """The nearest values that never rise: neighbours that do are joined, as heavy as both."""
     blocks: list[tuple[float, float, int]] = []
     for value, heavy in zip(values.tolist(), weight.tolist(), strict=True):

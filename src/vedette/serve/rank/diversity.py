@@ -7,57 +7,55 @@ import numpy as np
 
 from vedette.policy import Ints
 
-__all__ = ["NOTE", "Folded", "Spread", "folded", "spread"]
-
 FIRST = 10
 SHARE = 3
-FEWEST_SITES = 5
-NOTE = "moved down: more results of this site above"
+MIN_SITES = 5
+MOVED_NOTE = "moved down: more results of this site above"
 
 
-class Spread(NamedTuple):
+class SpreadResults(NamedTuple):
     """Rows in their new order, and those that moved down."""
 
     rows: Ints
     moved: frozenset[int]
 
 
-def spread(rows: Ints, hosts: Ints) -> Spread:
+def spread_sites(rows: Ints, hosts: Ints) -> SpreadResults:
     """At most three of a site among the first ten; ``hosts`` is by row.
 
     With few sites there is nothing to choose between, and the order stays.
     """
-    if len(np.unique(hosts[rows])) < FEWEST_SITES:
-        return Spread(rows, frozenset())
+    if len(np.unique(hosts[rows])) < MIN_SITES:
+        return SpreadResults(rows, frozenset())
     shown: Counter[int] = Counter()
     first: list[int] = []
     held: list[int] = []
     rest = rows.tolist()
     for at, row in enumerate(rest):
         if len(first) == FIRST:
-            return Spread(np.array(first + held + rest[at:], np.int64), frozenset(held))
+            return SpreadResults(np.array(first + held + rest[at:], np.int64), frozenset(held))
         host = int(hosts[row])
         (held if shown[host] >= SHARE else first).append(row)
         shown[host] += 1
-    return Spread(np.array(first + held, np.int64), frozenset(held))
+    return SpreadResults(np.array(first + held, np.int64), frozenset(held))
 
 
-class Folded(NamedTuple):
+class FoldedResults(NamedTuple):
     """Rows that are shown, in order, and how many others each of them stands for."""
 
     rows: Ints
     similar: Ints
 
 
-def folded(order: Ints, groups: Ints) -> Folded:
+def fold_copies(order: Ints, groups: Ints) -> FoldedResults:
     """The first row of each group in an order of rows; group 0 is that of pages without copies.
 
-    >>> folded(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
-    Folded(rows=array([2, 1, 3]), similar=array([1, 0, 0]))
+    >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
+    FoldedResults(rows=array([2, 1, 3]), similar=array([1, 0, 0]))
     """
     named = groups[order]
     # Pages without copies are groups of their own.
     alone = -1 - np.arange(len(order), dtype=np.int64)
     _, first, counts = np.unique(np.where(named == 0, alone, named), return_index=True, return_counts=True)
     by_place = np.argsort(first)
-    return Folded(order[first[by_place]], counts[by_place] - 1)
+    return FoldedResults(order[first[by_place]], counts[by_place] - 1)

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-__all__ = ["sentence"]
-
 # Below this share of all that speaks for a page, a place is not worth a word.
 WORTH_SAYING = 0.12
-MOST_PLACES = 3
-WHOLE = 0.99
+MAX_PLACES = 3
+FULL_COVERAGE = 0.99
 PLACES = {
     "title": "its title",
     "headings": "its headings",
@@ -15,60 +13,60 @@ PLACES = {
     "url": "its address",
     "body": "its text",
 }
-BESIDES = {
+OTHER_REASONS = {
     "home": "it is the home page of the site that the query names",
     "fresh": "it is recent",
     "importance": "important pages link to it",
     "host_importance": "its site is important",
     "popularity": "readers choose it often",
 }
-AGAINST = {"spam": "though it looks a little like spam"}
+CAVEATS = {"spam": "though it looks a little like spam"}
 
 
-def sentence(contributions: Mapping[str, float], words: str, covered: Mapping[str, float]) -> str:
+def explain_rank(contributions: Mapping[str, float], words: str, covered: Mapping[str, float]) -> str:
     """The places that say the words, and what else counts, by what each feature added to the score.
 
     ``covered`` is which share of the words each place has; one that has not all of them as they are only has some.
 
     >>> added = {"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}
-    >>> sentence(added, "consumer lag", {"title": 1.0, "anchors": 1.0})
+    >>> explain_rank(added, "consumer lag", {"title": 1.0, "anchors": 1.0})
     'High because its title and links to it say “consumer lag”.'
-    >>> sentence(added, "consumer lag", {"title": 1.0, "anchors": 0.5})
+    >>> explain_rank(added, "consumer lag", {"title": 1.0, "anchors": 0.5})
     'High because its title says “consumer lag” and links to it have words of it.'
     """
     total = sum(value for value in contributions.values() if value > 0)
     if total <= 0:
         return "Here because nothing else matches better."
-    places = _places(contributions, total)
-    whole = [PLACES[place] for place in places if covered.get(place, 0.0) >= WHOLE]
+    places = _top_places(contributions, total)
+    whole = [PLACES[place] for place in places if covered.get(place, 0.0) >= FULL_COVERAGE]
     partly = [PLACES[place] for place in places if PLACES[place] not in whole]
-    besides = [said for key, said in BESIDES.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
-    against = [said for key, said in AGAINST.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
-    first = [f"{_listed(whole)} {'say' if _is_plural(whole) else 'says'} “{words}”"] if whole else []
+    besides = [said for key, said in OTHER_REASONS.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    against = [said for key, said in CAVEATS.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    first = [f"{_join(whole)} {'say' if _is_plural(whole) else 'says'} “{words}”"] if whole else []
     of_it = "it" if whole else f"“{words}”"
-    second = [f"{_listed(partly)} {'have' if _is_plural(partly) else 'has'} words of {of_it}"] if partly else []
-    reasons = _listed(first + second + besides) or "its words match best"
+    second = [f"{_join(partly)} {'have' if _is_plural(partly) else 'has'} words of {of_it}"] if partly else []
+    reasons = _join(first + second + besides) or "its words match best"
     return f"High because {', '.join([reasons, *against])}."
 
 
-_MANY = frozenset({PLACES["headings"], PLACES["anchors"]})
+_PLURALS = frozenset({PLACES["headings"], PLACES["anchors"]})
 
 
-def _places(contributions: Mapping[str, float], total: float) -> list[str]:
+def _top_places(contributions: Mapping[str, float], total: float) -> list[str]:
     """What says the words, or some of them, the weightiest first."""
     added = dict.fromkeys(PLACES, 0.0)
     for key, value in contributions.items():
         place = key.partition("_")[0]
         if place in added:
             added[place] += value
-    loudest = sorted(added, key=lambda place: -added[place])[:MOST_PLACES]
+    loudest = sorted(added, key=lambda place: -added[place])[:MAX_PLACES]
     return [place for place in loudest if added[place] >= WORTH_SAYING * total]
 
 
 def _is_plural(places: list[str]) -> bool:
-    return len(places) > 1 or places[0] in _MANY
+    return len(places) > 1 or places[0] in _PLURALS
 
 
-def _listed(things: list[str]) -> str:
+def _join(things: list[str]) -> str:
     """In a row, with "and" before the last."""
     return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))

@@ -13,22 +13,20 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["MOST_WORDS", "freshness", "is_home", "wants_fresh"]
-
 # Who types more words than these asks for more than a site.
-MOST_WORDS = 4
+MAX_WORDS = 4
 ALL = 1 - 1e-9
 
 
-def is_home(in_address: Floats, in_title: Floats, title_share: Floats, depth: Ints, words: int) -> Floats:
+def score_home(in_address: Floats, in_title: Floats, title_share: Floats, depth: Ints, words: int) -> Floats:
     """1 for a home page whose address has all words of the query; less where only its title has, with others.
 
     ``in_address`` and ``in_title`` are shares of the query's words, ``title_share`` is how much of the title they are.
 
-    >>> is_home(np.array([1.0, 1.0]), np.zeros(2), np.zeros(2), np.array([0, 3]), 2).tolist()
+    >>> score_home(np.array([1.0, 1.0]), np.zeros(2), np.zeros(2), np.array([0, 3]), 2).tolist()
     [1.0, 0.0]
     """
-    if not 0 < words <= MOST_WORDS:
+    if not 0 < words <= MAX_WORDS:
         return np.zeros(len(depth))
     named = np.where(in_address >= ALL, 1.0, np.where(in_title >= ALL, title_share, 0.0))
     return np.where(depth == 0, named, 0.0)
@@ -38,40 +36,40 @@ DAY_S = 86_400.0
 # After so long a page is half as fresh.
 HALF_S = 30 * DAY_S
 LATELY_S = 30 * DAY_S
-FEWEST_DATED = 8
+MIN_DATED = 8
 STRONG = frozenset({"breaking", "latest", "news", "newest", "today", "yesterday", "tonight", "aktuell", "heute"})
 WEAK = frozenset({"announcement", "changelog", "current", "recent", "release", "released", "releases", "update", "new"})
 
 
-def wants_fresh(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
+def score_fresh_intent(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
     """How much a query wants fresh pages; ``dates_s`` are those of the pages that match, NaN where unknown.
 
-    >>> wants_fresh(["kafka", "news"], np.array([]), 1.8e9), wants_fresh(["kafka"], np.array([]), 1.8e9)
+    >>> score_fresh_intent(["kafka", "news"], np.array([]), 1.8e9), score_fresh_intent(["kafka"], np.array([]), 1.8e9)
     (1.0, 0.0)
     """
-    return max(_said(words, now_s), _bunched(dates_s, now_s))
+    return max(_score_words(words, now_s), _score_dates(dates_s, now_s))
 
 
-def _said(words: Sequence[str], now_s: float) -> float:
+def _score_words(words: Sequence[str], now_s: float) -> float:
     year = datetime.fromtimestamp(min(max(now_s, 0.0), 4e9), UTC).year
     if any(word in STRONG or word == str(year) for word in words):
         return 1.0
     return 0.5 if any(word in WEAK or word == str(year - 1) for word in words) else 0.0
 
 
-def _bunched(dates_s: Floats, now_s: float) -> float:
+def _score_dates(dates_s: Floats, now_s: float) -> float:
     """How many more than a third of the dated pages are of late, stretched so that all of them make 1."""
     dated = dates_s[np.isfinite(dates_s) & (dates_s <= now_s)]
-    if len(dated) < FEWEST_DATED:
+    if len(dated) < MIN_DATED:
         return 0.0
     lately = float(np.mean(dated >= now_s - LATELY_S))
     return max(0.0, (lately - 1 / 3) * 1.5)
 
 
-def freshness(dates_s: Floats, now_s: float) -> Floats:
+def score_freshness(dates_s: Floats, now_s: float) -> Floats:
     """1 for what is of now, half after a month; 0 without a date. A date to come is as good as none.
 
-    >>> freshness(np.array([0.0, -HALF_S, np.nan]), 0.0).tolist()
+    >>> score_freshness(np.array([0.0, -HALF_S, np.nan]), 0.0).tolist()
     [1.0, 0.5, 0.0]
     """
     ages_s = now_s - dates_s

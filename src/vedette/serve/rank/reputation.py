@@ -6,16 +6,14 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["Believed", "Reputation", "pair_key", "pair_keys"]
-
 # However often a page was looked at elsewhere, for another query that counts as so many looks at most: as much as in
 # what is believed of the pair (half of ``learn.quality.PAGE_WEIGHT``).
-ELSEWHERE = 2.5
+MAX_OTHER_LOOKS = 2.5
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-class Believed(NamedTuple):
+class PageBeliefs(NamedTuple):
     """Of some pages for one query: expected quality, and faded likes and looks of the page anywhere.
 
     ``here_likes`` and ``here_looks`` are what is known of the page for this query: those of the query, and what was
@@ -57,24 +55,24 @@ class Reputation(NamedTuple):
     general: float
     people: float
 
-    def of(self, ids: Ints, hosts: Ints, query: int) -> Believed:
+    def look_up(self, ids: Ints, hosts: Ints, query: int) -> PageBeliefs:
         """What is believed of pages for a query: of the pair, else of the page, else of its site and the query."""
-        _, asked = _found(self.query, np.array([query], np.int64))
+        _, asked = _match_sorted(self.query, np.array([query], np.int64))
         for_query = float(self.query_mean[asked[0]]) if len(asked) else self.general
         views = float(self.query_views[asked[0]]) if len(asked) else 0.0
         mean = np.full(len(ids), self.general)
         likes, looks, here_likes, here_looks = np.zeros((4, len(ids)))
-        row, at = _found(self.host, hosts)
+        row, at = _match_sorted(self.host, hosts)
         mean[row] = self.host_mean[at]
         mean = (mean + for_query) / 2
-        row, at = _found(self.page, ids)
+        row, at = _match_sorted(self.page, ids)
         mean[row], likes[row], looks[row] = self.mean[at], self.likes[at], self.looks[at]
-        row, at = _found(self.pair, pair_keys(query, ids))
+        row, at = _match_sorted(self.pair, pair_keys(query, ids))
         mean[row], here_likes[row], here_looks[row] = self.pair_mean[at], self.pair_likes[at], self.pair_looks[at]
         others = np.maximum(looks - here_looks, 0.0)
-        counted = ELSEWHERE * others / (others + 2 * ELSEWHERE)
+        counted = MAX_OTHER_LOOKS * others / (others + 2 * MAX_OTHER_LOOKS)
         here_likes += counted * np.minimum(np.maximum(likes - here_likes, 0.0) / np.maximum(others, 1e-9), 1.0)
-        return Believed(mean, likes, looks, here_likes, here_looks + counted, self.general, views)
+        return PageBeliefs(mean, likes, looks, here_likes, here_looks + counted, self.general, views)
 
 
 def pair_key(query: int, id_: int) -> int:
@@ -93,7 +91,7 @@ def pair_keys(query: int, ids: Ints) -> Ints:
     return np.asarray(mixed.view(np.int64))
 
 
-def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+def _match_sorted(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     """Of those that are known: which of the wanted they are, and where they are among what is known."""
     if not len(known):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

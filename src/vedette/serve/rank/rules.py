@@ -7,24 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from vedette.text import words_of
-
-__all__ = ["NO_RULES", "PINNED", "Rules", "key_of", "read_rules"]
+from vedette.text import split_words
 
 PINNED = "pinned for this query"
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-def key_of(words: Sequence[str]) -> str:
+def rule_key(words: Sequence[str]) -> str:
     """By what the rules of a query are found.
 
-    >>> key_of(["consumer", "lag"])
+    >>> rule_key(["consumer", "lag"])
     'consumer lag'
     """
     return " ".join(words)
 
 
-class Rules(NamedTuple):
+class SearchRules(NamedTuple):
     """Rules by the words they are for. Synonyms are in indexed form too; pinned and hidden are URLs.
 
     ``favoured`` holds for all queries: hosts, by their numbers, that stand higher (1.0) or lower (-1.0).
@@ -35,41 +33,41 @@ class Rules(NamedTuple):
     hidden: Mapping[str, tuple[str, ...]] = _NONE
     favoured: Mapping[int, float] = MappingProxyType({})
 
-    def pins(self, words: Sequence[str]) -> tuple[str, ...]:
+    def get_pinned(self, words: Sequence[str]) -> tuple[str, ...]:
         """The URLs that stand first for a query, in order; what is hidden is not."""
-        hidden = self.hides(words)
-        return tuple(url for url in self.pinned.get(key_of(words), ()) if url not in hidden)
+        hidden = self.get_hidden(words)
+        return tuple(url for url in self.pinned.get(rule_key(words), ()) if url not in hidden)
 
-    def hides(self, words: Sequence[str]) -> frozenset[str]:
+    def get_hidden(self, words: Sequence[str]) -> frozenset[str]:
         """The URLs that are not shown for a query."""
-        return frozenset(self.hidden.get(key_of(words), ()))
+        return frozenset(self.hidden.get(rule_key(words), ()))
 
-    def means(self, words: Sequence[str]) -> tuple[str, ...]:
+    def get_synonyms(self, words: Sequence[str]) -> tuple[str, ...]:
         """What else a word, or words next to each other, may be called."""
-        return self.synonyms.get(key_of(words), ())
+        return self.synonyms.get(rule_key(words), ())
 
 
-NO_RULES = Rules()
+NO_RULES = SearchRules()
 
 
-def read_rules(
+def parse_rules(
     synonyms: Iterable[tuple[str, str]], pinned: Iterable[tuple[str, str]], hidden: Iterable[tuple[str, str]]
-) -> Rules:
+) -> SearchRules:
     """Rules as the operator writes them: pairs of a query, and another word for it or a URL. Synonyms go both ways.
 
-    >>> read_rules([("K8s", "Kubernetes")], [], []).means(["kubernetes"])
+    >>> parse_rules([("K8s", "Kubernetes")], [], []).get_synonyms(["kubernetes"])
     ('k8s',)
     """
-    pairs = [(key_of(words_of(one)), key_of(words_of(other))) for one, other in synonyms]
+    pairs = [(rule_key(split_words(one)), rule_key(split_words(other))) for one, other in synonyms]
     both = [pair for one, other in pairs for pair in ((one, other), (other, one)) if one != other]
-    return Rules(_gathered(both), _gathered(_keyed(pinned)), _gathered(_keyed(hidden)))
+    return SearchRules(_group_values(both), _group_values(_key_by_query(pinned)), _group_values(_key_by_query(hidden)))
 
 
-def _keyed(rules: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(key_of(words_of(query)), url) for query, url in rules]
+def _key_by_query(rules: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(rule_key(split_words(query)), url) for query, url in rules]
 
 
-def _gathered(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+def _group_values(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
     """All values of a key, each once, in order."""
     found: dict[str, dict[str, None]] = {}
     for key, value in pairs:

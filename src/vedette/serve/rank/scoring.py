@@ -8,8 +8,6 @@ import numpy as np
 
 from vedette.policy import Floats
 
-__all__ = ["POLICY", "WEIGHTS", "Scored", "scored"]
-
 # Those of words were fitted to known items of three real sites (``bench/known_item.py``, pages other than those it
 # measures): a logistic model of which candidate is the page that is looked for, then single weights up and down as long
 # as the mean reciprocal rank rose, none of them below zero, so that every match speaks for a page; rounded at the end.
@@ -52,18 +50,18 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 
 
-class Scored(NamedTuple):
+class LinearScores(NamedTuple):
     """The score of each page, and what each feature added to it: a row per page, a column per feature."""
 
     scores: Floats
     contributions: Floats
 
 
-def scored(features: Floats, keys: Sequence[str], weights: Mapping[str, float]) -> Scored:
+def score_features(features: Floats, keys: Sequence[str], weights: Mapping[str, float]) -> LinearScores:
     """Weights times features; a feature without a weight adds nothing.
 
-    >>> scored(np.array([[1.0, 0.5]]), ("title", "spam"), {"title": 2.0, "spam": -1.0}).scores.tolist()
+    >>> score_features(np.array([[1.0, 0.5]]), ("title", "spam"), {"title": 2.0, "spam": -1.0}).scores.tolist()
     [1.5]
     """
     contributions = features * np.array([weights.get(key, 0.0) for key in keys])
-    return Scored(contributions.sum(axis=1), contributions)
+    return LinearScores(contributions.sum(axis=1), contributions)

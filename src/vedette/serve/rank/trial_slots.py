@@ -18,12 +18,10 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.serve.rank.explore.randomized_lists import best_first
-from vedette.serve.rank.explore.slot_allocation import CROWD, FIRST_PAGE, SHARE, Bools, Seats
-
-__all__ = ["Dealt", "dealt"]
+from vedette.serve.rank.explore.slot_allocation import CROWD_VIEW_SHARE, FIRST_PAGE, MANY_EQUALS, Bools, TrialSlots
 
 
-class Dealt(NamedTuple):
+class TrialList(NamedTuple):
     """Rows in order, how probable it was for each to stand where it stands, and which of them are tried."""
 
     rows: Ints
@@ -31,33 +29,35 @@ class Dealt(NamedTuple):
     is_tried: Bools
 
 
-class _Lot(NamedTuple):
+class _Lottery(NamedTuple):
     """Places (from 0) that are given away by lot, and among whom: places in the order without trials."""
 
-    seats: list[int]
-    among: Ints
+    slots: list[int]
+    entrants: Ints
 
 
-def dealt(own: Floats, tried: Floats, wanted: Floats, seats: Seats, rng: np.random.Generator) -> Dealt:
+def draw_trial_list(
+    own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots, rng: np.random.Generator
+) -> TrialList:
     """By ``own`` worth, largest first and equals as they came, with seats for those whose ``tried`` worth is larger.
 
     ``wanted`` are the views that each has use for. Equal ``tried`` worths are decided by lot.
 
     >>> own, tried = np.array([5.0, 4.0, 3.0, 2.0]), np.array([5.0, 4.0, 3.0, 4.5])
-    >>> dealt(own, tried, np.ones(4), Seats(first=2), np.random.default_rng(1)).rows.tolist()
+    >>> draw_trial_list(own, tried, np.ones(4), TrialSlots(first=2), np.random.default_rng(1)).rows.tolist()
     [0, 3, 1, 2]
     """
     order = best_first(own)
-    lots = _lots(own[order], tried[order], wanted[order], seats)
+    lots = _build_lotteries(own[order], tried[order], wanted[order], seats)
     if not lots:
-        return Dealt(order, np.ones(len(own)), np.zeros(len(own), bool))
-    return _seated(order, lots, rng)
+        return TrialList(order, np.ones(len(own)), np.zeros(len(own), bool))
+    return _assign_slots(order, lots, rng)
 
 
-def _lots(own: Floats, tried: Floats, wanted: Floats, seats: Seats) -> list[_Lot]:
+def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots) -> list[_Lottery]:
     """The seats, by those who may have them; everything is in the order of ``own``."""
     length = min(FIRST_PAGE, len(own))
-    lots: list[_Lot] = []
+    lots: list[_Lottery] = []
     taken, left = seats.first - 2, seats.most  # the last place that was given away
     # Who would not come before the last of the first page gets no seat, and that is nearly everybody.
     is_able = (tried > own) & (tried >= own[length - 1]) if length else np.zeros(0, bool)
@@ -65,22 +65,22 @@ def _lots(own: Floats, tried: Floats, wanted: Floats, seats: Seats) -> list[_Lot
     candidates = np.flatnonzero(is_able)
     if not len(candidates):
         return lots
-    views = seats.by_place(len(own)).tolist()
-    for among in _groups(candidates, tried):
+    views = seats.views_by_place(len(own)).tolist()
+    for among in _group_equals(candidates, tried):
         # How many are worth more by themselves than each of these would be.
         start = max(taken + 1, int(np.count_nonzero(own[:length] > tried[among[0]])))
         if not left or start >= length:  # those who follow are worth less
             break
-        use = float(wanted[among[0]]) * len(among) * (SHARE if len(among) >= CROWD else 1.0)
-        found = _open(start, use, views[:length], min(left, len(among)))
-        lot = _raising(found, np.sort(among))
-        if lot.seats:
+        use = float(wanted[among[0]]) * len(among) * (CROWD_VIEW_SHARE if len(among) >= MANY_EQUALS else 1.0)
+        found = _find_open_slots(start, use, views[:length], min(left, len(among)))
+        lot = _limit_to_raised(found, np.sort(among))
+        if lot.slots:
             lots.append(lot)
-            taken, left = lot.seats[-1], left - len(lot.seats)
+            taken, left = lot.slots[-1], left - len(lot.slots)
     return lots
 
 
-def _groups(candidates: Ints, tried: Floats) -> Iterator[Ints]:
+def _group_equals(candidates: Ints, tried: Floats) -> Iterator[Ints]:
     """Those who would be worth the same, best first."""
     by_worth = candidates[best_first(tried[candidates])]
     worth = tried[by_worth]
@@ -90,7 +90,7 @@ def _groups(candidates: Ints, tried: Floats) -> Iterator[Ints]:
         begin = end
 
 
-def _open(start: int, use: float, views: list[float], most: int) -> list[int]:
+def _find_open_slots(start: int, use: float, views: list[float], most: int) -> list[int]:
     """Places from here on that give no more views than there is use for."""
     found: list[int] = []
     for place in range(start, len(views)):
@@ -102,58 +102,58 @@ def _open(start: int, use: float, views: list[float], most: int) -> list[int]:
     return found
 
 
-def _raising(found: list[int], among: Ints) -> _Lot:
+def _limit_to_raised(found: list[int], among: Ints) -> _Lottery:
     """As many of these seats as have somebody whom each of them raises."""
     for count in range(len(found), 0, -1):
         raised = among[among > found[count - 1]]
         if len(raised) >= count:
-            return _Lot(found[:count], raised)
-    return _Lot([], among)
+            return _Lottery(found[:count], raised)
+    return _Lottery([], among)
 
 
-def _seated(order: Ints, lots: list[_Lot], rng: np.random.Generator) -> Dealt:
+def _assign_slots(order: Ints, lots: list[_Lottery], rng: np.random.Generator) -> TrialList:
     length = len(order)
     by_place, is_tried, chance = np.full(length, -1), np.zeros(length, bool), np.ones(length)
     winners: list[int] = []
     for lot in lots:
-        won = rng.permutation(lot.among)[: len(lot.seats)]
-        by_place[lot.seats], is_tried[lot.seats], chance[lot.seats] = won, True, 1.0 / len(lot.among)
+        won = rng.permutation(lot.entrants)[: len(lot.slots)]
+        by_place[lot.slots], is_tried[lot.slots], chance[lot.slots] = won, True, 1.0 / len(lot.entrants)
         winners += won.tolist()
     is_other = np.ones(length, bool)
     is_other[winners] = False
     others = np.flatnonzero(is_other)
-    by_place[~is_tried], chance[~is_tried] = others, _staying(length, lots, winners)[others]
-    return Dealt(order[by_place], chance, is_tried)
+    by_place[~is_tried], chance[~is_tried] = others, _stay_chances(length, lots, winners)[others]
+    return TrialList(order[by_place], chance, is_tried)
 
 
-def _staying(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
+def _stay_chances(length: int, lots: list[_Lottery], winners: list[int]) -> Floats:
     """For each row that won nothing: how probable that was, and that as many winners had stood before it.
 
     Before the first who could win nobody moves, and behind the last one everybody does, whoever wins.
     """
-    able = np.concatenate([lot.among for lot in lots])
+    able = np.concatenate([lot.entrants for lot in lots])
     begin, end = int(able.min()), int(able.max()) + 1
-    within = [_Lot(lot.seats, lot.among - begin) for lot in lots]
+    within = [_Lottery(lot.slots, lot.entrants - begin) for lot in lots]
     chance = np.ones(length)
-    chance[begin:end] = _staying_within(end - begin, within, [winner - begin for winner in winners])
+    chance[begin:end] = _stay_chances_within(end - begin, within, [winner - begin for winner in winners])
     return chance
 
 
-def _staying_within(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
+def _stay_chances_within(length: int, lots: list[_Lottery], winners: list[int]) -> Floats:
     stays, parts = np.ones(length), [np.ones(length)]
     for lot in lots:
         is_in = np.zeros(length)
-        is_in[lot.among] = 1.0
+        is_in[lot.entrants] = 1.0
         before = is_in.cumsum() - is_in
-        others = len(lot.among) - is_in  # of the lot, without the row itself
-        stays *= 1.0 - is_in * (len(lot.seats) / len(lot.among))
-        parts = _summed(parts, _hypergeometric(before, others, len(lot.seats)))
+        others = len(lot.entrants) - is_in  # of the lot, without the row itself
+        stays *= 1.0 - is_in * (len(lot.slots) / len(lot.entrants))
+        parts = _convolve(parts, _hypergeometric(before, others, len(lot.slots)))
     is_winner = np.zeros(length, np.int64)
     is_winner[winners] = 1
     return np.asarray(stays * np.choose(is_winner.cumsum() - is_winner, parts))
 
 
-def _summed(parts: list[Floats], others: list[Floats]) -> list[Floats]:
+def _convolve(parts: list[Floats], others: list[Floats]) -> list[Floats]:
     """The law of the sum of two numbers that have nothing to do with each other."""
     if len(parts) == 1:
         return others
@@ -170,12 +170,12 @@ def _hypergeometric(before: Floats, others: Floats, draws: int) -> list[Floats]:
     >>> [part.tolist() for part in _hypergeometric(np.array([1.0]), np.array([4.0]), 2)]
     [[0.5], [0.5], [0.0]]
     """
-    hits, misses, all_ = (_falling(each, draws) for each in (before, others - before, others))
+    hits, misses, all_ = (_falling_factorials(each, draws) for each in (before, others - before, others))
     ways = 1.0 / np.maximum(all_[draws], 1.0)
     return [comb(draws, hit) * ways * hits[hit] * misses[draws - hit] for hit in range(draws + 1)]
 
 
-def _falling(count: Floats, most: int) -> list[Floats]:
+def _falling_factorials(count: Floats, most: int) -> list[Floats]:
     """1, n, n (n - 1) …: in how many ways so many can be drawn one after the other."""
     found = [np.ones(len(count))]
     for drawn in range(most):

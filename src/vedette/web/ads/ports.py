@@ -7,21 +7,19 @@ from math import sqrt
 from typing import NamedTuple, Protocol
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
-from vedette.adapters.ads.ledger_reader import Refused, Tally
-from vedette.adapters.ads.ledger_store import Showing
+from vedette.adapters.ads.ledger_reader import AdTally, RefusedClicks
+from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.serve.ads.ledger import Balance
-from vedette.web.commands.ads_commands import MarketOrder
-from vedette.web.commands.commands import Done
-
-__all__ = ["DAYS", "AdLine", "CampaignLine", "DayLine", "Figures", "MarketDesk", "Today", "share_interval"]
+from vedette.web.commands.ads_commands import AdCommand
+from vedette.web.commands.commands import CommandResult
 
 # Reports are of so many days, today among them.
-DAYS = 30
+REPORT_DAYS = 30
 # The normal distribution has 95 % within so many deviations.
-_WITHIN = 1.959964
+_Z_95 = 1.959964
 
 
-class Figures(NamedTuple):
+class AdStats(NamedTuple):
     """What became of ads: showings, charged clicks, what they cost, and what else they lost to what."""
 
     shown: int = 0
@@ -31,9 +29,9 @@ class Figures(NamedTuple):
     lost_rank: int = 0
     lost_reserve: int = 0
 
-    def and_of(self, tally: Tally) -> "Figures":
+    def add_tally(self, tally: AdTally) -> "AdStats":
         """With a day of one ad and phrase more."""
-        return Figures(
+        return AdStats(
             self.shown + tally.shown,
             self.clicked + tally.clicked,
             self.charged + tally.charged,
@@ -50,7 +48,7 @@ class Figures(NamedTuple):
     @property
     def interval(self) -> tuple[float, float]:
         """Where the rate lies, with 95 % confidence."""
-        return share_interval(self.clicked, self.shown)
+        return compute_wilson_interval(self.clicked, self.shown)
 
     @property
     def average(self) -> Decimal | None:
@@ -58,17 +56,17 @@ class Figures(NamedTuple):
         return (self.charged / self.clicked).quantize(Decimal("0.01")) if self.clicked else None
 
 
-def share_interval(of: int, whole: int) -> tuple[float, float]:
+def compute_wilson_interval(of: int, whole: int) -> tuple[float, float]:
     """Wilson's interval of a share, 95 %: it is right for few and for shares near 0, where a plain one is not.
 
-    >>> [round(each, 3) for each in share_interval(1, 10)]
+    >>> [round(each, 3) for each in compute_wilson_interval(1, 10)]
     [0.018, 0.404]
     """
     if not whole:
         return 0.0, 1.0
-    share, z2 = of / whole, _WITHIN**2
+    share, z2 = of / whole, _Z_95**2
     middle = (share + z2 / (2 * whole)) / (1 + z2 / whole)
-    half = _WITHIN / (1 + z2 / whole) * sqrt(share * (1 - share) / whole + z2 / (4 * whole * whole))
+    half = _Z_95 / (1 + z2 / whole) * sqrt(share * (1 - share) / whole + z2 / (4 * whole * whole))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -80,7 +78,7 @@ class CampaignLine(NamedTuple):
     """
 
     campaign: CampaignRow
-    figures: Figures
+    figures: AdStats
     today: Balance
     pace: float | None
     refused: int
@@ -92,18 +90,18 @@ class AdLine(NamedTuple):
     ad: AdRow
     advertiser: str
     state: str
-    figures: Figures
+    figures: AdStats
 
 
 class DayLine(NamedTuple):
     """What an ad did on one day for one phrase, for reports."""
 
-    tally: Tally
+    tally: AdTally
     advertiser: str
     title: str
 
 
-class Today(NamedTuple):
+class TodayReport(NamedTuple):
     """A day until now: when it began and what time it is (wall time), charges in order, and the plan for it.
 
     ``charges`` are moments, payers and amounts. ``plan`` has moments with the share of a usual day's searches that has
@@ -117,38 +115,38 @@ class Today(NamedTuple):
     plan: Sequence[tuple[float, float]] = ()
 
 
-class MarketDesk(Protocol):
+class AdService(Protocol):
     """The market. Reading takes a moment, and orders wait for the keeper: call all of it in a thread.
 
     ``advertiser`` limits what is read to one; empty is all.
     """
 
-    def advertisers(self) -> list[AdvertiserRow]:
+    def list_advertisers(self) -> list[AdvertiserRow]:
         """All of them."""
 
-    def campaigns(self, advertiser: str = "") -> list[CampaignLine]:
+    def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
         """By name."""
 
-    def ads(self, advertiser: str = "") -> list[AdLine]:
+    def list_ads(self, advertiser: str = "") -> list[AdLine]:
         """By number."""
 
-    def days(self, advertiser: str = "") -> list[DayLine]:
+    def load_daily_report(self, advertiser: str = "") -> list[DayLine]:
         """Day by day."""
 
-    def today(self) -> Today:
+    def load_today_report(self) -> TodayReport:
         """What today's budgets were spent on until now."""
 
-    def showings(self, most: int) -> list[Showing]:
+    def list_impressions(self, most: int) -> list[AdImpression]:
         """What was shown, the last first, each with score, propensity, price and reason."""
 
-    def refused(self) -> list[Refused]:
+    def list_uncharged_clicks(self) -> list[RefusedClicks]:
         """Clicks that cost nothing, with reasons."""
 
-    def advertiser_of_key(self, name: str) -> str:
+    def find_advertiser(self, name: str) -> str:
         """Whose reports the key of this name opens; empty for nobody's."""
 
-    def refusal(self, url: str) -> str:
+    def check_landing_url(self, url: str) -> str:
         """Why no ad may lead to a URL; empty where it may. Waits for name servers."""
 
-    def order(self, order: MarketOrder, by: str) -> Done:
+    def run_command(self, order: AdCommand, by: str) -> CommandResult:
         """Have an order carried out. A ``VedetteError`` says in words why it cannot be; nothing has changed then."""

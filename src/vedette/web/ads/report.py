@@ -5,12 +5,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from vedette.web.ads.ports import AdLine, CampaignLine, DayLine, Figures
-from vedette.web.console.ui.tables import Column, Table, csv_answer
+from vedette.web.ads.ports import AdLine, AdStats, CampaignLine, DayLine
+from vedette.web.console.ui.tables import Column, Table, csv_response
 
-__all__ = ["REPORT", "ad_as_json", "campaign_as_json", "report_csv"]
-
-REPORT: Final = Table[DayLine](
+REPORT_TABLE: Final = Table[DayLine](
     (
         Column("day", "Day", lambda line: line.tally.day),
         Column("advertiser", "Advertiser", lambda line: line.advertiser),
@@ -25,18 +23,18 @@ REPORT: Final = Table[DayLine](
         Column("rank", "Lost to rank", lambda line: line.tally.lost_rank, is_number=True),
         Column("reserve", "Lost to reserve", lambda line: line.tally.lost_reserve, is_number=True),
     ),
-    by="-day",
-    key="days",
+    default_sort="-day",
+    prefix="days",
 )
 
 
-def report_csv(lines: Sequence[DayLine]) -> Response:
+def report_csv_response(lines: Sequence[DayLine]) -> Response:
     """All of it, to be saved."""
-    rows = [[column.of(line) for column in REPORT.columns] for line in lines]
-    return csv_answer("sponsored", [column.title for column in REPORT.columns], rows)
+    rows = [[column.get_cell(line) for column in REPORT_TABLE.columns] for line in lines]
+    return csv_response("sponsored", [column.title for column in REPORT_TABLE.columns], rows)
 
 
-def campaign_as_json(line: CampaignLine) -> dict[str, object]:
+def campaign_to_json(line: CampaignLine) -> dict[str, object]:
     """Money is text, so that it stays exact."""
     row = line.campaign
     return {
@@ -50,11 +48,11 @@ def campaign_as_json(line: CampaignLine) -> dict[str, object]:
         "held_today": str(line.today.held),
         "pace": line.pace,
         "clicks_uncharged": line.refused,
-        **_figures(line.figures),
+        **_stats_to_json(line.figures),
     }
 
 
-def ad_as_json(line: AdLine) -> dict[str, object]:
+def ad_to_json(line: AdLine) -> dict[str, object]:
     """An ad, as it was written."""
     ad = line.ad
     return {
@@ -68,11 +66,11 @@ def ad_as_json(line: AdLine) -> dict[str, object]:
         "bid": ad.bid,
         "standing": ad.standing,
         "state": line.state,
-        **_figures(line.figures),
+        **_stats_to_json(line.figures),
     }
 
 
-def _figures(figures: Figures) -> dict[str, object]:
+def _stats_to_json(figures: AdStats) -> dict[str, object]:
     low, high = figures.interval
     return {
         "impressions": figures.shown,

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from vedette.web.commands.commands import KINDS
-from vedette.web.commands.json_commands import LONGEST_TEXT, MOST_ACTION, MOST_URLS
+from vedette.web.commands.commands import RULE_KINDS
+from vedette.web.commands.json_commands import MAX_ACTION, MAX_TEXT_LENGTH, MAX_URLS
 
-__all__ = ["ORDER_EXAMPLES", "order_operations", "order_schemas"]
+JsonSchema = dict[str, Any]
 
-Described = dict[str, Any]
-
-ORDER_EXAMPLES: dict[str, Described] = {
+COMMAND_EXAMPLES: dict[str, JsonSchema] = {
     "Done": {"done": "paused https://docs.example.org/", "action": 12},
     "Actions": {
         "actions": [
@@ -24,48 +22,56 @@ ORDER_EXAMPLES: dict[str, Described] = {
         ]
     },
 }
-_TEXT = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
-_SITE = {**_TEXT, "description": "The start of the site, or its host."}
+_STRING = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH}
+_SITE = {**_STRING, "description": "The start of the site, or its host."}
 _SETTINGS = {
     "type": "object",
     "description": "Settings by name, written as in the files of vedette sites export.",
 }
-_SWITCH = {"type": "boolean", "default": False}
-_RULE = {"kind": {"enum": list(KINDS)}, "query": {"type": "string", "maxLength": LONGEST_TEXT}, "value": _TEXT}
-_WATCH: Described = {
-    "name": {**_TEXT, "description": "Letters, digits and -._ , 64 at most; it stands in the address of its feed."},
+_BOOLEAN = {"type": "boolean", "default": False}
+_RULE = {
+    "kind": {"enum": list(RULE_KINDS)},
+    "query": {"type": "string", "maxLength": MAX_TEXT_LENGTH},
+    "value": _STRING,
+}
+_ALERT: JsonSchema = {
+    "name": {**_STRING, "description": "Letters, digits and -._ , 64 at most; it stands in the address of its feed."},
     "place": {
         "type": "string",
-        "maxLength": LONGEST_TEXT,
+        "maxLength": MAX_TEXT_LENGTH,
         "description": "A host, or a path on one; * for everywhere. Place or query is needed.",
     },
-    "query": {"type": "string", "maxLength": LONGEST_TEXT, "description": "New pages that a search for it would find."},
+    "query": {
+        "type": "string",
+        "maxLength": MAX_TEXT_LENGTH,
+        "description": "New pages that a search for it would find.",
+    },
     "webhook": {
         "type": "string",
-        "maxLength": LONGEST_TEXT,
+        "maxLength": MAX_TEXT_LENGTH,
         "description": "A URL that is sent each new page, signed; the console shows with what.",
     },
 }
 # What each order takes: its fields, and those of them that may be left out.
-_ORDERS: dict[str, tuple[Described, tuple[str, ...]]] = {
-    "add_site": ({"site": _SITE, "settings": _SETTINGS, "paused": _SWITCH}, ("settings", "paused")),
+_COMMANDS: dict[str, tuple[JsonSchema, tuple[str, ...]]] = {
+    "add_site": ({"site": _SITE, "settings": _SETTINGS, "paused": _BOOLEAN}, ("settings", "paused")),
     "set_site": ({"site": _SITE, "settings": {**_SETTINGS, "minProperties": 1}}, ()),
     "pause_site": ({"site": _SITE}, ()),
     "resume_site": ({"site": _SITE}, ()),
-    "remove_site": ({"site": _SITE, "with_pages": _SWITCH}, ("with_pages",)),
+    "remove_site": ({"site": _SITE, "with_pages": _BOOLEAN}, ("with_pages",)),
     "add_rule": (_RULE, ("query",)),
     "remove_rule": (_RULE, ("query",)),
-    "fetch": ({"urls": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MOST_URLS}}, ()),
-    "dismiss": ({"host": _TEXT}, ()),
-    "add_watch": (_WATCH, ("place", "query", "webhook")),
-    "remove_watch": ({"name": _WATCH["name"]}, ()),
-    "undo": ({"action": {"type": "integer", "minimum": 1, "maximum": MOST_ACTION}}, ()),
+    "fetch": ({"urls": {"type": "array", "items": _STRING, "minItems": 1, "maxItems": MAX_URLS}}, ()),
+    "dismiss": ({"host": _STRING}, ()),
+    "add_watch": (_ALERT, ("place", "query", "webhook")),
+    "remove_watch": ({"name": _ALERT["name"]}, ()),
+    "undo": ({"action": {"type": "integer", "minimum": 1, "maximum": MAX_ACTION}}, ()),
 }
 
 
-def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 - two functions of the description
+def describe_command_paths(answer: Any, refusals: Any) -> JsonSchema:  # noqa: ANN401 - two functions of the description
     """The paths; ``answer`` and ``refusals`` describe what comes back."""
-    keyed: Described = {"security": [{"bearer": []}]}
+    keyed: JsonSchema = {"security": [{"bearer": []}]}
     content = {"schema": {"$ref": "#/components/schemas/Order"}, "example": {"order": "undo", "action": 12}}
     return {
         "/api/v1/orders": {
@@ -88,8 +94,10 @@ def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 -
                 "summary": "What was done lately, the last first",
                 **keyed,
                 "parameters": [
-                    _query("n", "How many.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
-                    _query(
+                    _query_parameter(
+                        "n", "How many.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
+                    ),
+                    _query_parameter(
                         "before",
                         "Only those before this action.",
                         {"type": "integer", "minimum": 1, "maximum": 10**9 - 1},
@@ -104,7 +112,7 @@ def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 -
     }
 
 
-def order_schemas() -> Described:
+def command_schemas() -> JsonSchema:
     """What is sent and answered."""
     action = {
         "action": {"type": "integer", "minimum": 1},
@@ -115,20 +123,20 @@ def order_schemas() -> Described:
         "undone_at": {"type": ["string", "null"], "format": "date-time"},
     }
     return {
-        "Order": {"oneOf": [_order(name, *told) for name, told in _ORDERS.items()]},
-        "Done": _whole({"done": {"type": "string"}, "action": {"type": "integer", "minimum": 0}}),
-        "Actions": _whole({"actions": {"type": "array", "items": _whole(action)}}),
+        "Order": {"oneOf": [_command_schema(name, *told) for name, told in _COMMANDS.items()]},
+        "Done": _object_schema({"done": {"type": "string"}, "action": {"type": "integer", "minimum": 0}}),
+        "Actions": _object_schema({"actions": {"type": "array", "items": _object_schema(action)}}),
     }
 
 
-def _order(name: str, fields: Described, optional: tuple[str, ...]) -> Described:
-    described = _whole({"order": {"const": name}, **fields})
+def _command_schema(name: str, fields: JsonSchema, optional: tuple[str, ...]) -> JsonSchema:
+    described = _object_schema({"order": {"const": name}, **fields})
     return {**described, "required": [field for field in described["required"] if field not in optional]}
 
 
-def _whole(properties: Described) -> Described:
+def _object_schema(properties: JsonSchema) -> JsonSchema:
     return {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False}
 
 
-def _query(name: str, description: str, schema: Described) -> Described:
+def _query_parameter(name: str, description: str, schema: JsonSchema) -> JsonSchema:
     return {"name": name, "in": "query", "description": description, "schema": schema}

@@ -6,80 +6,78 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from urllib.parse import parse_qsl
 
-__all__ = ["WrongParameter", "day_s", "given", "shaped", "unknown", "whole"]
-
-MOST_PARAMETERS = 40
+MAX_PARAMETERS = 40
 
 
-class WrongParameter(Exception):
+class ParameterError(Exception):
     """A parameter that cannot be what was meant; the words say what to write."""
 
     def __init__(self, parameter: str, words: str) -> None:
         super().__init__(words)
         self.parameter = parameter
-        self.words = words
+        self.message = words
 
 
-def given(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
+def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
     """The parameters of a query string, each at most once. Bytes that are no UTF-8 become U+FFFD.
 
-    >>> given(b"q=caf%C3%A9&n=5", ("q", "n"))
+    >>> parse_parameters(b"q=caf%C3%A9&n=5", ("q", "n"))
     {'q': 'café', 'n': '5'}
     """
     try:
-        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
     except ValueError:
-        raise WrongParameter("", f"Give at most {MOST_PARAMETERS} parameters.") from None
+        raise ParameterError("", f"Give at most {MAX_PARAMETERS} parameters.") from None
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
-            raise unknown(name, known)
+            raise build_unknown_error(name, known)
         if name in found:
-            raise WrongParameter(name, f"Give {name} once.")
+            raise ParameterError(name, f"Give {name} once.")
         found[name] = value
     return found
 
 
-def whole(values: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+def parse_int(values: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
     """A whole number between two others."""
     if name not in values:
         return default
     text = values[name]
     if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise WrongParameter(name, f"{name} is a whole number from {least} to {most}.")
+        raise ParameterError(name, f"{name} is a whole number from {least} to {most}.")
     return int(text)
 
 
-def shaped(values: Mapping[str, str], name: str, shape: str, words: str) -> str:
+def parse_pattern(values: Mapping[str, str], name: str, shape: str, words: str) -> str:
     """A text of some shape; empty and missing are the same."""
     text = values.get(name, "")
     if text and not re.fullmatch(shape, text):
-        raise WrongParameter(name, words)
+        raise ParameterError(name, words)
     return text
 
 
-def day_s(values: Mapping[str, str], name: str) -> float | None:
+def parse_day_s(values: Mapping[str, str], name: str) -> float | None:
     """The second at which a day begins, in UTC; None where none is given.
 
-    >>> day_s({"after": "1970-01-02"}, "after")
+    >>> parse_day_s({"after": "1970-01-02"}, "after")
     86400.0
     """
-    text = shaped(values, name, r"[0-9]{4}-[0-9]{2}-[0-9]{2}", _day_words(name))
+    text = parse_pattern(values, name, r"[0-9]{4}-[0-9]{2}-[0-9]{2}", _describe_bad_day(name))
     if not text:
         return None
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise WrongParameter(name, _day_words(name)) from None
+        raise ParameterError(name, _describe_bad_day(name)) from None
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
 
 
-def _day_words(name: str) -> str:
+def _describe_bad_day(name: str) -> str:
     return f"{name} is a day that exists, written like 2026-01-31."
 
 
-def unknown(name: str, known: tuple[str, ...]) -> WrongParameter:
+def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
     """The complaint about a parameter that there is not; it names the nearest one that there is."""
     near = difflib.get_close_matches(name[:100], known, 1)
     advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
-    return WrongParameter(name[:100], f"There is no such parameter; {advice}")
+    return ParameterError(name[:100], f"There is no such parameter; {advice}")

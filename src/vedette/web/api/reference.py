@@ -8,47 +8,47 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.web.branding import Look
-from vedette.web.rendering import page
-
-__all__ = ["reference_route"]
+from vedette.web.branding import Branding
+from vedette.web.rendering import render_page
 
 
-def reference_route(description: dict[str, Any], look: Look) -> Route:
+def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
     """The page at ``/api/docs``."""
     paths = description["paths"].items()
-    operations = [_operation(path, method, told) for path, methods in paths for method, told in methods.items()]
+    operations = [
+        _describe_operation(path, method, told) for path, methods in paths for method, told in methods.items()
+    ]
     about = description["info"]["description"].split("\n\n")
 
     async def shown(request: Request) -> Response:
-        return page("reference.html", request, look, about=about, operations=operations)
+        return render_page("reference.html", request, look, about=about, operations=operations)
 
     return Route("/api/docs", shown)
 
 
-def _operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:
+def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:
     parameters = told.get("parameters", [])
     examples = {each["name"]: each["example"] for each in parameters if each["name"] == "q"}
-    example = _example(told)
+    example = _find_example(told)
     return {
         "path": path,
         "method": method.upper(),
         "summary": told["summary"],
         "description": told.get("description", ""),
         "try": "" if method != "get" else f"{path}?{urlencode(examples)}" if examples else path,
-        "parameters": [{**each, "values": _values(each["schema"])} for each in parameters],
+        "parameters": [{**each, "values": _describe_values(each["schema"])} for each in parameters],
         "statuses": [(status, answer["description"]) for status, answer in told["responses"].items()],
         "example": json.dumps(example, ensure_ascii=False, indent=2) if example else "",
     }
 
 
-def _example(told: dict[str, Any]) -> object:
+def _find_example(told: dict[str, Any]) -> object:
     """What is sent, where something is, else what is answered; None where that is no JSON."""
     told = told.get("requestBody") or told["responses"]["200"]
     return told["content"].get("application/json", {}).get("example")
 
 
-def _values(schema: dict[str, Any]) -> str:
+def _describe_values(schema: dict[str, Any]) -> str:
     """What a parameter may be, in words."""
     if schema.get("type") == "integer":
         otherwise = f"; {schema['default']} where it is not given" if "default" in schema else ""

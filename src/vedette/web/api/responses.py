@@ -7,47 +7,45 @@ from math import isfinite
 
 from starlette.responses import Response
 
-__all__ = ["JSON_TYPE", "error_answer", "iso_time", "json_answer", "number"]
-
 JSON_TYPE = "application/json"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The years that ISO 8601 writes in four digits, with a day to spare.
-_FIRST_S = (datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds()
-_LAST_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
+_MIN_S = (datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds()
+_MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
-def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     r"""A value as JSON. Half a surrogate pair, which no encoding has a place for, becomes a question mark.
 
-    >>> json_answer({"title": "caf\u00e9 \ud800"}).body.decode()
+    >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Response(text.encode("utf-8", "replace"), status, dict(headers or {}), JSON_TYPE)
 
 
-def error_answer(
+def error_response(
     status: int, code: str, words: str, parameter: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A refusal: a code for programs, words for people, and which parameter is meant, if any."""
-    return json_answer({"error": {"code": code, "message": words, "parameter": parameter}}, status, headers)
+    return json_response({"error": {"code": code, "message": words, "parameter": parameter}}, status, headers)
 
 
-def iso_time(seconds: float) -> str:
+def format_iso_time(seconds: float) -> str:
     """A time as ISO 8601 writes it, in UTC; what lies outside its four-digit years is moved to their edge.
 
-    >>> iso_time(0.0), iso_time(1e300)
+    >>> format_iso_time(0.0), format_iso_time(1e300)
     ('1970-01-01T00:00:00Z', '9999-12-30T00:00:00Z')
     """
-    inside = min(max(number(seconds), _FIRST_S), _LAST_S)
+    inside = min(max(to_finite(seconds), _MIN_S), _MAX_S)
     return f"{_EPOCH + timedelta(seconds=int(inside)):%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0")
 
 
-def number(value: float) -> float:
+def to_finite(value: float) -> float:
     """A number that JSON can write; what is none counts as 0, but for infinity, which stays large.
 
-    >>> number(0.25), number(float("nan")), number(float("inf")) > 1e300
+    >>> to_finite(0.25), to_finite(float("nan")), to_finite(float("inf")) > 1e300
     (0.25, 0.0, True)
     """
     value = float(value)

@@ -18,82 +18,69 @@ from starlette.requests import Request
 
 from vedette.config import Rate, Serve
 from vedette.model import Site
-from vedette.web.auth.keys import PREFIX, Key, find_key
-from vedette.web.auth.rate_limits import address_mark, is_among
+from vedette.web.auth.keys import KEY_PREFIX, Key, find_key
+from vedette.web.auth.rate_limits import hash_address, is_in_networks
 
-__all__ = [
-    "CONSOLE",
-    "COOKIE",
-    "EVENTS",
-    "OF_OPERATORS",
-    "Access",
-    "Reader",
-    "Refused",
-    "allowed_sites",
-    "is_for_programs",
-    "path_of",
-]
-
-COOKIE = "vedette_key"
-EVENTS = "/api/v1/events"
-CONSOLE = "/console"
-OF_OPERATORS = frozenset({"/api/v1/orders", "/api/v1/actions", "/api/v1/budget"})
-MOST_PROXIES = 16  # in a row before us
+KEY_COOKIE = "vedette_key"
+EVENTS_PATH = "/api/v1/events"
+CONSOLE_PATH = "/console"
+ADMIN_PATHS = frozenset({"/api/v1/orders", "/api/v1/actions", "/api/v1/budget"})
+MAX_PROXY_HOPS = 16  # in a row before us
 # What a browser needs to show the sign-in page or an embedded box, what tells nothing of any page, and what the
 # owners of crawled sites look for.
-_OPEN = frozenset(
+_PUBLIC_PATHS = frozenset(
     {"/healthz", "/signin", "/bot", "/privacy", "/embed.js", "/opensearch.xml", "/robots.txt", "/favicon.ico"}
 )
-_OPEN_FOLDER = "/static/"
-_USER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
+_PUBLIC_PREFIX = "/static/"
+_USER_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 
 
-class Reader(NamedTuple):
+class Identity(NamedTuple):
     """Who asks; without a name it is anybody. ``sites``, where there are any, are all that this reader may search."""
 
     name: str = ""
     scopes: tuple[str, ...] = ("search",)
     rate: Rate | None = None
     sites: tuple[str, ...] = ()
-    known_by: Literal["", "key", "proxy"] = ""
+    auth_method: Literal["", "key", "proxy"] = ""
 
 
-class Refused(NamedTuple):
+class Refusal(NamedTuple):
     """Why somebody is not answered: a status, a short code for programs, and words for people."""
 
     status: int
     code: str
-    words: str
+    message: str
 
 
-def allowed_sites(reader: Reader, sites: Iterable[Site]) -> tuple[str, ...]:
+def allowed_sites(reader: Identity, sites: Iterable[Site]) -> tuple[str, ...]:
     """The starts of the private sites whose pages a reader may see.
 
     >>> wiki = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))
-    >>> allowed_sites(Reader("ann", ("search", "private"), known_by="proxy"), [wiki])
+    >>> allowed_sites(Identity("ann", ("search", "private"), auth_method="proxy"), [wiki])
     ('https://wiki.example.org/',)
-    >>> allowed_sites(Reader(), [wiki])
+    >>> allowed_sites(Identity(), [wiki])
     ()
     """
-    if not reader.known_by or "private" not in reader.scopes:
+    if not reader.auth_method or "private" not in reader.scopes:
         return ()
     names = {reader.name, "*"}
     return tuple(site.start for site in sites if site.secrets and not names.isdisjoint(site.readers))
 
 
-def path_of(request: Request) -> str:
+def get_path(request: Request) -> str:
     """The path that routes go by. ``request.url`` also goes by the header Host, which anybody may write."""
     path: str = request.scope["path"]
     return path
 
 
-def is_for_programs(path: str) -> bool:
+def is_api_path(path: str) -> bool:
     """Whether answers under a path are for programs: a refusal is JSON there, and a key may be a parameter."""
     programs = {"/healthz", "/metrics", "/mcp", "/new.atom", "/indexnow"}
     return path == "/api" or path.startswith(("/api/", "/push/")) or path in programs
 
 
-class Access:
+class AccessControl:
     """The rule of who is let in, as configured."""
 
     def __init__(self, serve: Serve, keys: Callable[[], Sequence[Key]]) -> None:
@@ -102,109 +89,116 @@ class Access:
         self._trusted = tuple(ipaddress.ip_network(each) for each in serve.trusted_proxies)
         self._salt = secrets.token_bytes(32)  # marks of addresses mean nothing to another process
 
-    def reader(self, request: Request) -> Reader | Refused:
+    def authorize(self, request: Request) -> Identity | Refusal:
         """Who asks, or why they are not answered."""
-        path = path_of(request)
-        found = self._identified(request)
-        if path in OF_OPERATORS:
-            return _ordering(found, bool(self._borne(request)))
-        if path in _OPEN or path.startswith(_OPEN_FOLDER) or (_asks_itself(path) and self._is_heard(request)):
-            return found if isinstance(found, Reader) else Reader()
-        return found if isinstance(found, Refused) else _fitting(found, path)
+        path = get_path(request)
+        found = self._identify(request)
+        if path in ADMIN_PATHS:
+            return _require_admin(found, bool(self._get_bearer_key(request)))
+        if (
+            path in _PUBLIC_PATHS
+            or path.startswith(_PUBLIC_PREFIX)
+            or (_has_own_auth(path) and self._is_trusted_peer(request))
+        ):
+            return found if isinstance(found, Identity) else Identity()
+        return found if isinstance(found, Refusal) else _require_search(found, path)
 
-    def mark(self, request: Request, reader: Reader | Refused) -> str:
+    def get_rate_limit_key(self, request: Request, reader: Identity | Refusal) -> str:
         """By what a reader's requests are counted together."""
-        if isinstance(reader, Reader) and reader.known_by:
-            return f"{reader.known_by}:{reader.name}"
-        return address_mark(self.address(request), self._salt)
+        if isinstance(reader, Identity) and reader.auth_method:
+            return f"{reader.auth_method}:{reader.name}"
+        return hash_address(self.get_client_address(request), self._salt)
 
-    def address(self, request: Request) -> str:
+    def get_client_address(self, request: Request) -> str:
         """The peer, or for whom a trusted proxy asks: the last of its list that is no trusted proxy itself."""
-        peer = _peer(request)
-        if not self._trusts(peer):
+        peer = _get_peer_address(request)
+        if not self._is_trusted(peer):
             return peer
-        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MOST_PROXIES:]
-        return next((each for each in map(str.strip, reversed(told)) if each and not self._trusts(each)), peer)
+        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MAX_PROXY_HOPS:]
+        return next((each for each in map(str.strip, reversed(told)) if each and not self._is_trusted(each)), peer)
 
     def is_https(self, request: Request) -> bool:
         """Whether the reader's browser speaks https, perhaps to a proxy that speaks http to us."""
         if request.scope["scheme"] == "https" or self.serve.address.startswith("https://"):
             return True
-        return self._trusts(_peer(request)) and request.headers.get("x-forwarded-proto", "").strip().lower() == "https"
+        return (
+            self._is_trusted(_get_peer_address(request))
+            and request.headers.get("x-forwarded-proto", "").strip().lower() == "https"
+        )
 
-    def holder(self, presented: str) -> Reader | None:
+    def find_key_holder(self, presented: str) -> Identity | None:
         """The reader whose key this is."""
         key = find_key(self._keys(), presented)
-        return Reader(key.name, key.scopes, key.rate, key.sites, "key") if key else None
+        return Identity(key.name, key.scopes, key.rate, key.sites, "key") if key else None
 
-    def _is_heard(self, request: Request) -> bool:
+    def _is_trusted_peer(self, request: Request) -> bool:
         """Whether the request came by a way on which this server listens at all."""
-        return self.serve.access != "proxy" or self._trusts(_peer(request))
+        return self.serve.access != "proxy" or self._is_trusted(_get_peer_address(request))
 
-    def _identified(self, request: Request) -> Reader | Refused:
-        if not self._is_heard(request):
-            return Refused(403, "not_through_proxy", "This server answers only what comes through its proxy.")
-        shown = self._shown(request)
+    def _identify(self, request: Request) -> Identity | Refusal:
+        if not self._is_trusted_peer(request):
+            return Refusal(403, "not_through_proxy", "This server answers only what comes through its proxy.")
+        shown = self._get_presented_key(request)
         if shown:
-            return self.holder(shown) or Refused(401, "wrong_key", "This key is unknown or was revoked.")
+            return self.find_key_holder(shown) or Refusal(401, "wrong_key", "This key is unknown or was revoked.")
         # A cookie may outlive its key, which is no fault of the reader's: it counts as none.
-        return self.holder(request.cookies.get(COOKIE, "")) or self._without_key(request)
+        return self.find_key_holder(request.cookies.get(KEY_COOKIE, "")) or self._identify_keyless(request)
 
-    def _without_key(self, request: Request) -> Reader | Refused:
+    def _identify_keyless(self, request: Request) -> Identity | Refusal:
         if self.serve.access == "open":
-            return Reader()
+            return Identity()
         if self.serve.access == "proxy":
-            return self._named_by_proxy(request)
-        return Refused(401, "no_key", "A key is needed: send it in the header Authorization, as Bearer vk_….")
+            return self._identify_by_proxy(request)
+        return Refusal(401, "no_key", "A key is needed: send it in the header Authorization, as Bearer vk_….")
 
-    def _named_by_proxy(self, request: Request) -> Reader | Refused:
+    def _identify_by_proxy(self, request: Request) -> Identity | Refusal:
         names = request.headers.getlist(self.serve.proxy_header)
         # Two names are a sign that the proxy lets through what its visitors send.
-        if len(names) != 1 or not _USER.fullmatch(name := names[0].strip()):
-            return Refused(401, "no_user", "The proxy did not say who is asking. Sign in there first.")
-        return Reader(name, ("search", "private"), known_by="proxy")
+        if len(names) != 1 or not _USER_NAME.fullmatch(name := names[0].strip()):
+            return Refusal(401, "no_user", "The proxy did not say who is asking. Sign in there first.")
+        return Identity(name, ("search", "private"), auth_method="proxy")
 
-    def _shown(self, request: Request) -> str:
+    def _get_presented_key(self, request: Request) -> str:
         # Pings show a site's key under the same name.
-        has_key = is_for_programs(path_of(request)) and path_of(request) != "/indexnow"
+        has_key = is_api_path(get_path(request)) and get_path(request) != "/indexnow"
         in_address = request.query_params.get("key", "") if has_key else ""
-        return self._borne(request) or in_address
+        return self._get_bearer_key(request) or in_address
 
-    def _borne(self, request: Request) -> str:
+    def _get_bearer_key(self, request: Request) -> str:
         """The key in the header; what else a proxy's readers may send there is none of ours."""
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         shown = shown.strip()
-        is_ours = self.serve.access != "proxy" or shown.startswith(PREFIX)
+        is_ours = self.serve.access != "proxy" or shown.startswith(KEY_PREFIX)
         return (shown or "none") if scheme.lower() == "bearer" and is_ours else ""
 
-    def _trusts(self, address: str) -> bool:
-        return is_among(address, self._trusted)
+    def _is_trusted(self, address: str) -> bool:
+        return is_in_networks(address, self._trusted)
 
 
-def _asks_itself(path: str) -> bool:
+def _has_own_auth(path: str) -> bool:
     """What needs no reader's key because it asks for something else: a signature, a site's key, or a sign-in."""
-    return path in {EVENTS, CONSOLE, "/indexnow"} or path.startswith((f"{CONSOLE}/", "/push/"))
+    return path in {EVENTS_PATH, CONSOLE_PATH, "/indexnow"} or path.startswith((f"{CONSOLE_PATH}/", "/push/"))
 
 
-def _ordering(found: Reader | Refused, is_shown: bool) -> Reader | Refused:  # noqa: FBT001 - one of two ways
+def _require_admin(found: Identity | Refusal, is_shown: bool) -> Identity | Refusal:  # noqa: FBT001 - one of two ways
     """Who may order: the holder of such a key, who shows it himself; no cookie does, which a browser sends unasked."""
-    if isinstance(found, Refused):
+    if isinstance(found, Refusal):
         return found
-    if not is_shown or found.known_by != "key":
+    if not is_shown or found.auth_method != "key":
         words = "A key with the scope admin is needed: send it in the header Authorization, as Bearer vk_…."
-        return Refused(401, "no_key", words)
+        return Refusal(401, "no_key", words)
     if "admin" not in found.scopes:
-        return Refused(403, "not_for_orders", "This key may not change anything. Ask for one with the scope admin.")
+        return Refusal(403, "not_for_orders", "This key may not change anything. Ask for one with the scope admin.")
     return found
 
 
-def _fitting(reader: Reader, path: str) -> Reader | Refused:
+def _require_search(reader: Identity, path: str) -> Identity | Refusal:
     if "search" not in reader.scopes:
-        return Refused(403, "not_for_search", "This key may not search. Ask for one with the scope search.")
-    if reader.sites and not is_for_programs(path):
-        return Refused(403, "only_for_programs", "This key is for some sites only, and works with the API only.")
+        return Refusal(403, "not_for_search", "This key may not search. Ask for one with the scope search.")
+    if reader.sites and not is_api_path(path):
+        return Refusal(403, "only_for_programs", "This key is for some sites only, and works with the API only.")
     return reader
 
 
-def _peer(request: Request) -> str:
+def _get_peer_address(request: Request) -> str:
     return request.client.host if request.client else ""

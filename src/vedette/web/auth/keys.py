@@ -16,52 +16,54 @@ from vedette.config import Rate
 from vedette.errors import UsageError
 from vedette.model import origin_of
 from vedette.serve.slate import Slate
-from vedette.web.api.openapi import SHAPES
-from vedette.web.api.parameters import WrongParameter, shaped
-from vedette.web.ports import Count
-
-__all__ = ["PREFIX", "SCOPES", "Key", "covers", "find_key", "limited", "new_key", "site_to_search", "sites_met"]
+from vedette.web.api.openapi import PARAMETER_PATTERNS
+from vedette.web.api.parameters import ParameterError, parse_pattern
+from vedette.web.ports import FacetCount
 
 _PORT = re.compile(r":[0-9]{1,5}\Z")
 
 
-def site_to_search(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
+def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
     """The site that the parameter ``site`` names; under limits it is one of these, or a part of one.
 
-    >>> site_to_search({"site": "https://docs.example.org/api/"}, ("example.org",))
+    >>> resolve_site({"site": "https://docs.example.org/api/"}, ("example.org",))
     'docs.example.org/api/'
     """
     words = 'site is a host or the beginning of a path on it, such as "docs.example.org/api/".'
-    site = shaped(values, "site", SHAPES["site"], words).removeprefix("https://").removeprefix("http://")
-    if not limits or (site and any(_within(site, limit) for limit in limits)):
+    site = (
+        parse_pattern(values, "site", PARAMETER_PATTERNS["site"], words)
+        .removeprefix("https://")
+        .removeprefix("http://")
+    )
+    if not limits or (site and any(_is_within(site, limit) for limit in limits)):
         return site
     if len(limits) == 1 and not site:
         return limits[0]
-    raise WrongParameter("site", f"This key is for {', '.join(limits)}: name one of these in site, or a part of one.")
+    raise ParameterError("site", f"This key is for {', '.join(limits)}: name one of these in site, or a part of one.")
 
 
-def limited(slate: Slate, limits: tuple[str, ...]) -> Slate:
+def filter_results(slate: Slate, limits: tuple[str, ...]) -> Slate:
     """Without results outside the limits."""
-    kept = [each for each in slate.results if covers(limits, each.url)]
+    kept = [each for each in slate.results if is_covered(limits, each.url)]
     return slate._replace(results=tuple(kept))
 
 
-def covers(limits: tuple[str, ...], url: str) -> bool:
+def is_covered(limits: tuple[str, ...], url: str) -> bool:
     """Whether a page may be shown under limits; without any, all may.
 
-    >>> covers(("docs.example.org/api",), "https://docs.example.org/api/v1"), covers(("example.org",), "https://org/")
+    >>> is_covered(("docs.example.org/api",), "https://docs.example.org/api/v1"), is_covered(("example.org",), "https://org/")
     (True, False)
     """
     place = f"{str(origin_of(url)).partition('://')[2]}/{url.partition('://')[2].partition('/')[2]}"
-    return not limits or any(_within(place, limit) for limit in limits)
+    return not limits or any(_is_within(place, limit) for limit in limits)
 
 
-def sites_met(sites: Iterable[Count], limits: tuple[str, ...]) -> list[Count]:
+def filter_sites(sites: Iterable[FacetCount], limits: tuple[str, ...]) -> list[FacetCount]:
     """The hosts of which some pages may be shown."""
-    return [each for each in sites if not limits or any(_meets(each.value, limit) for limit in limits)]
+    return [each for each in sites if not limits or any(_overlaps(each.value, limit) for limit in limits)]
 
 
-def _within(site: str, limit: str) -> bool:
+def _is_within(site: str, limit: str) -> bool:
     """Whether all of a site belongs to a limit."""
     host, _, path = site.partition("/")
     limit_host, _, limit_path = limit.partition("/")
@@ -71,15 +73,15 @@ def _within(site: str, limit: str) -> bool:
     return same and path.startswith(limit_path)
 
 
-def _meets(host: str, limit: str) -> bool:
+def _overlaps(host: str, limit: str) -> bool:
     limit_host, _, path = limit.partition("/")
     return host == limit_host or (not path and host.endswith(f".{limit_host}"))
 
 
-PREFIX = "vk_"  # so that a key is known for one, wherever it is found
+KEY_PREFIX = "vk_"  # so that a key is known for one, wherever it is found
 SCOPES = ("search", "private", "admin")
-RANDOM_BYTES = 32
-LONGEST = 200  # of what is shown as a key; a true one is much shorter
+SECRET_BYTES = 32
+MAX_SECRET_LENGTH = 200  # of what is shown as a key; a true one is much shorter
 
 _NAME = re.compile(r"(?=[^\s*])[^\x00-\x1f\x7f-\x9f]{1,64}(?<!\s)")
 _SITE = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?(?:/[!-~]{0,500})?")
@@ -103,7 +105,7 @@ class Key:
     sites: tuple[str, ...] = ()
 
 
-def new_key(
+def create_key(
     name: str,
     scopes: Sequence[str],
     rate: Rate | None,
@@ -113,12 +115,12 @@ def new_key(
 ) -> tuple[str, Key]:
     """A secret to hand to its holder once, and the key to keep.
 
-    >>> secret, key = new_key("wiki", ["search"], None, [], bytes(32))
+    >>> secret, key = create_key("wiki", ["search"], None, [], bytes(32))
     >>> secret[:8], key.name
     ('vk_AAAAA', 'wiki')
     """
-    if len(random_bytes) != RANDOM_BYTES:
-        raise ValueError(f"a key is made of {RANDOM_BYTES} random bytes")
+    if len(random_bytes) != SECRET_BYTES:
+        raise ValueError(f"a key is made of {SECRET_BYTES} random bytes")
     if not _NAME.fullmatch(name):
         raise UsageError('a key needs a name of at most 64 characters, such as "wiki"; it may not begin with *')
     for scope in scopes:
@@ -127,18 +129,18 @@ def new_key(
     for site in sites:
         if not _SITE.fullmatch(site):
             raise UsageError('limit a key to hosts or paths of hosts in lower case, such as "docs.example.org/api/"')
-    secret = PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
-    return secret, Key(name, _hash(secret), tuple(scopes), rate, created_s, None, tuple(sites))
+    secret = KEY_PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
+    return secret, Key(name, _hash_secret(secret), tuple(scopes), rate, created_s, None, tuple(sites))
 
 
 def find_key(keys: Sequence[Key], presented: str) -> Key | None:
     """The key whose secret this is, unless it was revoked. How long it takes tells nothing of the keys.
 
-    >>> secret, key = new_key("wiki", ["search"], None, [], bytes(32))
+    >>> secret, key = create_key("wiki", ["search"], None, [], bytes(32))
     >>> find_key([key], secret) is key, find_key([key], "vk_guessed")
     (True, None)
     """
-    shown = _hash(presented[:LONGEST])
+    shown = _hash_secret(presented[:MAX_SECRET_LENGTH])
     found = None
     for key in keys:  # all of them, so that the time does not tell where one stands
         if compare_digest(key.hash, shown) and key.revoked_s is None:
@@ -146,5 +148,5 @@ def find_key(keys: Sequence[Key], presented: str) -> Key | None:
     return found
 
 
-def _hash(secret: str) -> bytes:
+def _hash_secret(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "replace")).digest()

@@ -13,16 +13,14 @@ from hashlib import blake2b
 
 from vedette.config import Rate
 
-__all__ = ["Limits", "Network", "address_mark", "is_among", "network_of"]
-
-MOST_READERS = 10_000
+MAX_CLIENTS = 10_000
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Limits:
+class RateLimiter:
     """The buckets of all readers. The clock is the process's own: only differences count."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_READERS) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MAX_CLIENTS) -> None:
         self._clock = clock
         self._most = most
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when that was
@@ -30,45 +28,45 @@ class Limits:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def wait_s(self, reader: str, rate: Rate) -> float:
+    def take_token(self, reader: str, rate: Rate) -> float:
         """Takes a token and says 0, or says after how many seconds there is one.
 
-        >>> limits = Limits(clock=lambda: 0.0)
-        >>> [limits.wait_s("wiki", Rate(2, 60.0)) for _ in range(3)]
+        >>> limits = RateLimiter(clock=lambda: 0.0)
+        >>> [limits.take_token("wiki", Rate(2, 60.0)) for _ in range(3)]
         [0.0, 0.0, 30.0]
         """
         if not rate.requests:
             return 0.0
         now_s = self._clock()
-        tokens = self._tokens(reader, rate, now_s)
+        tokens = self._refill_tokens(reader, rate, now_s)
         taken = tokens >= 1
-        self._keep(reader, tokens - taken, now_s)
+        self._store_bucket(reader, tokens - taken, now_s)
         return 0.0 if taken else (1 - tokens) * rate.per_s / rate.requests
 
-    def _tokens(self, reader: str, rate: Rate, now_s: float) -> float:
+    def _refill_tokens(self, reader: str, rate: Rate, now_s: float) -> float:
         left, then_s = self._buckets.get(reader, (float(rate.requests), now_s))
         return min(left + (now_s - then_s) * rate.requests / rate.per_s, float(rate.requests))
 
-    def _keep(self, reader: str, tokens: float, now_s: float) -> None:
+    def _store_bucket(self, reader: str, tokens: float, now_s: float) -> None:
         self._buckets[reader] = (tokens, now_s)
         self._buckets.move_to_end(reader)
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
 
 
-def address_mark(address: str, salt: bytes) -> str:
+def hash_address(address: str, salt: bytes) -> str:
     """Stands for a reader of whom only the address is known, without keeping the address.
 
-    >>> address_mark("2001:db8::1", b"salt") == address_mark("2001:db8::2", b"salt")
+    >>> hash_address("2001:db8::1", b"salt") == hash_address("2001:db8::2", b"salt")
     True
     """
-    return blake2b(network_of(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
+    return blake2b(to_network(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
 
 
-def network_of(address: str) -> str:
+def to_network(address: str) -> str:
     """What counts as one address: an IPv6 reader has a whole /64 to choose from.
 
-    >>> network_of("2001:db8::1"), network_of("192.0.2.1")
+    >>> to_network("2001:db8::1"), to_network("192.0.2.1")
     ('2001:db8::/64', '192.0.2.1')
     """
     try:
@@ -80,10 +78,10 @@ def network_of(address: str) -> str:
     return address
 
 
-def is_among(address: str, networks: Iterable[Network]) -> bool:
+def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
     """Whether an address lies in one of some networks, however it is written; what is no address does not.
 
-    >>> is_among("::ffff:10.1.2.3", [ipaddress.ip_network("10.0.0.0/8")]), is_among("", [])
+    >>> is_in_networks("::ffff:10.1.2.3", [ipaddress.ip_network("10.0.0.0/8")]), is_in_networks("", [])
     (True, False)
     """
     try:

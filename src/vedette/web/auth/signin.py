@@ -11,63 +11,63 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.web.auth.access import COOKIE, Access, Refused
-from vedette.web.branding import Look
-from vedette.web.form_posts import is_ours, posted_fields
-from vedette.web.gate import told_refusal
-from vedette.web.rendering import page
+from vedette.web.auth.access import KEY_COOKIE, AccessControl, Refusal
+from vedette.web.branding import Branding
+from vedette.web.form_posts import is_same_origin, read_form
+from vedette.web.gate import refusal_response
+from vedette.web.rendering import render_page
 
-__all__ = ["signin_route"]
-
-LONGEST_FORM = 4096
-KEPT_S = 30 * 86_400
-_PLACE = re.compile(r"/(?![/\\])[!-~]{0,2000}")
+MAX_FORM_BYTES = 4096
+COOKIE_MAX_AGE_S = 30 * 86_400
+_LOCAL_URL = re.compile(r"/(?![/\\])[!-~]{0,2000}")
 
 
-def signin_route(access: Access, look: Look) -> Route:
+def signin_route(access: AccessControl, look: Branding) -> Route:
     """The page with the field for a key, and what takes it."""
 
     async def answered(request: Request) -> Response:
         if request.method != "POST":
-            return _form(request, look, request.query_params.get("next", "/"))
-        if not is_ours(request, access):
-            return told_refusal(request, look, Refused(403, "not_ours", "Sign in from the page of this server itself."))
-        fields = await posted_fields(request, LONGEST_FORM)
+            return _render_sign_in(request, look, request.query_params.get("next", "/"))
+        if not is_same_origin(request, access):
+            return refusal_response(
+                request, look, Refusal(403, "not_ours", "Sign in from the page of this server itself.")
+            )
+        fields = await read_form(request, MAX_FORM_BYTES)
         if fields is None:
-            return told_refusal(request, look, Refused(400, "no_form", "This is not what the sign-in page sends."))
+            return refusal_response(request, look, Refusal(400, "no_form", "This is not what the sign-in page sends."))
         form = {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}
-        return _signed_in(request, access, look, form) if form["key"] else _signed_out()
+        return _sign_in(request, access, look, form) if form["key"] else _sign_out()
 
     return Route("/signin", answered, methods=["GET", "POST"])
 
 
-def _signed_in(request: Request, access: Access, look: Look, form: dict[str, str]) -> Response:
-    reader = access.holder(form["key"])
+def _sign_in(request: Request, access: AccessControl, look: Branding, form: dict[str, str]) -> Response:
+    reader = access.find_key_holder(form["key"])
     if reader is None:
-        return _form(request, look, form["next"], 401, "This key is unknown or was revoked.")
+        return _render_sign_in(request, look, form["next"], 401, "This key is unknown or was revoked.")
     if reader.sites or "search" not in reader.scopes:
-        return _form(request, look, form["next"], 403, "This key is not for these pages, only for programs.")
-    answer = RedirectResponse(_kept(form["next"]), 303)
+        return _render_sign_in(request, look, form["next"], 403, "This key is not for these pages, only for programs.")
+    answer = RedirectResponse(_safe_redirect(form["next"]), 303)
     secure = access.is_https(request)
-    answer.set_cookie(COOKIE, form["key"], max_age=KEPT_S, httponly=True, samesite="lax", secure=secure)
+    answer.set_cookie(KEY_COOKIE, form["key"], max_age=COOKIE_MAX_AGE_S, httponly=True, samesite="lax", secure=secure)
     return answer
 
 
-def _signed_out() -> Response:
+def _sign_out() -> Response:
     answer = RedirectResponse("/signin", 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="lax")
+    answer.delete_cookie(KEY_COOKIE, httponly=True, samesite="lax")
     return answer
 
 
-def _form(request: Request, look: Look, place: str, status: int = 200, said: str = "") -> Response:
+def _render_sign_in(request: Request, look: Branding, place: str, status: int = 200, said: str = "") -> Response:
     name = request.state.reader.name
-    answer = page("signin.html", request, look, status, said=said, next=_kept(place), name=name)
-    # Without it browsers hide where the form comes from, which is what ``is_ours`` asks.
+    answer = render_page("signin.html", request, look, status, said=said, next=_safe_redirect(place), name=name)
+    # Without it browsers hide where the form comes from, which is what ``is_same_origin`` asks.
     answer.headers["referrer-policy"] = "same-origin"
     answer.headers["cache-control"] = "no-store"
     return answer
 
 
-def _kept(place: str) -> str:
+def _safe_redirect(place: str) -> str:
     """Where the reader wanted to go, if that is here."""
-    return place if _PLACE.fullmatch(place) else "/"
+    return place if _LOCAL_URL.fullmatch(place) else "/"

@@ -4,22 +4,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, Standing
+from vedette.adapters.ads.campaign_store import AdRow, AdStatus, AdvertiserRow, CampaignRow
 from vedette.errors import StoreCorrupt
-
-__all__ = [
-    "DropAdvertiser",
-    "DropCampaign",
-    "JudgeAd",
-    "KeepAd",
-    "KeepAdvertiser",
-    "KeepCampaign",
-    "MarketOrder",
-    "PauseCampaign",
-    "is_of_market",
-    "market_order_as_json",
-    "market_order_of_json",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,54 +56,54 @@ class JudgeAd:
     """An ad is approved, revoked, or waits again."""
 
     ad_id: int
-    standing: Standing
+    standing: AdStatus
 
 
-MarketOrder = KeepAdvertiser | DropAdvertiser | KeepCampaign | DropCampaign | PauseCampaign | KeepAd | JudgeAd
+AdCommand = KeepAdvertiser | DropAdvertiser | KeepCampaign | DropCampaign | PauseCampaign | KeepAd | JudgeAd
 
-_KINDS: dict[str, type[Any]] = {
+_COMMAND_TYPES: dict[str, type[Any]] = {
     re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
     for kind in (KeepAdvertiser, DropAdvertiser, KeepCampaign, DropCampaign, PauseCampaign, KeepAd, JudgeAd)
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
-def is_of_market(told: object) -> bool:
+def is_ad_command(told: object) -> bool:
     """Whether what was kept is an order of the market."""
-    return isinstance(told, dict) and told.get("order") in _KINDS
+    return isinstance(told, dict) and told.get("order") in _COMMAND_TYPES
 
 
-def market_order_as_json(order: MarketOrder) -> dict[str, object]:
+def ad_command_to_json(order: AdCommand) -> dict[str, object]:
     """An order that may undo another, to be kept.
 
-    >>> market_order_as_json(PauseCampaign("spring", paused=True))
+    >>> ad_command_to_json(PauseCampaign("spring", paused=True))
     {'order': 'pause_campaign', 'name': 'spring', 'paused': True}
     """
-    return {"order": _NAMES[type(order)], **asdict(order)}
+    return {"order": _COMMAND_NAMES[type(order)], **asdict(order)}
 
 
-def market_order_of_json(told: object) -> MarketOrder:
+def ad_command_from_json(told: object) -> AdCommand:
     """The order that was kept; what makes no sense is damage.
 
-    >>> market_order_of_json({"order": "judge_ad", "ad_id": 3, "standing": "approved"})
+    >>> ad_command_from_json({"order": "judge_ad", "ad_id": 3, "standing": "approved"})
     JudgeAd(ad_id=3, standing='approved')
     """
     try:
         fields: dict[str, Any] = dict(told)  # type: ignore[call-overload]  # whatever it is, it is tried
-        kind = _KINDS[fields.pop("order")]
+        kind = _COMMAND_TYPES[fields.pop("order")]
         if "advertiser" in fields:
             fields["advertiser"] = AdvertiserRow(*fields["advertiser"])
         if "campaign" in fields:
             fields["campaign"] = CampaignRow(*fields["campaign"])
         if "ad" in fields:
-            fields["ad"] = _ad(fields["ad"])
-        order: MarketOrder = kind(**fields)
+            fields["ad"] = _ad_row_from_json(fields["ad"])
+        order: AdCommand = kind(**fields)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
     return order
 
 
-def _ad(values: list[Any]) -> AdRow:
+def _ad_row_from_json(values: list[Any]) -> AdRow:
     row = AdRow(*values)
     targets = tuple((way, phrase) for way, phrase in row.targets)
     return row._replace(targets=targets, negatives=tuple(row.negatives))

@@ -3,34 +3,32 @@
 import re
 import secrets
 
-from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
-from vedette.index.query.parser import MOST_CHARACTERS, read_query
+from vedette.index.query.parser import MAX_CHARACTERS, parse_query
 from vedette.model import origin_of
-from vedette.web.commands.rule_text import web_url
+from vedette.web.commands.rule_text import parse_web_url
 
-__all__ = ["read_name", "read_place", "read_query_text", "read_reader", "read_webhook", "watch_of"]
-
-LONGEST_URL = 2000
+MAX_URL_LENGTH = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{0,200}")
-_EVERYTHING = "*"
+_EVERYWHERE = "*"
 
 
-def watch_of(name: str, place: str = "", query: str = "", webhook: str = "", reader: str = "") -> WatchRow:
+def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", reader: str = "") -> AlertRow:
     """The watch that was meant, with a mark of its own.
 
-    >>> watch_of("harbour", "https://News.example.org/Local/", "harbour")[2:4]
+    >>> parse_alert("harbour", "https://News.example.org/Local/", "harbour")[2:4]
     ('news.example.org/local', 'harbour')
     """
-    row = WatchRow(
-        read_name(name),
+    row = AlertRow(
+        parse_name(name),
         secrets.token_hex(8),
-        read_place(place),
-        read_query_text(query),
-        read_webhook(webhook),
-        read_reader(reader),
+        parse_place(place),
+        parse_query_text(query),
+        parse_webhook(webhook),
+        parse_reader(reader),
     )
     if not row.place and not row.query:
         raise UsageError("say what to watch: a site, a path on it, or a query; * stands for everything")
@@ -39,7 +37,7 @@ def watch_of(name: str, place: str = "", query: str = "", webhook: str = "", rea
     return row
 
 
-def read_name(text: str) -> str:
+def parse_name(text: str) -> str:
     """A name that fits into an address."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
@@ -47,44 +45,44 @@ def read_name(text: str) -> str:
     return name
 
 
-def read_place(text: str) -> str:
+def parse_place(text: str) -> str:
     """A host or a path on one, as the index knows places; ``*`` stands for everything."""
     text = text.strip()
-    if text in {"", _EVERYTHING}:
+    if text in {"", _EVERYWHERE}:
         return text
-    if len(text) > LONGEST_URL:
-        raise UsageError(f"a place has {LONGEST_URL} characters at most")
+    if len(text) > MAX_URL_LENGTH:
+        raise UsageError(f"a place has {MAX_URL_LENGTH} characters at most")
     url = read_site(text).start
     authority = str(origin_of(url)).partition("://")[2]
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
     return f"{authority}/{path}".lower().rstrip("/")
 
 
-def read_query_text(text: str) -> str:
+def parse_query_text(text: str) -> str:
     """A query that asks for something."""
     text = text.strip()
-    if len(text) > MOST_CHARACTERS:
-        raise UsageError(f"a query has {MOST_CHARACTERS} characters at most")
-    if text and read_query(text).is_empty:
+    if len(text) > MAX_CHARACTERS:
+        raise UsageError(f"a query has {MAX_CHARACTERS} characters at most")
+    if text and parse_query(text).is_empty:
         raise UsageError("this query asks for nothing: name a word that new pages should have")
     return text
 
 
-def read_webhook(text: str) -> str:
+def parse_webhook(text: str) -> str:
     """The URL of a webhook; secrets in front of its host are refused, since they would be shown."""
     text = text.strip()
     if not text:
         return ""
-    if len(text) > LONGEST_URL:
-        raise UsageError(f"the URL of a webhook has {LONGEST_URL} characters at most")
+    if len(text) > MAX_URL_LENGTH:
+        raise UsageError(f"the URL of a webhook has {MAX_URL_LENGTH} characters at most")
     if not text.startswith(("http://", "https://")):
         raise UsageError("a webhook is an http(s) URL, such as https://example.org/hooks/new-pages")
     if "@" in text.partition("://")[2].partition("/")[0]:
         raise UsageError("the URL of a webhook has no name and password in front of its host: messages are signed")
-    return web_url(text).partition("#")[0]
+    return parse_web_url(text).partition("#")[0]
 
 
-def read_reader(text: str) -> str:
+def parse_reader(text: str) -> str:
     """The name of a reader, as sites name those who may see their private pages."""
     name = text.strip()
     if not _READER.fullmatch(name):

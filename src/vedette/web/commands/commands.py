@@ -9,46 +9,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from vedette.adapters.crawl_store.new_page_store import WatchRow
-from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.adapters.crawl_store.new_page_store import AlertRow
+from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt
 from vedette.model import Site
 
-__all__ = [
-    "KINDS",
-    "PER_QUERY",
-    "AddRules",
-    "AddSite",
-    "AddWatch",
-    "CloseSession",
-    "Dismiss",
-    "Done",
-    "FetchNow",
-    "ImportSites",
-    "NewKey",
-    "NewToken",
-    "Offer",
-    "OpenSession",
-    "Order",
-    "PauseSite",
-    "RemoveRules",
-    "RemoveSite",
-    "RemoveWatch",
-    "RestoreKey",
-    "RevokeKey",
-    "Rule",
-    "RuleKind",
-    "SetMachine",
-    "SetSite",
-    "Undo",
-    "order_as_json",
-    "order_of_json",
-]
-
 RuleKind = Literal["synonym", "pin", "hide", "block", "raise", "lower", "conceal"]
-KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
-PER_QUERY: tuple[RuleKind, ...] = ("synonym", "pin", "hide")
-_SAID = {
+RULE_KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+QUERY_RULE_KINDS: tuple[RuleKind, ...] = ("synonym", "pin", "hide")
+_RULE_TEXTS = {
     "pin": '"{query}" shows {value}',
     "hide": '"{query}" hides {value}',
     "synonym": '"{query}" and "{value}" mean the same',
@@ -72,7 +41,7 @@ class Rule:
     value: str
 
     def __str__(self) -> str:
-        return _SAID[self.kind].format(query=self.query, value=self.value)
+        return _RULE_TEXTS[self.kind].format(query=self.query, value=self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +93,10 @@ class ImportSites:
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
+class CreateKey:
     """A key under a name that no valid key has."""
 
-    row: KeyRow
+    row: UserKeyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +145,7 @@ class Offer:
 class AddWatch:
     """Somebody wants to hear of new pages, under a name that no watch has."""
 
-    watch: WatchRow
+    watch: AlertRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +163,7 @@ class FetchNow:
 
 
 @dataclass(frozen=True, slots=True)
-class NewToken:
+class ReplaceToken:
     """Another operator's token, of which this is the digest; the one before opens nothing, and all are signed out."""
 
     digest: str
@@ -222,14 +191,14 @@ class Undo:
     action: int
 
 
-Order = (
+Command = (
     AddSite
     | SetSite
     | SetMachine
     | PauseSite
     | RemoveSite
     | ImportSites
-    | NewKey
+    | CreateKey
     | RevokeKey
     | RestoreKey
     | AddRules
@@ -239,21 +208,21 @@ Order = (
     | AddWatch
     | RemoveWatch
     | FetchNow
-    | NewToken
+    | ReplaceToken
     | OpenSession
     | CloseSession
     | Undo
 )
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     """What was done, in one line without a stop, and its number in the log of actions (0: it was not logged)."""
 
     words: str
     action: int
 
 
-_KINDS: dict[str, type[Any]] = {
+_COMMAND_TYPES: dict[str, type[Any]] = {
     re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
     for kind in (
         AddSite,
@@ -272,46 +241,46 @@ _KINDS: dict[str, type[Any]] = {
         RemoveWatch,
     )
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
-def order_as_json(order: Order) -> dict[str, object]:
+def command_to_json(order: Command) -> dict[str, object]:
     """An order that may undo another, to be kept.
 
-    >>> order_as_json(PauseSite("https://example.org/", paused=True))
+    >>> command_to_json(PauseSite("https://example.org/", paused=True))
     {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
     """
-    return {"order": _NAMES[type(order)], **asdict(order)}
+    return {"order": _COMMAND_NAMES[type(order)], **asdict(order)}
 
 
-def order_of_json(told: object) -> Order:
+def command_from_json(told: object) -> Command:
     """The order that was kept; what makes no sense is damage.
 
-    >>> order_of_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
+    >>> command_from_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
     """
     try:
         fields: dict[str, Any] = dict(told)  # type: ignore[call-overload]  # whatever it is, it is tried
-        kind = _KINDS[fields.pop("order")]
+        kind = _COMMAND_TYPES[fields.pop("order")]
         if "site" in fields:
-            fields["site"] = _site(fields["site"])
+            fields["site"] = _site_from_json(fields["site"])
         if "sites" in fields:
-            fields["sites"] = tuple((_site(site), bool(paused)) for site, paused in fields["sites"])
+            fields["sites"] = tuple((_site_from_json(site), bool(paused)) for site, paused in fields["sites"])
         if "rules" in fields:
             fields["rules"] = tuple(Rule(**rule) for rule in fields["rules"])
         if "watch" in fields:
-            fields["watch"] = WatchRow(*fields["watch"])
+            fields["watch"] = AlertRow(*fields["watch"])
         if "changes" in fields:
-            fields["changes"] = _with_tuples(fields["changes"])
-        order: Order = kind(**fields)
+            fields["changes"] = _lists_to_tuples(fields["changes"])
+        order: Command = kind(**fields)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
     return order
 
 
-def _site(fields: Mapping[str, Any]) -> Site:
-    return Site(**_with_tuples(fields))
+def _site_from_json(fields: Mapping[str, Any]) -> Site:
+    return Site(**_lists_to_tuples(fields))
 
 
-def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}

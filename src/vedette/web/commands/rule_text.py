@@ -12,38 +12,36 @@ from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
 from vedette.model import origin_of
-from vedette.text import words_of
-from vedette.web.commands.commands import KINDS, PER_QUERY, Rule, RuleKind
+from vedette.text import split_words
+from vedette.web.commands.commands import QUERY_RULE_KINDS, RULE_KINDS, Rule, RuleKind
 
-__all__ = ["read_rules_text", "rule_of", "web_url", "write_rules"]
+MAX_BYTES = 1 << 24
+MAX_QUERY_LENGTH = 2000
 
-MOST_BYTES = 1 << 24
-LONGEST_QUERY = 2000
-
-_KEYS = ("kind", "query", "value")
-_PREFIX = re.compile(r"https?://[^/?#@\s]+/[^\s*]*\*")
+_RULE_KEYS = ("kind", "query", "value")
+_URL_PREFIX = re.compile(r"https?://[^/?#@\s]+/[^\s*]*\*")
 
 
-def rule_of(kind: RuleKind, query: str, value: str) -> Rule:
+def parse_rule(kind: RuleKind, query: str, value: str) -> Rule:
     """The rule that was meant: words as searching folds them, URLs and hosts as they are known.
 
-    >>> rule_of("synonym", "K8s!", "Kubernetes")
+    >>> parse_rule("synonym", "K8s!", "Kubernetes")
     Rule(kind='synonym', query='k8s', value='kubernetes')
-    >>> rule_of("block", "", "https://Spam.example/x")
+    >>> parse_rule("block", "", "https://Spam.example/x")
     Rule(kind='block', query='', value='spam.example')
     """
-    if kind not in PER_QUERY:
-        return Rule(kind, "", _concealed(value) if kind == "conceal" else _domain(value))
-    folded = _folded(query)
+    if kind not in QUERY_RULE_KINDS:
+        return Rule(kind, "", _parse_hidden_url(value) if kind == "conceal" else _parse_domain(value))
+    folded = _fold_query(query)
     if kind != "synonym":
-        return Rule(kind, folded, web_url(value))
-    other = _folded(value)
+        return Rule(kind, folded, parse_web_url(value))
+    other = _fold_query(value)
     if folded == other:
         raise UsageError(f"{query[:100]!r} and {value[:100]!r} are the same words to a search: name another word")
     return Rule(kind, folded, other)
 
 
-def web_url(text: str) -> str:
+def parse_web_url(text: str) -> str:
     """The URL that a person typed; a host with a path will do."""
     url = resolve(text, None) if "://" in text else read_site(text).start
     if url is None:
@@ -51,10 +49,10 @@ def web_url(text: str) -> str:
     return url
 
 
-def write_rules(rules: Iterable[Rule]) -> str:
+def format_rules(rules: Iterable[Rule]) -> str:
     r"""TOML for rules.
 
-    >>> print(write_rules([Rule("pin", "time off", "https://example.org/holidays")]))
+    >>> print(format_rules([Rule("pin", "time off", "https://example.org/holidays")]))
     [[rule]]
     kind = "pin"
     query = "time off"
@@ -62,15 +60,21 @@ def write_rules(rules: Iterable[Rule]) -> str:
     <BLANKLINE>
     """
     return "\n".join(
-        "\n".join(["[[rule]]", *(f"{key} = {_toml(getattr(rule, key))}" for key in _KEYS if getattr(rule, key)), ""])
+        "\n".join(
+            [
+                "[[rule]]",
+                *(f"{key} = {_toml_string(getattr(rule, key))}" for key in _RULE_KEYS if getattr(rule, key)),
+                "",
+            ]
+        )
         for rule in rules
     )
 
 
-def read_rules_text(text: str, source: str) -> tuple[Rule, ...]:
+def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
     """Rules from TOML; a ``UsageError`` names the place and what to write."""
-    if len(text) > MOST_BYTES:
-        raise UsageError(f"{source}: is larger than {format_size(MOST_BYTES)}: this is no list of rules")
+    if len(text) > MAX_BYTES:
+        raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: this is no list of rules")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -79,49 +83,49 @@ def read_rules_text(text: str, source: str) -> tuple[Rule, ...]:
     rules = tables.get("rule", [])
     if unknown is not None or not isinstance(rules, list):
         raise UsageError(f"{source}: {(unknown or 'rule')[:40]!r} is no list of rules: write one [[rule]] table a rule")
-    return tuple(_read_table(table, f"{source}, rule {number}") for number, table in enumerate(rules, 1))
+    return tuple(_parse_table(table, f"{source}, rule {number}") for number, table in enumerate(rules, 1))
 
 
-def _read_table(table: object, place: str) -> Rule:
+def _parse_table(table: object, place: str) -> Rule:
     if not isinstance(table, dict):
         raise UsageError(f"{place}: write one [[rule]] table a rule")
-    unknown = next((key for key in table if key not in _KEYS), None)
+    unknown = next((key for key in table if key not in _RULE_KEYS), None)
     if unknown is not None:
-        raise UsageError(f"{place}: unknown key {unknown[:40]!r}; {_near(unknown, _KEYS)}")
-    kind, value = (_text(table, key, place) for key in ("kind", "value"))
-    if kind not in KINDS:
-        raise UsageError(f"{place}: unknown kind {kind[:40]!r}; {_near(kind, KINDS)}")
+        raise UsageError(f"{place}: unknown key {unknown[:40]!r}; {_suggest(unknown, _RULE_KEYS)}")
+    kind, value = (_get_text(table, key, place) for key in ("kind", "value"))
+    if kind not in RULE_KINDS:
+        raise UsageError(f"{place}: unknown kind {kind[:40]!r}; {_suggest(kind, RULE_KINDS)}")
     known: Any = kind
     try:
-        return rule_of(known, _text(table, "query", place) if kind in PER_QUERY else "", value)
+        return parse_rule(known, _get_text(table, "query", place) if kind in QUERY_RULE_KINDS else "", value)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
 
 
-def _text(table: dict[str, object], key: str, place: str) -> str:
+def _get_text(table: dict[str, object], key: str, place: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
         raise UsageError(f'{place}: {key} is missing: write {key} = "…"')
     return value
 
 
-def _near(word: str, known: Sequence[str]) -> str:
+def _suggest(word: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(word[:40], known, 1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
-def _concealed(text: str) -> str:
+def _parse_hidden_url(text: str) -> str:
     """A URL, or the beginning of some with a star behind it; a star elsewhere is part of the URL."""
     typed = text.strip()
     if not typed.endswith("*"):
-        return web_url(typed)
-    start = web_url(typed.removesuffix("*"))
-    if not _PREFIX.fullmatch(f"{start}*"):
+        return parse_web_url(typed)
+    start = parse_web_url(typed.removesuffix("*"))
+    if not _URL_PREFIX.fullmatch(f"{start}*"):
         raise UsageError(f"{text[:100]!r}: a star stands at the end of a path, as in https://example.org/drafts/*")
     return f"{start}*"
 
 
-def _domain(text: str) -> str:
+def _parse_domain(text: str) -> str:
     """A host name: it stands for itself and for all names that end with it."""
     host = origin_of(read_site(text.strip().removeprefix("*.")).start).host
     if "." not in host and host != "localhost":
@@ -129,14 +133,14 @@ def _domain(text: str) -> str:
     return host
 
 
-def _folded(text: str) -> str:
+def _fold_query(text: str) -> str:
     """By its words, as a query is compared."""
-    folded = " ".join(words_of(text[:LONGEST_QUERY]))
+    folded = " ".join(split_words(text[:MAX_QUERY_LENGTH]))
     if not folded:
         raise UsageError(f"{text[:100]!r} has no word in it: write at least one")
     return folded
 
 
-def _toml(text: str) -> str:
+def _toml_string(text: str) -> str:
     """JSON's spelling of a text is TOML's too, but for one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

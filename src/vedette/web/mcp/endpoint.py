@@ -17,34 +17,32 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vedette.config import Serve
-from vedette.web.api.responses import error_answer
-from vedette.web.auth.keys import PREFIX
-from vedette.web.branding import Look
-from vedette.web.mcp.tools import Tools
-from vedette.web.ports import Search
-from vedette.web.public.slates import Recording
+from vedette.web.api.responses import error_response
+from vedette.web.auth.keys import KEY_PREFIX
+from vedette.web.branding import Branding
+from vedette.web.mcp.tools import SearchTools
+from vedette.web.ports import SearchService
+from vedette.web.public.slates import SearchRecorder
 
-__all__ = ["PATH", "mcp_route"]
-
-PATH = "/mcp"
-_HERE = ("localhost", "127.0.0.1", "[::1]")
+MCP_PATH = "/mcp"
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def mcp_route(
-    search: Search,
+    search: SearchService,
     serve: Serve,
-    look: Look,
+    look: Branding,
     counted: Callable[[str, str], None],
-    recording: Recording,
+    recording: SearchRecorder,
 ) -> Route:
     """The route. ``counted`` is told the tool and the outcome of each call, ``recording`` each search."""
-    return Route(PATH, _Endpoint(Tools(search, recording), serve, look, counted), methods=["POST"])
+    return Route(MCP_PATH, _McpEndpoint(SearchTools(search, recording), serve, look, counted), methods=["POST"])
 
 
-class _Endpoint:
+class _McpEndpoint:
     """Lets callers in whose key the gate found good, and hands them to the SDK."""
 
-    def __init__(self, tools: Tools, serve: Serve, look: Look, counted: Callable[[str, str], None]) -> None:
+    def __init__(self, tools: SearchTools, serve: Serve, look: Branding, counted: Callable[[str, str], None]) -> None:
         self._tools = tools
         self._serve = serve
         self._look = look
@@ -55,41 +53,41 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
         request = Request(scope)
-        answer = self._foreign(request) or self._unknown(request) or await self._made()
+        answer = self._check_origin(request) or self._check_key(request) or await self._load_app()
         await answer(scope, receive, send)
 
-    def _foreign(self, request: Request) -> Response | None:
+    def _check_origin(self, request: Request) -> Response | None:
         """The refusal of a page of another origin, which a browser names; programs name none."""
         origin = request.headers.get("origin")
         if origin is None or "*" in self._serve.embed_origins or origin in self._serve.embed_origins:
             return None
-        if origin in self._own(request):
+        if origin in self._list_own_origins(request):
             return None
-        return error_answer(403, "foreign_origin", "Pages of other origins are not answered here.")
+        return error_response(403, "foreign_origin", "Pages of other origins are not answered here.")
 
-    def _own(self, request: Request) -> tuple[str, ...]:
+    def _list_own_origins(self, request: Request) -> tuple[str, ...]:
         """Our own origins. What the header Host says is not asked: a name may be made to lead to this machine."""
         if self._look.address:
             return (self._look.address.rstrip("/"),)
         port = (request.scope.get("server") or ("", 80))[1]
-        return tuple(f"http://{host}:{port}" for host in (*_HERE, self._serve.listen.rpartition(":")[0]))
+        return tuple(f"http://{host}:{port}" for host in (*_LOCAL_HOSTS, self._serve.listen.rpartition(":")[0]))
 
-    def _unknown(self, request: Request) -> Response | None:
+    def _check_key(self, request: Request) -> Response | None:
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        by_header = scheme.lower() == "bearer" and shown.strip().startswith(PREFIX)
-        if by_header and request.state.reader.known_by == "key":
+        by_header = scheme.lower() == "bearer" and shown.strip().startswith(KEY_PREFIX)
+        if by_header and request.state.reader.auth_method == "key":
             return None
         words = "A key is needed: send it in the header Authorization, as Bearer vk_…."
-        return error_answer(401, "no_key", words, None, {"www-authenticate": "Bearer"})
+        return error_response(401, "no_key", words, None, {"www-authenticate": "Bearer"})
 
-    async def _made(self) -> ASGIApp:
+    async def _load_app(self) -> ASGIApp:
         async with self._making:
             if self._app is None:
-                self._app = await run_in_threadpool(_imported, self._tools, self._look.name, self._counted)
+                self._app = await run_in_threadpool(_import_app, self._tools, self._look.name, self._counted)
         return self._app
 
 
-def _imported(tools: Tools, title: str, counted: Callable[[str, str], None]) -> ASGIApp:
-    from vedette.web.mcp.server import protocol_app  # late: it is slow, and seldom needed
+def _import_app(tools: SearchTools, title: str, counted: Callable[[str, str], None]) -> ASGIApp:
+    from vedette.web.mcp.server import create_mcp_app  # late: it is slow, and seldom needed
 
-    return protocol_app(tools, title, counted)
+    return create_mcp_app(tools, title, counted)

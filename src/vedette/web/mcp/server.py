@@ -24,28 +24,26 @@ from mcp_types import (
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vedette import __version__
-from vedette.web.api.parameters import WrongParameter
-from vedette.web.error_log import log_fault
-from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Asker, Told, Tools
-from vedette.web.public.visits import visit_of
+from vedette.web.api.parameters import ParameterError
+from vedette.web.error_log import log_error
+from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Caller, SearchTools, ToolAnswer
+from vedette.web.public.visits import parse_visitor
 
-__all__ = ["Counted", "protocol_app"]
-
-Counted = Callable[[str, str], None]
+CallCounter = Callable[[str, str], None]
 Context = ServerRequestContext[Any, Any]
 
-LONGEST_BODY = 65_536
-_HINTS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+MAX_BODY_BYTES = 65_536
+_READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-def protocol_app(tools: Tools, title: str, counted: Counted) -> ASGIApp:
+def create_mcp_app(tools: SearchTools, title: str, counted: CallCounter) -> ASGIApp:
     """An application that answers POST requests of the protocol. ``request.state`` says what may be seen."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what hostile clients send is no news
-    server = _server(tools, title, counted)
+    server = _create_server(tools, title, counted)
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
         manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, max_request_body_size=LONGEST_BODY
+            server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
@@ -53,14 +51,14 @@ def protocol_app(tools: Tools, title: str, counted: Counted) -> ASGIApp:
     return answered
 
 
-def _server(tools: Tools, title: str, counted: Counted) -> Server[Any]:
-    listed = ListToolsResult(tools=[_described(name) for name in TOOLS])
+def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Server[Any]:
+    listed = ListToolsResult(tools=[_describe_tool(name) for name in TOOLS])
 
     async def list_tools(_context: Context, _asked: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
     async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
-        outcome, answer = await _called(tools, context, asked)
+        outcome, answer = await _call_tool(tools, context, asked)
         counted(asked.name if asked.name in TOOLS else "none", outcome)
         return answer
 
@@ -76,38 +74,38 @@ def _server(tools: Tools, title: str, counted: Counted) -> Server[Any]:
     return server
 
 
-def _described(name: str) -> Tool:
+def _describe_tool(name: str) -> Tool:
     told = TOOLS[name]
     return Tool(
         name=told.name,
         title=told.title,
         description=told.description,
-        input_schema=told.takes,
-        output_schema=told.gives,
-        annotations=_HINTS,
+        input_schema=told.input_schema,
+        output_schema=told.output_schema,
+        annotations=_READ_ONLY,
     )
 
 
-async def _called(tools: Tools, context: Context, asked: CallToolRequestParams) -> tuple[str, CallToolResult]:
+async def _call_tool(tools: SearchTools, context: Context, asked: CallToolRequestParams) -> tuple[str, CallToolResult]:
     """How a call went, and what is answered: trouble is told to the model in words, so that it can do better."""
     assert context.request is not None  # over HTTP there is one
     state = context.request.state
-    asker = Asker(state.allowed, state.reader.sites, visit_of(context.request))
+    asker = Caller(state.allowed, state.reader.sites, parse_visitor(context.request))
     try:
         told = await tools.call(asked.name, asked.arguments or {}, asker)
-    except WrongParameter as wrong:
-        return "refused", _trouble(f"{wrong.parameter}: {wrong.words}" if wrong.parameter else wrong.words)
+    except ParameterError as wrong:
+        return "refused", _build_error(f"{wrong.parameter}: {wrong.message}" if wrong.parameter else wrong.message)
     except (CancelledError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
-        log_fault("a tool", error)
-        return "failed", _trouble("That went wrong here. The reason is in the server's log.")
-    return "answered", _answer(told)
+        log_error("a tool", error)
+        return "failed", _build_error("That went wrong here. The reason is in the server's log.")
+    return "answered", _build_result(told)
 
 
-def _answer(told: Told) -> CallToolResult:
+def _build_result(told: ToolAnswer) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=told.text)], structured_content=told.values)
 
 
-def _trouble(words: str) -> CallToolResult:
+def _build_error(words: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=words)], is_error=True)

@@ -12,31 +12,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.serve.ads.click_validity import Objection
-from vedette.web.auth.tokens import Issued, read_token, token_of
-from vedette.web.branding import Look
-from vedette.web.commands.ads_text import landing_refusal
+from vedette.serve.ads.click_validity import ClickRejection
+from vedette.web.auth.tokens import TokenClaims, sign_token, verify_token
+from vedette.web.branding import Branding
+from vedette.web.commands.ads_text import check_landing_url
 from vedette.web.formatting import sentence
-from vedette.web.public.visits import Visit, visit_of
-from vedette.web.rendering import problem_page, theme_of
-
-__all__ = [
-    "NOTHING_SPONSORED",
-    "NO_SPONSOR",
-    "PLACE",
-    "AdOnPage",
-    "Landing",
-    "ShownAd",
-    "Sponsor",
-    "Sponsored",
-    "sponsored_route",
-]
+from vedette.web.public.visits import Visitor, parse_visitor
+from vedette.web.rendering import error_page, get_theme
 
 
 class ShownAd(NamedTuple):
-    """An ad on a page. ``showing`` is its id, 32 hexadecimal digits, of ``at_s`` (wall time)."""
+    """An ad on a page. ``impression`` is its id, 32 hexadecimal digits, of ``at_s`` (wall time)."""
 
-    showing: str
+    impression: str
     at_s: float
     title: str
     text: str
@@ -44,49 +32,49 @@ class ShownAd(NamedTuple):
     phrase: str
 
 
-class Landing(NamedTuple):
-    """Where a click leads; empty with words for people where it leads nowhere. ``refused`` is why it cost nothing."""
+class ClickOutcome(NamedTuple):
+    """Where a click leads; empty with words for people where it leads nowhere. ``refusal`` is why it cost nothing."""
 
     url: str = ""
-    refused: str = ""
+    refusal: str = ""
 
 
-class Sponsor(Protocol):
+class AdServer(Protocol):
     """Whoever chooses. Neither ever raises: a search goes on without ads."""
 
-    def shown(self, query: str, visit: Visit) -> tuple[ShownAd, ...]:
+    def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:
         """The ads for a query, for each of which the price of a click is held."""
 
-    def clicked(self, showing: str, visit: Visit) -> Landing:
+    def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
         """Charge a click on a showing, or not; and say where it leads."""
 
-    def forged(self) -> None:
+    def count_forged_click(self) -> None:
         """A click came with a token that is not ours."""
 
 
-class _Nobody:
+class _NoAdServer:
     """Where nothing is sponsored."""
 
-    def shown(self, query: str, visit: Visit) -> tuple[ShownAd, ...]:  # noqa: ARG002 - the port's
+    def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:  # noqa: ARG002 - the port's
         return ()
 
-    def clicked(self, showing: str, visit: Visit) -> Landing:  # noqa: ARG002 - the port's
-        return Landing(refused="nothing is sponsored here")
+    def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:  # noqa: ARG002 - the port's
+        return ClickOutcome(refusal="nothing is sponsored here")
 
-    def forged(self) -> None:
+    def count_forged_click(self) -> None:
         """Nothing to count."""
 
 
-NO_SPONSOR: Final = _Nobody()
+NO_AD_SERVER: Final = _NoAdServer()
 
 
-PLACE = "/sponsored/"
+CLICK_PREFIX = "/sponsored/"
 _PURPOSE = b"vedette sponsored 1"
-_NOT_LED = "This ad leads nowhere any more"
+_NO_LANDING = "This ad leads nowhere any more"
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 
 
-class AdOnPage(NamedTuple):
+class LinkedAd(NamedTuple):
     """An ad, and the address that its title leads to."""
 
     ad: ShownAd
@@ -94,53 +82,53 @@ class AdOnPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sponsored:
+class AdLinks:
     """Ads with their addresses. ``secret`` signs: the same for all processes of a server, and over its restarts."""
 
-    sponsor: Sponsor
+    server: AdServer
     secret: bytes
 
     @property
-    def _key(self) -> bytes:
+    def _signing_key(self) -> bytes:
         """A token of a slate is none of an ad."""
         return hmac.digest(self.secret, _PURPOSE, "sha256")
 
-    def ads(self, query: str, visit: Visit) -> tuple[AdOnPage, ...]:
+    def choose_ads(self, query: str, visit: Visitor) -> tuple[LinkedAd, ...]:
         """What a query shows."""
-        return tuple(AdOnPage(ad, self.address(ad)) for ad in self.sponsor.shown(query, visit))
+        return tuple(LinkedAd(ad, self.build_click_url(ad)) for ad in self.server.choose_ads(query, visit))
 
-    def address(self, ad: ShownAd) -> str:
+    def build_click_url(self, ad: ShownAd) -> str:
         """Where a click on it goes first."""
-        return PLACE + token_of(Issued(ad.showing, ad.at_s), self._key)
+        return CLICK_PREFIX + sign_token(TokenClaims(ad.impression, ad.at_s), self._signing_key)
 
-    def showing(self, token: str) -> str | None:
+    def verify_click(self, token: str) -> str | None:
         """The showing of a token; None where it is not one of ours."""
-        issued = read_token(token, self._key)
-        return issued.slate if issued else None
+        issued = verify_token(token, self._signing_key)
+        return issued.id if issued else None
 
 
-NOTHING_SPONSORED = Sponsored(NO_SPONSOR, b"")
+NO_ADS = AdLinks(NO_AD_SERVER, b"")
 
 
-def sponsored_route(sponsored: Sponsored, look: Look) -> Route:
+def ad_click_route(sponsored: AdLinks, look: Branding) -> Route:
     """The address of clicks."""
 
     def refused(request: Request, status: int, why: str) -> Response:
-        answer = problem_page(status, sentence(why), title=_NOT_LED, look=look, theme=theme_of(request))
+        answer = error_page(status, sentence(why), title=_NO_LANDING, look=look, theme=get_theme(request))
         answer.headers.update(_NO_STORE)
         return answer
 
     async def clicked(request: Request) -> Response:
         if request.method != "GET":  # who asks for headers only has not come to see anything
             return Response(status_code=405, headers={**_NO_STORE, "allow": "GET"})
-        showing = sponsored.showing(request.path_params["token"])
+        showing = sponsored.verify_click(request.path_params["token"])
         if showing is None:
-            sponsored.sponsor.forged()
-            return refused(request, 403, f"this address was not made here: {Objection.FORGED.value}")
-        landing = sponsored.sponsor.clicked(showing, visit_of(request))
-        why = "" if not landing.url else landing_refusal(landing.url)
+            sponsored.server.count_forged_click()
+            return refused(request, 403, f"this address was not made here: {ClickRejection.FORGED.value}")
+        landing = sponsored.server.charge_click(showing, parse_visitor(request))
+        why = "" if not landing.url else check_landing_url(landing.url)
         if not landing.url or why:
-            return refused(request, 410, why or landing.refused)
+            return refused(request, 410, why or landing.refusal)
         return RedirectResponse(landing.url, 303, _NO_STORE)
 
-    return Route(f"{PLACE}{{token}}", clicked, methods=["GET"])
+    return Route(f"{CLICK_PREFIX}{{token}}", clicked, methods=["GET"])

@@ -13,73 +13,73 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.learn.events import EventKind
-from vedette.web.api.openapi import MOST_PAGE
-from vedette.web.api.parameters import WrongParameter
-from vedette.web.api.responses import error_answer
-from vedette.web.auth.access import EVENTS
-from vedette.web.public.slates import Recording
-from vedette.web.public.visits import visit_of
+from vedette.web.api.openapi import MAX_PAGE_ID
+from vedette.web.api.parameters import ParameterError
+from vedette.web.api.responses import error_response
+from vedette.web.auth.access import EVENTS_PATH
+from vedette.web.public.slates import SearchRecorder
+from vedette.web.public.visits import parse_visitor
 
-__all__ = ["events_route"]
-
-LONGEST_EVENT = 2048
-KINDS = ("view", "click")
-TYPES = frozenset({"application/json", "text/plain"})
+MAX_EVENT_BYTES = 2048
+EVENT_KINDS = ("view", "click")
+CONTENT_TYPES = frozenset({"application/json", "text/plain"})
 
 
-class _Said(NamedTuple):
+class _EventBody(NamedTuple):
     slate: str
     kind: EventKind
     page: int
 
 
-def events_route(recording: Recording) -> Route:
+def events_route(recording: SearchRecorder) -> Route:
     """The route that takes events, one at a time."""
 
     async def told(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in TYPES:
-            return error_answer(415, "wrong_type", "Send JSON, as application/json or text/plain.")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in CONTENT_TYPES:
+            return error_response(415, "wrong_type", "Send JSON, as application/json or text/plain.")
         body = await request.body()
-        if len(body) > LONGEST_EVENT:
-            return error_answer(413, "too_large", f"An event has at most {LONGEST_EVENT} bytes.")
-        said = _read(body)
-        came = recording.told(said.slate, said.kind, said.page, visit_of(request))
+        if len(body) > MAX_EVENT_BYTES:
+            return error_response(413, "too_large", f"An event has at most {MAX_EVENT_BYTES} bytes.")
+        said = _parse_event(body)
+        came = recording.record_event(said.slate, said.kind, said.page, parse_visitor(request))
         if came.status == 204:
             return Response(status_code=204)
         wait = {"retry-after": str(ceil(came.wait_s))} if came.wait_s else {}
-        return error_answer(came.status, came.code, came.words, None, wait)
+        return error_response(came.status, came.code, came.message, None, wait)
 
-    return Route(EVENTS, told, methods=["POST"])
+    return Route(EVENTS_PATH, told, methods=["POST"])
 
 
-def _read(body: bytes) -> _Said:
+def _parse_event(body: bytes) -> _EventBody:
     """The event in a body; what is none raises with words on what is right."""
-    fields = _object(body)
-    unknown = [name for name in fields if name not in _Said._fields]
+    fields = _parse_object(body)
+    unknown = [name for name in fields if name not in _EventBody._fields]
     if unknown:
-        raise WrongParameter(unknown[0][:100], f"There is no such field; known are {', '.join(_Said._fields)}.")
-    slate, kind, page = fields.get("slate"), fields.get("kind"), _whole(fields.get("page"))
+        raise ParameterError(unknown[0][:100], f"There is no such field; known are {', '.join(_EventBody._fields)}.")
+    slate, kind, page = fields.get("slate"), fields.get("kind"), _to_int(fields.get("page"))
     if not isinstance(slate, str):
-        raise WrongParameter("slate", "Send as slate the text that the search answered.")
-    if kind not in KINDS:
-        raise WrongParameter("kind", f"kind is one of {', '.join(KINDS)}.")
-    if page is None or not 0 <= page <= MOST_PAGE:
-        raise WrongParameter("page", "page is the id of the result that was opened, and 0 for a view.")
-    return _Said(slate, cast("EventKind", kind), page if kind == "click" else 0)  # a slate is seen once, as a whole
+        raise ParameterError("slate", "Send as slate the text that the search answered.")
+    if kind not in EVENT_KINDS:
+        raise ParameterError("kind", f"kind is one of {', '.join(EVENT_KINDS)}.")
+    if page is None or not 0 <= page <= MAX_PAGE_ID:
+        raise ParameterError("page", "page is the id of the result that was opened, and 0 for a view.")
+    return _EventBody(
+        slate, cast("EventKind", kind), page if kind == "click" else 0
+    )  # a slate is seen once, as a whole
 
 
-def _whole(value: object) -> int | None:
+def _to_int(value: object) -> int | None:
     """A whole number, which JSON may also write as 7.0; None for anything else."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise WrongParameter("", 'Send an object as JSON, such as {"slate": "…", "kind": "click", "page": 4711}.')
+        raise ParameterError("", 'Send an object as JSON, such as {"slate": "…", "kind": "click", "page": 4711}.')
     return fields

@@ -10,18 +10,16 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from vedette.serve.slate import Wish
+from vedette.serve.slate import SearchRequest
 from vedette.web.formatting import DAY, kind_name, language_name, number
-from vedette.web.ports import Count, Overview
-
-__all__ = ["PAGE_SIZE", "Choice", "Option", "View", "choices", "view_of", "window"]
+from vedette.web.ports import FacetCount, IndexOverview
 
 PAGE_SIZE: Final = 10
-MOST_PAGES: Final = 100
-LONGEST_QUERY: Final = 1_000
-LONGEST_FILTER: Final = 300
-AROUND: Final = 3
-TIMES: Final = {
+MAX_PAGES: Final = 100
+MAX_QUERY: Final = 1_000
+MAX_FILTER: Final = 300
+PAGE_LINKS_AROUND: Final = 3
+TIME_FILTERS: Final = {
     "day": ("Past 24 hours", DAY),
     "week": ("Past week", 7 * DAY),
     "month": ("Past month", 31 * DAY),
@@ -30,7 +28,7 @@ TIMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ResultsQuery:
     """A results page as its address describes it."""
 
     query: str
@@ -41,10 +39,10 @@ class View:
     language: str = ""
     folded: bool = True
 
-    def wish(self, now_s: float, allowed: tuple[str, ...]) -> Wish:
+    def to_search_request(self, now_s: float, allowed: tuple[str, ...]) -> SearchRequest:
         """What the search is asked for."""
-        after_s = now_s - TIMES[self.time][1] if self.time else None
-        return Wish(
+        after_s = now_s - TIME_FILTERS[self.time][1] if self.time else None
+        return SearchRequest(
             self.query,
             n=PAGE_SIZE,
             page=self.page,
@@ -65,7 +63,7 @@ class View:
     def address(self) -> str:
         """Where this page is; what is as usual is left out.
 
-        >>> View("a&b", page=2, kind="pdf").address
+        >>> ResultsQuery("a&b", page=2, kind="pdf").address
         '/search?q=a%26b&page=2&type=pdf'
         """
         said = {
@@ -90,7 +88,7 @@ class View:
     @property
     def unfiltered(self) -> str:
         """The address of the same query with nothing chosen beside it."""
-        return View(self.query).address
+        return ResultsQuery(self.query).address
 
     @property
     def one_by_one(self) -> str:
@@ -98,50 +96,50 @@ class View:
         return replace(self, page=1, folded=not self.folded).address
 
 
-def view_of(params: QueryParams) -> View:
+def parse_results_query(params: QueryParams) -> ResultsQuery:
     """What an address asks for.
 
-    >>> view_of(QueryParams("q=+lag+&page=-3&time=fortnight&type=PDF"))
-    View(query='lag', page=1, site='', time='', kind='pdf', language='', folded=True)
+    >>> parse_results_query(QueryParams("q=+lag+&page=-3&time=fortnight&type=PDF"))
+    ResultsQuery(query='lag', page=1, site='', time='', kind='pdf', language='', folded=True)
     """
     time = params.get("time", "")
-    return View(
-        query=_clean(params.get("q", ""), LONGEST_QUERY),
-        page=_page(params.get("page", "")),
-        site=_clean(params.get("site", ""), LONGEST_FILTER).lower(),
-        time=time if time in TIMES else "",
-        kind=_clean(params.get("type", ""), LONGEST_FILTER).lower(),
-        language=_clean(params.get("lang", ""), LONGEST_FILTER).lower(),
+    return ResultsQuery(
+        query=_clean_text(params.get("q", ""), MAX_QUERY),
+        page=_parse_page(params.get("page", "")),
+        site=_clean_text(params.get("site", ""), MAX_FILTER).lower(),
+        time=time if time in TIME_FILTERS else "",
+        kind=_clean_text(params.get("type", ""), MAX_FILTER).lower(),
+        language=_clean_text(params.get("lang", ""), MAX_FILTER).lower(),
         folded=params.get("similar", "") != "0",
     )
 
 
-def _clean(text: str, most: int) -> str:
+def _clean_text(text: str, most: int) -> str:
     """One line of bounded length that any file and any page can hold."""
     whole = text[: 4 * most].encode(errors="replace").decode().replace("\0", " ")
     return " ".join(whole.split())[:most]
 
 
-def _page(text: str) -> int:
+def _parse_page(text: str) -> int:
     number_ = int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else 1
-    return min(max(number_, 1), MOST_PAGES)
+    return min(max(number_, 1), MAX_PAGES)
 
 
-def window(page: int, total: int, shown: int) -> list[int]:
+def list_page_numbers(page: int, total: int, shown: int) -> list[int]:
     """The numbers of the pages that are offered around this one; none where one page is all.
 
-    >>> window(1, 128, 10), window(9, 128, 10), window(1, 4, 4), window(9, 5, 0)
+    >>> list_page_numbers(1, 128, 10), list_page_numbers(9, 128, 10), list_page_numbers(1, 4, 4), list_page_numbers(9, 5, 0)
     ([1, 2, 3, 4], [6, 7, 8, 9, 10, 11, 12], [], [])
     """
-    last = min(-(-total // PAGE_SIZE), MOST_PAGES) if shown else 0
-    numbers = list(range(max(1, page - AROUND), min(last, page + AROUND) + 1))
+    last = min(-(-total // PAGE_SIZE), MAX_PAGES) if shown else 0
+    numbers = list(range(max(1, page - PAGE_LINKS_AROUND), min(last, page + PAGE_LINKS_AROUND) + 1))
     return numbers if numbers and numbers != [page] else []
 
 
 # --- what can be chosen ---
 
 
-class Option(NamedTuple):
+class FilterOption(NamedTuple):
     """A value that can be chosen, and what people call it."""
 
     value: str
@@ -149,30 +147,32 @@ class Option(NamedTuple):
     chosen: bool
 
 
-class Choice(NamedTuple):
+class FilterChoice(NamedTuple):
     """Something to choose: its name in the address, what it is called, and what there is."""
 
     name: str
     label: str
-    options: tuple[Option, ...]
+    options: tuple[FilterOption, ...]
 
 
-def choices(view: View, known: Overview) -> tuple[Choice, ...]:
+def build_choices(view: ResultsQuery, known: IndexOverview) -> tuple[FilterChoice, ...]:
     """The four filters of a results page. What was chosen is always among the options, known or not."""
-    times = tuple(Option(value, words, value == view.time) for value, (words, _) in TIMES.items())
+    times = tuple(FilterOption(value, words, value == view.time) for value, (words, _) in TIME_FILTERS.items())
     return (
-        Choice("time", "Time", (Option("", "Any time", not view.time), *times)),
-        _choice("site", "Site", "All sites", view.site, known.sites, str),
-        _choice("type", "Type", "Any type", view.kind, known.kinds, kind_name),
-        _choice("lang", "Language", "Any language", view.language, known.languages, language_name),
+        FilterChoice("time", "Time", (FilterOption("", "Any time", not view.time), *times)),
+        _build_choice("site", "Site", "All sites", view.site, known.sites, str),
+        _build_choice("type", "Type", "Any type", view.kind, known.kinds, kind_name),
+        _build_choice("lang", "Language", "Any language", view.language, known.languages, language_name),
     )
 
 
-def _choice(
-    name: str, label: str, every: str, chosen: str, counts: tuple[Count, ...], said: Callable[[str], str]
-) -> Choice:
-    options = [Option("", every, not chosen)]
-    options += [Option(value, f"{said(value)} ({number(pages)})", value == chosen) for value, pages in counts if value]
+def _build_choice(
+    name: str, label: str, every: str, chosen: str, counts: tuple[FacetCount, ...], said: Callable[[str], str]
+) -> FilterChoice:
+    options = [FilterOption("", every, not chosen)]
+    options += [
+        FilterOption(value, f"{said(value)} ({number(pages)})", value == chosen) for value, pages in counts if value
+    ]
     if not any(option.chosen for option in options):
-        options.insert(1, Option(chosen, said(chosen), chosen=True))
-    return Choice(name, label, tuple(options))
+        options.insert(1, FilterOption(chosen, said(chosen), chosen=True))
+    return FilterChoice(name, label, tuple(options))

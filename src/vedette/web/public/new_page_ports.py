@@ -2,20 +2,18 @@
 
 from typing import Final, NamedTuple, Protocol
 
-from vedette.adapters.alerts.alert_store import Item
+from vedette.adapters.alerts.alert_store import AlertItem
 from vedette.model import origin_of
-from vedette.web.api.responses import iso_time
-
-__all__ = ["ITEM_EXAMPLE", "NO_NEW_PAGES", "Batch", "NewPages", "how_found", "item_as_json"]
+from vedette.web.api.responses import format_iso_time
 
 
-class Batch(NamedTuple):
+class ItemBatch(NamedTuple):
     """Some items, where to go on (``cursor``), and whether there are more at once.
 
     ``missed`` says that some after the cursor that was asked for are not kept any more.
     """
 
-    items: tuple[Item, ...] = ()
+    items: tuple[AlertItem, ...] = ()
     cursor: int = 0
     more: bool = False
     missed: bool = False
@@ -25,36 +23,36 @@ class NewPages(Protocol):
     """The pages that were new. Quick to ask.
 
     ``watch`` is the name of a watch; without one all new pages are meant. ``allowed`` are the private sites that the
-    reader may see, as in ``Search``.
+    reader may see, as in ``SearchService``.
     """
 
-    def is_watch(self, name: str) -> bool:
+    def has_alert(self, name: str) -> bool:
         """Whether there is a watch of this name."""
 
-    def after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:
+    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
         """The items after a cursor, the oldest first."""
 
-    def latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> Batch:
+    def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
         """The latest items, the newest first; where ``before`` is given, those before it, and so does ``cursor``."""
 
 
-class _None:
+class _NoNewPages:
     """Where nothing is kept."""
 
-    def is_watch(self, name: str) -> bool:  # noqa: ARG002 - the port's
+    def has_alert(self, name: str) -> bool:  # noqa: ARG002 - the port's
         return False
 
-    def after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:  # noqa: ARG002 - the port's
-        return Batch(cursor=cursor)
+    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:  # noqa: ARG002 - the port's
+        return ItemBatch(cursor=cursor)
 
-    def latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> Batch:  # noqa: ARG002 - the port's
-        return Batch()
-
-
-NO_NEW_PAGES: Final = _None()
+    def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:  # noqa: ARG002 - the port's
+        return ItemBatch()
 
 
-_HOW = {
+NO_NEW_PAGES: Final = _NoNewPages()
+
+
+_SOURCE_LABELS = {
     "page": "a link on a page",
     "feed": "a feed",
     "sitemap": "a sitemap",
@@ -77,7 +75,7 @@ ITEM_EXAMPLE = {
 }
 
 
-def item_as_json(item: Item) -> dict[str, object]:
+def item_to_json(item: AlertItem) -> dict[str, object]:
     """An item for programs. ``delay_from`` says what the delay counts from: its birth, else when it was first seen."""
     return {
         "cursor": str(item.seq),
@@ -85,19 +83,19 @@ def item_as_json(item: Item) -> dict[str, object]:
         "title": item.title,
         "snippet": item.snippet,
         "site": origin_of(item.url).host,
-        "first_seen_at": iso_time(item.found_s),
+        "first_seen_at": format_iso_time(item.found_s),
         "found_via": {"how": item.how, "url": item.via},
-        "published_at": None if item.born_s is None else iso_time(item.born_s),
-        "told_at": iso_time(item.told_s),
+        "published_at": None if item.born_s is None else format_iso_time(item.born_s),
+        "told_at": format_iso_time(item.told_s),
         "delay_s": round(item.delay_s, 3),
         "delay_from": "first_seen" if item.born_s is None else "birth",
     }
 
 
-def how_found(item: Item) -> str:
+def describe_source(item: AlertItem) -> str:
     """In words, where a page was found.
 
-    >>> how_found(Item(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "https://example.org/feed", None, 1.0))
+    >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "https://example.org/feed", None, 1.0))
     'a feed'
     """
-    return _HOW.get(item.how, "a link")
+    return _SOURCE_LABELS.get(item.how, "a link")

@@ -12,156 +12,158 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.adapters.alerts.alert_store import Item
-from vedette.web.api.openapi_new_pages import MOST_NEW, WATCH_SHAPE
-from vedette.web.api.parameters import WrongParameter, given, shaped, whole
-from vedette.web.api.responses import error_answer, iso_time, json_answer
-from vedette.web.auth.keys import covers
-from vedette.web.branding import Look
+from vedette.adapters.alerts.alert_store import AlertItem
+from vedette.web.api.openapi_new_pages import ALERT_NAME_PATTERN, MAX_ITEMS
+from vedette.web.api.parameters import ParameterError, parse_int, parse_parameters, parse_pattern
+from vedette.web.api.responses import error_response, format_iso_time, json_response
+from vedette.web.auth.keys import is_covered
+from vedette.web.branding import Branding
 from vedette.web.formatting import age
-from vedette.web.public.new_page_ports import Batch, NewPages, how_found, item_as_json
-from vedette.web.rendering import page, problem_page, rendered, theme_of
+from vedette.web.public.new_page_ports import ItemBatch, NewPages, describe_source, item_to_json
+from vedette.web.rendering import error_page, get_theme, render_page, render_template
 
-__all__ = ["ATOM", "new_routes"]
-
-ATOM = "/new.atom"
+ATOM_PATH = "/new.atom"
 ATOM_TYPE = "application/atom+xml"
-IN_FEED = 50
-ON_PAGE = 30
-MOST_CURSOR = 10**15 - 1
-_WATCH_WORDS = "watch is the name of a watch, of letters, digits and -._ ."
-_CURSOR_WORDS = "since is a cursor that an answer named."
-_NO_WATCH = "There is no watch of this name."
+FEED_ITEMS = 50
+PAGE_ITEMS = 30
+MAX_CURSOR = 10**15 - 1
+_BAD_ALERT = "watch is the name of a watch, of letters, digits and -._ ."
+_BAD_CURSOR = "since is a cursor that an answer named."
+_NO_ALERT = "There is no watch of this name."
 # What XML cannot carry, even escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def new_routes(news: NewPages, look: Look, now_s: Callable[[], float]) -> list[Route]:
+def new_page_routes(news: NewPages, look: Branding, now_s: Callable[[], float]) -> list[Route]:
     """The three of them. ``request.state`` says who reads and what they may see."""
-    pages = _New(news, look, now_s)
-    return [Route("/new", pages.shown), Route(ATOM, pages.feed), Route("/api/v1/new", pages.told)]
+    pages = _NewPageHandlers(news, look, now_s)
+    return [Route("/new", pages.show_page), Route(ATOM_PATH, pages.show_feed), Route("/api/v1/new", pages.list_json)]
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewPageHandlers:
     """The handlers, with what they all need."""
 
-    news: NewPages
-    look: Look
+    new_pages: NewPages
+    branding: Branding
     now_s: Callable[[], float]
 
-    async def told(self, request: Request) -> Response:
+    async def list_json(self, request: Request) -> Response:
         """The items after a cursor; without one the latest, so that whoever begins need not begin with the oldest."""
-        values = given(request.scope["query_string"], ("since", "watch", "n", "key"))
-        most = whole(values, "n", 20, 1, MOST_NEW)
-        watch = shaped(values, "watch", WATCH_SHAPE, _WATCH_WORDS)
-        since = _cursor(values.get("since", ""), "since", _CURSOR_WORDS)
-        if watch and not self.news.is_watch(watch):
-            return error_answer(404, "no_watch", _NO_WATCH, "watch")
-        batch = await self._batch(request, since, most, watch)
-        return json_answer({
-            "items": [item_as_json(item) for item in batch.items],
+        values = parse_parameters(request.scope["query_string"], ("since", "watch", "n", "key"))
+        most = parse_int(values, "n", 20, 1, MAX_ITEMS)
+        watch = parse_pattern(values, "watch", ALERT_NAME_PATTERN, _BAD_ALERT)
+        since = _parse_cursor(values.get("since", ""), "since", _BAD_CURSOR)
+        if watch and not self.new_pages.has_alert(watch):
+            return error_response(404, "no_watch", _NO_ALERT, "watch")
+        batch = await self._load_batch(request, since, most, watch)
+        return json_response({
+            "items": [item_to_json(item) for item in batch.items],
             "cursor": str(batch.cursor),
             "more": batch.more,
             "missed": batch.missed,
         }, 200, {"cache-control": "no-store"})  # fmt: skip
 
-    async def feed(self, request: Request) -> Response:
+    async def show_feed(self, request: Request) -> Response:
         """The latest items as Atom (RFC 4287). A reader that has seen them is told so."""
-        values = given(request.scope["query_string"], ("watch", "key"))
-        watch = shaped(values, "watch", WATCH_SHAPE, _WATCH_WORDS)
-        if watch and not self.news.is_watch(watch):
-            return error_answer(404, "no_watch", _NO_WATCH, "watch")
-        latest = await run_in_threadpool(self.news.latest, IN_FEED, watch, request.state.allowed)
-        items = _covered(latest, request).items
-        address = self.look.address.rstrip("/") or str(request.base_url).rstrip("/")
+        values = parse_parameters(request.scope["query_string"], ("watch", "key"))
+        watch = parse_pattern(values, "watch", ALERT_NAME_PATTERN, _BAD_ALERT)
+        if watch and not self.new_pages.has_alert(watch):
+            return error_response(404, "no_watch", _NO_ALERT, "watch")
+        latest = await run_in_threadpool(self.new_pages.list_latest, FEED_ITEMS, watch, request.state.allowed)
+        items = _filter_covered(latest, request).items
+        address = self.branding.address.rstrip("/") or str(request.base_url).rstrip("/")
         query = f"?{urlencode({'watch': watch})}" if watch else ""
-        text = rendered(
+        text = render_template(
             "new.atom",
-            title=f"{self.look.name}: {watch or 'new pages'}",
-            author=self.look.name,
+            title=f"{self.branding.name}: {watch or 'new pages'}",
+            author=self.branding.name,
             page=f"{address}/new{query}",
-            feed=f"{address}{ATOM}{query}",
-            feed_id=_urn(f"{address}{ATOM}{query}"),
-            updated=iso_time(items[0].told_s if items else 0.0),
-            entries=[_entry(item) for item in items],
+            feed=f"{address}{ATOM_PATH}{query}",
+            feed_id=_make_urn(f"{address}{ATOM_PATH}{query}"),
+            updated=format_iso_time(items[0].told_s if items else 0.0),
+            entries=[_build_feed_entry(item) for item in items],
         )
-        return _feed_answer(request, text.encode("utf-8", "replace"))
+        return _feed_response(request, text.encode("utf-8", "replace"))
 
-    async def shown(self, request: Request) -> Response:
+    async def show_page(self, request: Request) -> Response:
         """The latest items as a page."""
         watch, before = request.query_params.get("watch", ""), request.query_params.get("before", "")
-        is_known = not watch or (re.fullmatch(WATCH_SHAPE, watch) and self.news.is_watch(watch))
+        is_known = not watch or (re.fullmatch(ALERT_NAME_PATTERN, watch) and self.new_pages.has_alert(watch))
         try:
-            last = _cursor(before, "before", "")
-        except WrongParameter:
+            last = _parse_cursor(before, "before", "")
+        except ParameterError:
             is_known = False
         if not is_known:
-            return problem_page(404, _NO_WATCH, look=self.look, theme=theme_of(request))
-        batch = await run_in_threadpool(self.news.latest, ON_PAGE, watch, request.state.allowed, last)
+            return error_page(404, _NO_ALERT, look=self.branding, theme=get_theme(request))
+        batch = await run_in_threadpool(self.new_pages.list_latest, PAGE_ITEMS, watch, request.state.allowed, last)
         kept = {"watch": watch} if watch else {}
         told = {
             "items": batch.items,
             "watch": watch,
-            "how_found": how_found,
-            "feed": f"{ATOM}?{urlencode(kept)}" if kept else ATOM,
+            "how_found": describe_source,
+            "feed": f"{ATOM_PATH}?{urlencode(kept)}" if kept else ATOM_PATH,
             "older": f"/new?{urlencode(kept | {'before': batch.cursor})}" if batch.more else "",
             "now_s": self.now_s(),
             "query": "",
             "longest_query": 2000,
             "behind": "",
         }
-        return page("new.html", request, self.look, 200, **told)
+        return render_page("new.html", request, self.branding, 200, **told)
 
-    async def _batch(self, request: Request, since: int | None, most: int, watch: str) -> Batch:
+    async def _load_batch(self, request: Request, since: int | None, most: int, watch: str) -> ItemBatch:
         allowed = request.state.allowed
         if since is not None:
-            return _covered(await run_in_threadpool(self.news.after, since, most, watch, allowed), request)
+            return _filter_covered(
+                await run_in_threadpool(self.new_pages.list_after, since, most, watch, allowed), request
+            )
         # The end is looked up first: what comes meanwhile is left to the next question.
-        end = (await run_in_threadpool(self.news.after, MOST_CURSOR, 1, watch, allowed)).cursor
-        latest = _covered(await run_in_threadpool(self.news.latest, most, watch, allowed, end + 1), request)
-        return Batch(latest.items[::-1], end)
+        end = (await run_in_threadpool(self.new_pages.list_after, MAX_CURSOR, 1, watch, allowed)).cursor
+        latest = _filter_covered(
+            await run_in_threadpool(self.new_pages.list_latest, most, watch, allowed, end + 1), request
+        )
+        return ItemBatch(latest.items[::-1], end)
 
 
-def _covered(batch: Batch, request: Request) -> Batch:
+def _filter_covered(batch: ItemBatch, request: Request) -> ItemBatch:
     """What a key that is for some sites only may be told."""
-    kept = tuple(item for item in batch.items if covers(request.state.reader.sites, item.url))
+    kept = tuple(item for item in batch.items if is_covered(request.state.reader.sites, item.url))
     return batch._replace(items=kept)
 
 
-def _cursor(text: str, name: str, words: str) -> int | None:
+def _parse_cursor(text: str, name: str, words: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise WrongParameter(name, words)
+        raise ParameterError(name, words)
     return int(text)
 
 
-def _entry(item: Item) -> dict[str, str]:
+def _build_feed_entry(item: AlertItem) -> dict[str, str]:
     """What the feed says of an item; all of it can stand in XML."""
     since = "it was first seen" if item.born_s is None else "its date"
-    seen = iso_time(item.found_s).replace("T", " ").replace("Z", " UTC")
+    seen = format_iso_time(item.found_s).replace("T", " ").replace("Z", " UTC")
     what = "Told" if item.born_s is None else "Found"
-    facts = f"First seen {seen}, by {how_found(item)}. {what} {age(item.delay_s)} after {since}."
+    facts = f"First seen {seen}, by {describe_source(item)}. {what} {age(item.delay_s)} after {since}."
     entry = {
         "title": item.title.strip() or item.url,
         "url": item.url,
-        "id": _urn(item.url),
-        "updated": iso_time(item.told_s),
-        "published": iso_time(item.found_s if item.born_s is None else item.born_s),
+        "id": _make_urn(item.url),
+        "updated": format_iso_time(item.told_s),
+        "published": format_iso_time(item.found_s if item.born_s is None else item.born_s),
         "summary": f"{item.snippet.strip()}\n\n{facts}".strip(),
         "via": item.via,
-        "how": how_found(item),
+        "how": describe_source(item),
     }
-    return {name: _NOT_XML.sub("", text) for name, text in entry.items()}
+    return {name: _INVALID_XML.sub("", text) for name, text in entry.items()}
 
 
-def _urn(text: str) -> str:
+def _make_urn(text: str) -> str:
     """A name that stays the same wherever the feed is read."""
     return uuid.uuid5(uuid.NAMESPACE_URL, text.encode("utf-8", "replace").decode()).urn
 
 
-def _feed_answer(request: Request, body: bytes) -> Response:
+def _feed_response(request: Request, body: bytes) -> Response:
     tag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"etag": tag}
     if tag in request.headers.get("if-none-match", ""):

@@ -1,7 +1,7 @@
 """The pages that people see: first page, results, similar pages, cached copies; what the crawler is, what is kept.
 
-All are whole without script; script makes them quicker. Handlers ask the port ``Search`` and hand plain values to
-templates, which decide how they look.
+All are whole without script; script makes them quicker. Handlers ask the port ``SearchService`` and hand plain values
+to templates, which decide how they look.
 """
 
 import time
@@ -11,83 +11,86 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.web.branding import Look
-from vedette.web.ports import Overview, Search
-from vedette.web.public.ads import NOTHING_SPONSORED, Sponsored
-from vedette.web.public.cached_copy import copy_of, copy_page, id_of
-from vedette.web.public.filters import LONGEST_QUERY, View, choices, view_of, window
-from vedette.web.public.score_table import rows_of
-from vedette.web.public.slates import Recording, not_recording
-from vedette.web.public.visits import Trials, visit_of
-from vedette.web.rendering import page, problem_page, rendered, theme_of
+from vedette.web.branding import Branding
+from vedette.web.ports import IndexOverview, SearchService
+from vedette.web.public.ads import NO_ADS, AdLinks
+from vedette.web.public.cached_copy import copy_response, find_copy, parse_page_id
+from vedette.web.public.filters import MAX_QUERY, ResultsQuery, build_choices, list_page_numbers, parse_results_query
+from vedette.web.public.score_table import build_score_rows
+from vedette.web.public.slates import SearchRecorder, create_null_recorder
+from vedette.web.public.visits import TrialQuota, parse_visitor
+from vedette.web.rendering import error_page, get_theme, render_page, render_template
 from vedette.web.static_files import static_routes
 
-__all__ = ["page_routes"]
-
-MOST_SITES_KNOWN = 100  # an overview names no more
-SITES_NAMED = 3
-MOST_BORN = 12
-NO_COPY = (
+MAX_OVERVIEW_SITES = 100  # an overview names no more
+SITES_SHOWN = 3
+MAX_NEW_PAGES = 12
+NO_COPY_MESSAGE = (
     "The page may never have been kept, its owner may not want copies of it shown, or it belongs to a site that is "
     "not for everybody. The page itself may still be there."
 )
 
 
 def page_routes(
-    search: Search,
-    look: Look,
-    recording: Recording | None = None,
-    trials: Trials | None = None,
-    sponsored: Sponsored = NOTHING_SPONSORED,
+    search: SearchService,
+    look: Branding,
+    recording: SearchRecorder | None = None,
+    trials: TrialQuota | None = None,
+    sponsored: AdLinks = NO_ADS,
 ) -> list[Route]:
     """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
-    pages = _Pages(search, look, recording or not_recording(), trials or Trials(), sponsored)
+    pages = _PublicPages(search, look, recording or create_null_recorder(), trials or TrialQuota(), sponsored)
     return [
-        Route("/", pages.start),
-        Route("/search", pages.results),
-        Route("/similar/{id}", pages.similar),
-        Route("/cached/{id}", pages.cached),
-        Route("/cached/{id}/body", pages.cached_body),
-        Route("/opensearch.xml", pages.opensearch),
-        Route("/bot", pages.bot),
-        Route("/privacy", pages.privacy),
+        Route("/", pages.show_start),
+        Route("/search", pages.show_results),
+        Route("/similar/{id}", pages.show_similar),
+        Route("/cached/{id}", pages.show_cached),
+        Route("/cached/{id}/body", pages.show_cached_body),
+        Route("/opensearch.xml", pages.show_opensearch),
+        Route("/bot", pages.show_bot),
+        Route("/privacy", pages.show_privacy),
         *static_routes(),
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Pages:
+class _PublicPages:
     """The handlers, with what they all need."""
 
-    search: Search
-    look: Look
-    recording: Recording
-    trials: Trials
-    sponsored: Sponsored
+    search: SearchService
+    branding: Branding
+    recording: SearchRecorder
+    trials: TrialQuota
+    ads: AdLinks
 
-    async def start(self, asked: Request) -> Response:
+    async def show_start(self, asked: Request) -> Response:
         """The first page: a field, and how much can be found."""
-        known = self.search.overview(_allowed(asked))
-        born = known.born[:MOST_BORN] if self.look.demo else ()
-        named = [site.value for site in known.sites[:SITES_NAMED]]
-        told = {"sites_named": named, "sites_more": _more(known), "born": born, "born_address": _about}
-        return self._page("start.html", asked, query="", known=known, **told)
+        known = self.search.get_overview(_get_allowed_sites(asked))
+        born = known.newest_pages[:MAX_NEW_PAGES] if self.branding.demo else ()
+        named = [site.value for site in known.sites[:SITES_SHOWN]]
+        told = {
+            "sites_named": named,
+            "sites_more": _count_other_sites(known),
+            "born": born,
+            "born_address": _build_search_url,
+        }
+        return self._render("start.html", asked, query="", known=known, **told)
 
-    async def results(self, asked: Request) -> Response:
+    async def show_results(self, asked: Request) -> Response:
         """Results. An empty query is the first page, unless filters alone ask for something."""
-        view = view_of(asked.query_params)
+        view = parse_results_query(asked.query_params)
         if not view.query and not view.is_filtered:
             return RedirectResponse("/", 302)
-        allowed, visit = _allowed(asked), visit_of(asked)
-        mark = self.recording.mark(visit)
+        allowed, visit = _get_allowed_sites(asked), parse_visitor(asked)
+        mark = self.recording.hash_visitor(visit)
         began = time.perf_counter()
-        wish = view.wish(self.search.now_s(), allowed)
-        slate = self.search.search(wish._replace(audience=self.trials.audience(mark, visit.doubt)))
+        wish = view.to_search_request(self.search.now_s(), allowed)
+        slate = self.search.search(wish._replace(audience=self.trials.get_audience(mark, visit.filter_reason)))
         took_ms = 1000 * (time.perf_counter() - began)
-        self.trials.saw(mark, slate)
-        token = self.recording.shown(slate, visit, "page", took_ms)
-        known = self.search.overview(allowed)
-        return self._page(
+        self.trials.count_shown(mark, slate)
+        token = self.recording.record_slate(slate, visit, "page", took_ms)
+        known = self.search.get_overview(allowed)
+        return self._render(
             "results.html",
             asked,
             query=view.query,
@@ -96,80 +99,86 @@ class _Pages:
             took_ms=max(1, round(took_ms)),
             token=token,
             # Beside the results, never among them, and only where people begin.
-            ads=self.sponsored.ads(view.query, visit) if view.page == 1 else (),
+            ads=self.ads.choose_ads(view.query, visit) if view.page == 1 else (),
             known=known,
-            choices=choices(view, known),
-            numbers=window(view.page, slate.total, len(slate.results)),
+            choices=build_choices(view, known),
+            numbers=list_page_numbers(view.page, slate.total, len(slate.results)),
         )
 
-    async def similar(self, asked: Request) -> Response:
+    async def show_similar(self, asked: Request) -> Response:
         """The pages that are folded under a result."""
-        id_ = id_of(asked)
-        found = () if id_ is None else self.search.similar(id_, _allowed(asked))
+        id_ = parse_page_id(asked)
+        found = () if id_ is None else self.search.find_similar(id_, _get_allowed_sites(asked))
         if not found:
             said = "No page says the same as this one, or it is no longer here. A search shows what is."
-            return self._missing(asked, "Nothing is similar", said)
-        view = view_of(asked.query_params)
-        return self._page("similar.html", asked, query=view.query, view=view, results=found)
+            return self._not_found(asked, "Nothing is similar", said)
+        view = parse_results_query(asked.query_params)
+        return self._render("similar.html", asked, query=view.query, view=view, results=found)
 
-    async def cached(self, asked: Request) -> Response:
+    async def show_cached(self, asked: Request) -> Response:
         """The page around a cached copy: what it is, and of when."""
-        copy = copy_of(asked, self.search, _allowed(asked))
+        copy = find_copy(asked, self.search, _get_allowed_sites(asked))
         if copy is None:
-            return self._no_copy(asked)
-        return self._page("cached.html", asked, query="", copy=copy, id=id_of(asked))
+            return self._no_copy_page(asked)
+        return self._render("cached.html", asked, query="", copy=copy, id=parse_page_id(asked))
 
-    async def cached_body(self, asked: Request) -> Response:
+    async def show_cached_body(self, asked: Request) -> Response:
         """The copy itself, which the frame shows."""
-        copy = copy_of(asked, self.search, _allowed(asked))
-        return self._no_copy(asked) if copy is None else await copy_page(copy)
+        copy = find_copy(asked, self.search, _get_allowed_sites(asked))
+        return self._no_copy_page(asked) if copy is None else await copy_response(copy)
 
-    async def opensearch(self, asked: Request) -> Response:
+    async def show_opensearch(self, asked: Request) -> Response:
         """The description by which a browser offers this search in its address bar."""
-        address = self.look.address.rstrip("/") or str(asked.base_url).rstrip("/")
-        text = rendered("opensearch.xml", look=self.look, address=address)
+        address = self.branding.address.rstrip("/") or str(asked.base_url).rstrip("/")
+        text = render_template("opensearch.xml", look=self.branding, address=address)
         headers = {"x-content-type-options": "nosniff", "cache-control": "public, max-age=3600"}
         return Response(text, headers=headers, media_type="application/opensearchdescription+xml")
 
-    async def bot(self, asked: Request) -> Response:
+    async def show_bot(self, asked: Request) -> Response:
         """What the crawler is, for those who find it in their logs."""
-        return self._page("bot.html", asked, query="", contact_link=_contact_link(self.look.contact))
+        return self._render("bot.html", asked, query="", contact_link=_build_contact_link(self.branding.contact))
 
-    async def privacy(self, asked: Request) -> Response:
+    async def show_privacy(self, asked: Request) -> Response:
         """What is kept of those who search, and under which mark."""
-        told = {"keep_days": self.recording.keep_days, "mark": self.recording.mark(visit_of(asked))}
-        return self._page("privacy.html", asked, query="", contact_link=_contact_link(self.look.contact), **told)
+        told = {"keep_days": self.recording.keep_days, "mark": self.recording.hash_visitor(parse_visitor(asked))}
+        return self._render(
+            "privacy.html", asked, query="", contact_link=_build_contact_link(self.branding.contact), **told
+        )
 
-    def _page(self, template: str, asked: Request, **told: object) -> Response:
-        shared = {"now_s": self.search.now_s(), "behind": self.search.is_behind(), "rows_of": rows_of}
-        return page(template, asked, self.look, 200, longest_query=LONGEST_QUERY, **shared, **told)
+    def _render(self, template: str, asked: Request, **told: object) -> Response:
+        shared = {
+            "now_s": self.search.now_s(),
+            "behind": self.search.get_incomplete_reason(),
+            "rows_of": build_score_rows,
+        }
+        return render_page(template, asked, self.branding, 200, longest_query=MAX_QUERY, **shared, **told)
 
-    def _no_copy(self, asked: Request) -> Response:
+    def _no_copy_page(self, asked: Request) -> Response:
         """Why there is none is not told: that a private page exists would be told with it."""
-        return self._missing(asked, "There is no copy to be shown", NO_COPY)
+        return self._not_found(asked, "There is no copy to be shown", NO_COPY_MESSAGE)
 
-    def _missing(self, asked: Request, title: str, said: str) -> Response:
-        return problem_page(404, said, title=title, look=self.look, theme=theme_of(asked))
+    def _not_found(self, asked: Request, title: str, said: str) -> Response:
+        return error_page(404, said, title=title, look=self.branding, theme=get_theme(asked))
 
 
-def _allowed(asked: Request) -> tuple[str, ...]:
+def _get_allowed_sites(asked: Request) -> tuple[str, ...]:
     """The private sites that the reader may see; none where nobody said."""
     allowed: tuple[str, ...] = getattr(asked.state, "allowed", ())
     return allowed
 
 
-def _contact_link(contact: str) -> str:
+def _build_contact_link(contact: str) -> str:
     """Where the operator is reached: a page, or by mail; empty where nobody said."""
     if not contact or contact.startswith(("http://", "https://")):
         return contact
     return f"mailto:{contact}"
 
 
-def _more(known: Overview) -> int:
+def _count_other_sites(known: IndexOverview) -> int:
     """How many sites there are besides those that are named; -1 where nobody counted them all."""
-    return -1 if len(known.sites) >= MOST_SITES_KNOWN else max(0, len(known.sites) - SITES_NAMED)
+    return -1 if len(known.sites) >= MAX_OVERVIEW_SITES else max(0, len(known.sites) - SITES_SHOWN)
 
 
-def _about(title: str) -> str:
+def _build_search_url(title: str) -> str:
     """The address of a search for a title."""
-    return View(title[:LONGEST_QUERY]).address
+    return ResultsQuery(title[:MAX_QUERY]).address

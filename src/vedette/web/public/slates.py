@@ -16,198 +16,206 @@ from typing import NamedTuple, Protocol
 from vedette.config import Rate
 from vedette.engine.search.learned_order import QUALITY
 from vedette.errors import StoreError
-from vedette.learn.bot_filter import Pace, of_event
+from vedette.learn.bot_filter import RateMeter, check_event
 from vedette.learn.clicks.impressions import ADDRESS_DIGITS
-from vedette.learn.events import Event, EventKind, Record, Shown, SlateRecord, Via
+from vedette.learn.events import ClickEvent, EventKind, LoggedEvent, SearchEvent, ShownResult, Via
 from vedette.serve.rank.reranking import POLICY as LEARNED_POLICY
 from vedette.serve.rank.scoring import POLICY
-from vedette.serve.slate import Result, Slate, Wish
-from vedette.text import words_of
-from vedette.web.api.responses import number
-from vedette.web.auth.rate_limits import Limits
-from vedette.web.auth.tokens import ID_BYTES, Issued, read_token, token_of
+from vedette.serve.slate import SearchRequest, SearchResult, Slate
+from vedette.text import split_words
+from vedette.web.api.responses import to_finite
+from vedette.web.auth.rate_limits import RateLimiter
+from vedette.web.auth.tokens import ID_BYTES, TokenClaims, sign_token, verify_token
 from vedette.web.metrics import Metrics
-from vedette.web.public.visits import Visit, mark_of
+from vedette.web.public.visits import Visitor, hash_visitor
 
-__all__ = ["Log", "Recording", "Told", "not_recording"]
-
-LONGEST_S = 86_400.0  # what happens to a page later than this is no answer to its results
-PACE = Rate(60, 60.0)  # of events for one slate; nobody clicks faster
+TOKEN_LIFETIME_S = 86_400.0  # what happens to a page later than this is no answer to its results
+EVENT_RATE = Rate(60, 60.0)  # of events for one slate; nobody clicks faster
 
 
-class Log(Protocol):
+class EventLog(Protocol):
     """Where records go. What ``append`` returns for survives the end of this process."""
 
-    def append(self, record: Record) -> None:
+    def append(self, record: LoggedEvent) -> None:
         """Keeps a record, or raises."""
 
 
-class Told(NamedTuple):
+class EventOutcome(NamedTuple):
     """What came of an event: taken (204), or refused with a code for programs and words for people."""
 
     status: int = 204
     code: str = ""
-    words: str = ""
+    message: str = ""
     wait_s: float = 0.0
 
 
-TAKEN = Told()
-OFF = Told(409, "not_recording", "This search keeps nothing of what is asked.")
-WRONG = Told(403, "wrong_slate", "This is no slate of this server: send what the search answered as slate.")
-OLD = Told(410, "old_slate", "This slate is older than a day: search again.")
-LOST = Told(503, "not_kept", "This could not be written down. Send it again later.")
+ACCEPTED = EventOutcome()
+NOT_RECORDING = EventOutcome(409, "not_recording", "This search keeps nothing of what is asked.")
+BAD_TOKEN = EventOutcome(403, "wrong_slate", "This is no slate of this server: send what the search answered as slate.")
+EXPIRED_TOKEN = EventOutcome(410, "old_slate", "This slate is older than a day: search again.")
+NOT_STORED = EventOutcome(503, "not_kept", "This could not be written down. Send it again later.")
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class SearchRecorder:
     """What is written down of searches. With ``keep_days`` 0 it is nothing.
 
-    ``secret`` signs tokens: the same for all processes of a server, and over its restarts. ``salt`` gives the salt of
-    a day, such as "2026-01-31"; days are those of the wall's clock in UTC. ``world`` is the time of which records
-    tell.
+    ``secret`` signs tokens: the same for all processes of a server, and over its restarts. ``get_salt`` gives the salt
+    of a day, such as "2026-01-31"; days are those of the wall's clock in UTC. ``world_clock`` is the time of which
+    records tell.
     """
 
-    log: Log
+    log: EventLog
     secret: bytes
-    salt: Callable[[str], bytes]
-    world: Callable[[], float]
-    wall: Callable[[], float] = time.time
+    get_salt: Callable[[str], bytes]
+    world_clock: Callable[[], float]
+    wall_clock: Callable[[], float] = time.time
     keep_days: int = 30
     metrics: Metrics | None = None
-    _pace: Limits = field(default_factory=Limits, init=False)
-    _paces: Pace = field(default_factory=Pace, init=False)
+    _rate_limiter: RateLimiter = field(default_factory=RateLimiter, init=False)
+    _pace_filter: RateMeter = field(default_factory=RateMeter, init=False)
     _salts: dict[str, bytes] = field(default_factory=dict, init=False)  # that of today, once it was needed
 
-    def counted_by(self, metrics: Metrics) -> "Recording":
+    def with_metrics(self, metrics: Metrics) -> "SearchRecorder":
         """The same recording, of which each slate and event is counted there."""
         return replace(self, metrics=metrics)
 
-    def mark(self, visit: Visit) -> str:
+    def hash_visitor(self, visit: Visitor) -> str:
         """The mark under which a visitor's searches of today are kept; empty where nothing is."""
         try:
-            return self._mark(visit) if self.keep_days else ""
+            return self._hash_visitor(visit) if self.keep_days else ""
         except (StoreError, OSError):
             return ""
 
-    def shown(self, slate: Slate, visit: Visit, via: Via, took_ms: float) -> str:
+    def record_slate(self, slate: Slate, visit: Visitor, via: Via, took_ms: float) -> str:
         """Writes a slate down and gives the token for its page; empty where nothing was written."""
         if not self.keep_days:
             return ""
         try:
-            issued = Issued(secrets.token_hex(ID_BYTES), self.wall())
-            self.log.append(self._slate(issued.slate, slate, visit, via, took_ms))
+            issued = TokenClaims(secrets.token_hex(ID_BYTES), self.wall_clock())
+            self.log.append(self._build_slate_record(issued.id, slate, visit, via, took_ms))
         except Exception:  # noqa: BLE001 - whatever fails here, the search itself does not
             return ""
         if self.metrics:
-            self.metrics.shown(via)
-        return token_of(issued, self.secret)
+            self.metrics.count_slate(via)
+        return sign_token(issued, self.secret)
 
-    def told(self, token: str, kind: EventKind, page: int, visit: Visit) -> Told:
+    def record_event(self, token: str, kind: EventKind, page: int, visit: Visitor) -> EventOutcome:
         """Writes down what somebody did with a slate, or says why not."""
-        told = self._told(token, kind, page, visit)
+        told = self._check_event(token, kind, page, visit)
         if self.metrics:
-            self.metrics.told(kind, told.code or "taken")
+            self.metrics.count_event(kind, told.code or "taken")
         return told
 
-    def _mark(self, visit: Visit) -> str:
-        day = time.strftime("%Y-%m-%d", time.gmtime(self.wall()))
+    def _hash_visitor(self, visit: Visitor) -> str:
+        day = time.strftime("%Y-%m-%d", time.gmtime(self.wall_clock()))
         salt = self._salts.get(day)
         if salt is None:
-            salt = self.salt(day)
+            salt = self.get_salt(day)
             self._salts.clear()
             self._salts[day] = salt
-        whole = mark_of(visit, salt)
+        whole = hash_visitor(visit, salt)
         # The first half is that of the address whatever the browser: many browsers of one address are no crowd.
-        return whole if visit.name else mark_of(Visit(visit.address), salt)[:ADDRESS_DIGITS] + whole[ADDRESS_DIGITS:]
+        return (
+            whole
+            if visit.name
+            else hash_visitor(Visitor(visit.address), salt)[:ADDRESS_DIGITS] + whole[ADDRESS_DIGITS:]
+        )
 
-    def _told(self, token: str, kind: EventKind, page: int, visit: Visit) -> Told:
-        issued = read_token(token, self.secret) if self.keep_days else None
+    def _check_event(self, token: str, kind: EventKind, page: int, visit: Visitor) -> EventOutcome:
+        issued = verify_token(token, self.secret) if self.keep_days else None
         if issued is None:
-            return WRONG if self.keep_days else OFF
-        after_s = max(0.0, self.wall() - issued.at_s)
-        if after_s > LONGEST_S:
-            return OLD
-        wait_s = self._pace.wait_s(issued.slate, PACE)
+            return BAD_TOKEN if self.keep_days else NOT_RECORDING
+        after_s = max(0.0, self.wall_clock() - issued.at_s)
+        if after_s > TOKEN_LIFETIME_S:
+            return EXPIRED_TOKEN
+        wait_s = self._rate_limiter.take_token(issued.id, EVENT_RATE)
         if wait_s:
-            return Told(429, "too_many_requests", "Too many events of one slate.", wait_s)
-        return self._event(issued.slate, kind, page, after_s, visit)
+            return EventOutcome(429, "too_many_requests", "Too many events of one slate.", wait_s)
+        return self._append_event(issued.id, kind, page, after_s, visit)
 
-    def _event(self, slate: str, kind: EventKind, page: int, after_s: float, visit: Visit) -> Told:
+    def _append_event(self, slate: str, kind: EventKind, page: int, after_s: float, visit: Visitor) -> EventOutcome:
         try:
             after_s = round(after_s, 3)
-            mark = self._mark(visit)
-            doubt = visit.doubt or of_event(kind, after_s) or self._paces.told(mark, kind, self.wall())
-            self.log.append(Event(slate, kind, page, self.world(), after_s, mark, doubt))
+            mark = self._hash_visitor(visit)
+            doubt = (
+                visit.filter_reason
+                or check_event(kind, after_s)
+                or self._pace_filter.count(mark, kind, self.wall_clock())
+            )
+            self.log.append(ClickEvent(slate, kind, page, self.world_clock(), after_s, mark, doubt))
         except (StoreError, OSError):
-            return LOST
-        return TAKEN
+            return NOT_STORED
+        return ACCEPTED
 
-    def _asker(self, visit: Visit, via: Via) -> tuple[str, str]:
+    def _classify_visitor(self, visit: Visitor, via: Via) -> tuple[str, str]:
         """Mark and doubt of a search. A program with a key speaks for people whom we do not see: they have no mark."""
         if via != "page" and visit.name.startswith("key:"):
             return "", ""
-        mark = self._mark(visit)
-        return mark, visit.doubt or self._paces.told(mark, "search", self.wall())
+        mark = self._hash_visitor(visit)
+        return mark, visit.filter_reason or self._pace_filter.count(mark, "search", self.wall_clock())
 
-    def _slate(self, id_: str, slate: Slate, visit: Visit, via: Via, took_ms: float) -> SlateRecord:
-        wish = slate.wish
+    def _build_slate_record(self, id_: str, slate: Slate, visit: Visitor, via: Via, took_ms: float) -> SearchEvent:
+        wish = slate.request
         before = wish.n * (wish.page - 1)
-        mark, doubt = self._asker(visit, via)
-        return SlateRecord(
+        mark, doubt = self._classify_visitor(visit, via)
+        return SearchEvent(
             id=id_,
-            at_s=self.world(),
+            at_s=self.world_clock(),
             query=wish.query,
-            words=" ".join(words_of(wish.query)),
+            words=" ".join(split_words(wish.query)),
             total=slate.total,
             visitor=mark,
             via=via,
             page=wish.page,
-            filters=_filters(wish),
-            policy=_policy(slate),
+            filters=_filters_to_json(wish),
+            policy=_get_policy_name(slate),
             took_ms=round(took_ms, 3),
-            doubt=doubt,
-            results=tuple(_shown(result, place) for place, result in enumerate(slate.results, before + 1)),
+            filter_reason=doubt,
+            results=tuple(_to_shown_result(result, place) for place, result in enumerate(slate.results, before + 1)),
         )
 
 
-def not_recording() -> Recording:
+def create_null_recorder() -> SearchRecorder:
     """One that keeps nothing, for where nobody said otherwise."""
-    return Recording(_Nowhere(), b"", lambda _day: b"", time.time, keep_days=0)
+    return SearchRecorder(_NullLog(), b"", lambda _day: b"", time.time, keep_days=0)
 
 
-class _Nowhere:
+class _NullLog:
     """The log of a recording that keeps nothing."""
 
-    def append(self, record: Record) -> None:
+    def append(self, record: LoggedEvent) -> None:
         """Never called, and would lose it."""
         del record
         raise StoreError("nothing is recorded here")
 
 
-def _policy(slate: Slate) -> str:
+def _get_policy_name(slate: Slate) -> str:
     """What ranked: where quality counted, each result says so."""
     learned = any(name == QUALITY for result in slate.results for name, _ in result.features)
     return LEARNED_POLICY if learned else POLICY
 
 
-def _shown(result: Result, place: int) -> Shown:
-    features = tuple([(name, _short(value)) for name, value in result.features])
-    return Shown(result.id, place, _short(result.score), _short(result.propensity), features, result.note)
+def _to_shown_result(result: SearchResult, place: int) -> ShownResult:
+    features = tuple([(name, _round_digits(value)) for name, value in result.features])
+    return ShownResult(
+        result.id, place, _round_digits(result.score), _round_digits(result.propensity), features, result.note
+    )
 
 
-def _short(value: float) -> float:
+def _round_digits(value: float) -> float:
     """Four digits of a number: more would say nothing more.
 
-    >>> _short(0.123456), _short(float("nan"))
+    >>> _round_digits(0.123456), _round_digits(float("nan"))
     (0.1235, 0.0)
     """
-    return float(f"{value if isfinite(value) else number(value):.4g}")
+    return float(f"{value if isfinite(value) else to_finite(value):.4g}")
 
 
-def _filters(wish: Wish) -> str:
+def _filters_to_json(wish: SearchRequest) -> str:
     """What was chosen beside the query, by the names of the API.
 
-    >>> _filters(Wish("lag", kind="pdf", after_s=86_400.0, folded=False))
+    >>> _filters_to_json(SearchRequest("lag", kind="pdf", after_s=86_400.0, folded=False))
     '{"type":"pdf","after":86400.0,"similar":0}'
     """
     chosen: dict[str, object] = {

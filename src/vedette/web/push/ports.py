@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from vedette.adapters.push.push_store import CreditRow, Ignored, Subscription
+from vedette.adapters.push.push_store import CreditRow, IgnoredSignals, Subscription
 from vedette.discover.push.indexnow import Ping
 
-__all__ = ["Delivery", "Push", "PushLook", "Told"]
 
-
-class Told(NamedTuple):
+class PushReply(NamedTuple):
     """How something was taken: a status of HTTP, words, and in how many seconds to try again, where that helps."""
 
     status: int
@@ -17,7 +15,7 @@ class Told(NamedTuple):
     wait_s: int = 0
 
 
-class Delivery(NamedTuple):
+class HubDelivery(NamedTuple):
     """What a hub sent: a feed, as it would be fetched, with its signature and its links."""
 
     body: bytes
@@ -26,27 +24,27 @@ class Delivery(NamedTuple):
     links: tuple[str, ...] = ()
 
 
-class PushLook(NamedTuple):
+class PushStatus(NamedTuple):
     """How push stands, for people: no secret is in it, and no address that hubs call."""
 
     public_url: str = ""
     total: int = 0
     subscriptions: tuple[Subscription, ...] = ()
     credits: tuple[CreditRow, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
+    ignored: tuple[IgnoredSignals, ...] = ()
 
 
-class Push(Protocol):
+class PushService(Protocol):
     """Waits for the keeper: call it in a thread. Where that is away, the answer is 503."""
 
-    def asked_back(self, token: str, query: Mapping[str, str]) -> Told:
+    def verify_intent(self, token: str, query: Mapping[str, str]) -> PushReply:
         """A hub asks whether it was asked; the words are its challenge where it was."""
 
-    def delivered(self, token: str, delivery: Delivery) -> Told:
+    def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
         """A hub sent something."""
 
-    def pinged(self, ping: Ping) -> Told:
+    def accept_ping(self, ping: Ping) -> PushReply:
         """Somebody says that URLs are new or have changed."""
 
-    def look(self) -> PushLook:
+    def get_status(self) -> PushStatus:
         """How it stands."""

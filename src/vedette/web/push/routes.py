@@ -9,70 +9,70 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from vedette.discover.push.indexnow import Ping, WrongPing, read_ping, read_pings
-from vedette.web.api.responses import error_answer
-from vedette.web.push.ports import Delivery, Push, Told
+from vedette.discover.push.indexnow import Ping, PingRejection, parse_ping, parse_ping_body
+from vedette.web.api.responses import error_response
+from vedette.web.push.ports import HubDelivery, PushReply, PushService
 
-__all__ = ["CALLED", "LONGEST_PUSH", "PINGED", "is_pushed", "push_routes"]
-
-CALLED = "/push/"
-PINGED = "/indexnow"
-LONGEST_PUSH = 2 << 20
-MOST_LINKS = 16
-_CODES = {400: "wrong_request", 403: "wrong_key", 422: "not_ours", 429: "too_many_requests", 503: "no_crawler"}
+WEBSUB_PREFIX = "/push/"
+INDEXNOW_PATH = "/indexnow"
+MAX_PUSH_BYTES = 2 << 20
+MAX_LINKS = 16
+_ERROR_CODES = {400: "wrong_request", 403: "wrong_key", 422: "not_ours", 429: "too_many_requests", 503: "no_crawler"}
 
 
-def is_pushed(path: str) -> bool:
-    """Whether a path is one of these, for whoever guards the others: bodies may be ``LONGEST_PUSH`` long there."""
-    return path == PINGED or path.startswith(CALLED)
+def is_push_path(path: str) -> bool:
+    """Whether a path is one of these, for whoever guards the others: bodies may be ``MAX_PUSH_BYTES`` long there."""
+    return path == INDEXNOW_PATH or path.startswith(WEBSUB_PREFIX)
 
 
-def push_routes(push: Push) -> list[Route]:
+def push_routes(push: PushService) -> list[Route]:
     """The addresses."""
 
     async def asked_back(request: Request) -> Response:
-        told = await run_in_threadpool(push.asked_back, request.path_params["token"], dict(request.query_params))
-        return _answer(told)
+        told = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
+        return _hub_response(told)
 
     async def delivered(request: Request) -> Response:
         headers = request.headers
-        delivery = Delivery(
+        delivery = HubDelivery(
             await request.body(),
             headers.get("content-type", ""),
             headers.get("x-hub-signature", ""),
-            tuple(headers.getlist("link")[:MOST_LINKS]),
+            tuple(headers.getlist("link")[:MAX_LINKS]),
         )
-        return _answer(await run_in_threadpool(push.delivered, request.path_params["token"], delivery))
+        return _hub_response(await run_in_threadpool(push.accept_delivery, request.path_params["token"], delivery))
 
     async def pinged(request: Request) -> Response:
         if request.method == "POST":
-            ping = await run_in_threadpool(read_pings, await request.body())
+            ping = await run_in_threadpool(parse_ping_body, await request.body())
         else:
-            ping = read_ping(dict(request.query_params))
-        return _ping_answer(await run_in_threadpool(_pinged, push, ping))
+            ping = parse_ping(dict(request.query_params))
+        return _ping_response(await run_in_threadpool(_accept_ping, push, ping))
 
     return [
-        Route(f"{CALLED}{{token}}", asked_back, methods=["GET"]),
-        Route(f"{CALLED}{{token}}", delivered, methods=["POST"]),
-        Route(PINGED, pinged, methods=["GET", "POST"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", asked_back, methods=["GET"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", delivered, methods=["POST"]),
+        Route(INDEXNOW_PATH, pinged, methods=["GET", "POST"]),
     ]
 
 
-def _pinged(push: Push, ping: Ping | WrongPing) -> Told:
-    return Told(ping.status, ping.words) if isinstance(ping, WrongPing) else push.pinged(ping)
+def _accept_ping(push: PushService, ping: Ping | PingRejection) -> PushReply:
+    return PushReply(ping.status, ping.message) if isinstance(ping, PingRejection) else push.accept_ping(ping)
 
 
-def _answer(told: Told) -> Response:
+def _hub_response(told: PushReply) -> Response:
     """For a hub: its challenge, or a word that nobody reads. It is shown as text, whatever the challenge says."""
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return PlainTextResponse(told.words, told.status, headers | _wait(told))
+    return PlainTextResponse(told.words, told.status, headers | _build_retry_header(told))
 
 
-def _ping_answer(told: Told) -> Response:
+def _ping_response(told: PushReply) -> Response:
     if told.status < 300:
         return PlainTextResponse(told.words, told.status, {"cache-control": "no-store"})
-    return error_answer(told.status, _CODES.get(told.status, "refused"), told.words, None, _wait(told))
+    return error_response(
+        told.status, _ERROR_CODES.get(told.status, "refused"), told.words, None, _build_retry_header(told)
+    )
 
 
-def _wait(told: Told) -> dict[str, str]:
+def _build_retry_header(told: PushReply) -> dict[str, str]:
     return {"retry-after": str(told.wait_s)} if told.wait_s else {}

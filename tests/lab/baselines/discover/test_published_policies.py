@@ -9,34 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.polling.sources import Brought, LookBook, Sources
+from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.lab.baselines.discover.batch_bandit import BatchBandit
 from vedette.lab.baselines.discover.cliq_1 import Cliq1
 from vedette.lab.baselines.discover.cliq_win import CliqWin
 from vedette.lab.baselines.discover.cov import Cov
 from vedette.lab.baselines.discover.od_1 import Od1
 from vedette.lab.baselines.discover.od_win import OdWin
-from vedette.lab.baselines.discover.pham import SHARES, Pham, Told, features, fitted
+from vedette.lab.baselines.discover.pham import SHARES, Pham, YieldInputs, build_features, fit_ridge
 from vedette.lab.baselines.discover.pham_scaled import PhamScaled
 from vedette.lab.baselines.discover.thompson import Thompson
-from vedette.lab.baselines.full_crawl import clusters
+from vedette.lab.baselines.full_crawl import cluster_sets
 from vedette.policy import rng_for
 
 HOUR_S = 3_600.0
 RNG = rng_for(1, "test")
 
 
-def brought(shown: dict[int, list[int]]) -> Brought:
+def brought(shown: dict[int, list[int]]) -> PollResults:
     """Looks at these sources, which showed these targets, all new."""
     start = np.concatenate([[0], np.cumsum([len(targets) for targets in shown.values()])]).astype(np.int64)
     target = np.array([target for targets in shown.values() for target in targets], np.int64)
     place = np.array(list(shown), np.int64)
-    return Brought(place, np.ones(len(place), bool), start, target, np.ones(len(target), bool))
+    return PollResults(place, np.ones(len(place), bool), start, target, np.ones(len(target), bool))
 
 
-def book_of(sources: int) -> LookBook:
+def book_of(sources: int) -> PollHistory:
     """So many sources of one host, none looked at yet."""
-    return LookBook(np.zeros(sources, np.int64))
+    return PollHistory(np.zeros(sources, np.int64))
 
 
 def rows_of(options: Sources, rows: list[int]) -> Sources:
@@ -52,12 +52,12 @@ def test_thompson_learns_each_hour_of_the_day_on_its_own() -> None:
     state = policy.start(None)
     for day in range(50):
         now_s = (24 * day + 9) * HOUR_S
-        state = policy.observe(state, book.enter(brought({0: [], 1: [*range(10 * day, 10 * day + 10)]}), now_s), now_s)
+        state = policy.observe(state, book.record(brought({0: [], 1: [*range(10 * day, 10 * day + 10)]}), now_s), now_s)
     at_nine = [
-        policy.choose(state, book.options(), 1, (24 * 60 + 9) * HOUR_S, rng_for(seed, "t")) for seed in range(40)
+        policy.choose(state, book.list_options(), 1, (24 * 60 + 9) * HOUR_S, rng_for(seed, "t")) for seed in range(40)
     ]
     at_ten = [
-        policy.choose(state, book.options(), 1, (24 * 60 + 10) * HOUR_S, rng_for(seed, "t")) for seed in range(40)
+        policy.choose(state, book.list_options(), 1, (24 * 60 + 10) * HOUR_S, rng_for(seed, "t")) for seed in range(40)
     ]
     assert {int(picks.rows[0]) for picks in at_nine} == {1}
     assert {int(picks.rows[0]) for picks in at_ten} == {0, 1}
@@ -67,14 +67,14 @@ def test_thompson_counts_a_failed_look_as_one_that_brought_nothing() -> None:
     """Otherwise a source that is gone would be believed in for ever."""
     book, policy = book_of(1), Thompson()
     none = np.zeros(0, np.int64)
-    failed = Brought(np.array([0]), np.array([False]), np.array([0, 0]), none, none.astype(bool))
-    state = policy.observe(policy.start(None), book.enter(failed, 60.0), 60.0)
-    assert (state.found[0, 0], state.looks[0, 0]) == (0.0, 1.0)
+    failed = PollResults(np.array([0]), np.array([False]), np.array([0, 0]), none, none.astype(bool))
+    state = policy.observe(policy.start(None), book.record(failed, 60.0), 60.0)
+    assert (state.found[0, 0], state.polls[0, 0]) == (0.0, 1.0)
 
 
 def test_thompson_says_how_probable_its_picks_were() -> None:
     """Of alike sources each is picked about k / n of the time, and its propensity says so on average."""
-    options = book_of(10).options()
+    options = book_of(10).list_options()
     policy = Thompson()
     picks = [policy.choose(policy.start(None), options, 3, 0.0, rng_for(seed, "t")) for seed in range(300)]
     hits = np.bincount(np.concatenate([each.rows for each in picks]), minlength=10) / 300
@@ -89,7 +89,7 @@ def test_pham_tries_every_share_once_before_it_compares() -> None:
     state = policy.start(None)
     for hour in range(len(SHARES)):
         assert state.plays.sum() == hour
-        state = policy.observe(state, book.enter(brought({0: [hour]}), hour * HOUR_S), hour * HOUR_S)
+        state = policy.observe(state, book.record(brought({0: [hour]}), hour * HOUR_S), hour * HOUR_S)
     assert state.plays.tolist() == [1.0] * len(SHARES)
 
 
@@ -97,38 +97,38 @@ def test_pham_exploits_as_many_as_the_share_says_and_explores_the_stalest() -> N
     """At a share of .6 six of ten picks are the best predictions; the others waited longest among the rest."""
     book, policy = book_of(20), Pham()
     for hour, place in enumerate(range(20)):
-        book.enter(brought({place: []}), hour * HOUR_S)
+        book.record(brought({place: []}), hour * HOUR_S)
     weights = np.zeros_like(policy.start(None).weights)
     weights[2] = -1.0  # who waited least is predicted to bring most
     state = policy.start(None)._replace(weights=weights)
-    picks = policy.choose(state, book.options(), 10, 20 * HOUR_S, RNG)
+    picks = policy.choose(state, book.list_options(), 10, 20 * HOUR_S, RNG)
     assert picks.rows.tolist() == [19, 18, 17, 16, 15, 14, 0, 1, 2, 3]
 
 
 def test_pham_rewards_a_step_with_each_target_once() -> None:
     """Two sources that show the same three targets have brought three, not six."""
     policy = Pham()
-    state = policy.observe(policy.start(None), book_of(2).enter(brought({0: [1, 2, 3], 1: [1, 2, 3]}), 60.0), 60.0)
+    state = policy.observe(policy.start(None), book_of(2).record(brought({0: [1, 2, 3], 1: [1, 2, 3]}), 60.0), 60.0)
     assert state.reward.sum() == 3.0
 
 
 def test_the_scaled_bandit_goes_on_exploring_where_the_printed_one_does_not() -> None:
     """A share that once brought 90 where others brought 100 is not tried again, unless rewards are at most 1."""
     plays, reward = np.array([50.0, 50, 50, 50, 1]), np.array([5_000.0, 5_000, 5_000, 5_000, 90])
-    state = Pham().start(None)._replace(plays=plays, reward=reward, most=100.0)
-    assert Pham()._share(state) != 4
-    assert PhamScaled()._share(state) == 4
+    state = Pham().start(None)._replace(plays=plays, reward=reward, max_yield=100.0)
+    assert Pham()._choose_share(state) != 4
+    assert PhamScaled()._choose_share(state) == 4
 
 
 def test_the_yield_model_finds_what_is_linear() -> None:
     """Yields that are twice the mean of the day before are predicted as such."""
     rng = rng_for(3, "test")
     count = 2_000
-    told = Told(
+    told = YieldInputs(
         rng.uniform(0, 1e7, count), rng.uniform(0, 9, count), rng.uniform(0, 3, count), rng.uniform(1, 50, count)
     )
-    weights = fitted(features(told), 2 * told.mean)
-    assert np.allclose(features(told) @ weights, 2 * told.mean, atol=0.05)
+    weights = fit_ridge(build_features(told), 2 * told.mean)
+    assert np.allclose(build_features(told) @ weights, 2 * told.mean, atol=0.05)
 
 
 def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
@@ -137,11 +137,11 @@ def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
     state = policy.start(None)
     taken = []
     for step in range(200):
-        row = int(policy.choose(state, book.options(), 1, step, RNG).rows[0])
+        row = int(policy.choose(state, book.list_options(), 1, step, RNG).rows[0])
         taken.append(row)
         # An arm pays by the pages that are known to have come, so the others' pages come up as well.
         shown = {row: [5 * step + page for page in range((5, 3, 1)[row])], (row + 1) % 3: [5 * step, 5 * step + 4]}
-        state = policy.observe(state, book.enter(brought(shown), step), step)
+        state = policy.observe(state, book.record(brought(shown), step), step)
     assert taken.count(0) > 100
 
 
@@ -151,9 +151,9 @@ def test_the_batch_bandit_is_not_caught_by_sources_that_bring_nothing() -> None:
     state = policy.start(None)
     taken = []
     for step in range(30):
-        rows = policy.choose(state, book.options(), 2, step, RNG).rows.tolist()
+        rows = policy.choose(state, book.list_options(), 2, step, RNG).rows.tolist()
         taken.append(2 in rows)
-        told = book.enter(brought({row: [step] if row == 2 else [] for row in rows}), step)
+        told = book.record(brought({row: [step] if row == 2 else [] for row in rows}), step)
         state = policy.observe(state, told, step)
     assert sum(taken) > 20
 
@@ -166,9 +166,9 @@ def after(policy: Any, *crawls: dict[int, list[int]]) -> list[int]:
     book = book_of(4)
     state = policy.start(None)
     for at, crawl in enumerate(crawls):
-        told = book.enter(brought({place: [10 * at + page for page in pages] for place, pages in crawl.items()}), at)
+        told = book.record(brought({place: [10 * at + page for page in pages] for place, pages in crawl.items()}), at)
         state = policy.observe(state, told, at)
-    return [*map(int, policy.choose(state, book.options(), 4, 9.0, RNG).rows)]
+    return [*map(int, policy.choose(state, book.list_options(), 4, 9.0, RNG).rows)]
 
 
 def test_outdegree_takes_copies_and_clusters_and_covers_do_not() -> None:
@@ -189,8 +189,8 @@ def test_only_those_that_remember_know_older_crawls() -> None:
 def test_a_cluster_whose_best_page_is_gone_is_stood_for_by_the_next() -> None:
     """Source 0 is no longer to be chosen from; 1 leads to the same."""
     book, policy = book_of(4), Cliq1()
-    state = policy.observe(policy.start(None), book.enter(brought(CRAWL), 0.0), 0.0)
-    options = rows_of(book.options(), [1, 2, 3])
+    state = policy.observe(policy.start(None), book.record(brought(CRAWL), 0.0), 0.0)
+    options = rows_of(book.list_options(), [1, 2, 3])
     assert policy.choose(state, options, 4, 9.0, RNG).rows.tolist() == [0, 1]
 
 
@@ -208,7 +208,7 @@ def test_clusters_are_those_of_single_linkage(sets: list[int], likeness: float) 
     for _ in sets:
         for one, other in sorted(alike):
             joined[one] = joined[other] = min(joined[one], joined[other])
-    found = clusters(sets, likeness)
+    found = cluster_sets(sets, likeness)
     for one, other in combinations(range(len(sets)), 2):
         if sets[one] and sets[other]:
             assert (found[one] == found[other]) == (joined[one] == joined[other])

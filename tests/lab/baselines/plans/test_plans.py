@@ -12,15 +12,15 @@ from vedette.lab.baselines.plans import (
     Outlook,
     best_plans,
     best_two_days,
-    certified_plans,
-    looks_of,
+    compute_outlook,
+    format_plan,
     memoryless_outlook,
-    outlook_of,
     plan_costs,
+    plan_matrix,
+    solve_certified,
     two_day_costs,
-    written,
 )
-from vedette.lab.baselines.plans.lagrange import spent_by
+from vedette.lab.baselines.plans.lagrange import budget_used
 from vedette.lab.baselines.plans.two_days import cost_of
 from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.models.age_chain import AgeChain
@@ -49,16 +49,16 @@ def test_table_1_of_the_print() -> None:
 def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
     """What is likeliest today is not what is best for both days."""
     today = plan_costs(Outlook(np.array([[0.85, 0.80]]), np.zeros((1, 1, 2))))
-    assert [written(plan, 1) for plan in best_plans(today, (1,)).tolist()] == ["O", "X"]
+    assert [format_plan(plan, 1) for plan in best_plans(today, (1,)).tolist()] == ["O", "X"]
     for plans in (best_two_days(table_1(), (1, 1)), best_plans(table_1(), (1, 1))):
-        assert [written(plan, 2) for plan in plans.tolist()] == ["XO", "OX"]
+        assert [format_plan(plan, 2) for plan in plans.tolist()] == ["XO", "OX"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6))
 def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], age: int, steps: int) -> None:
     """C_XX = 2 C_XO + P(i + k, i), and eq. 30 for C_OX: two ways to the same numbers."""
     chain = AgeChain(np.array(resets))
-    by_outlook = plan_costs(outlook_of(chain, np.array([age]), np.array([steps]), 2))[:, 0]
+    by_outlook = plan_costs(compute_outlook(chain, np.array([age]), np.array([steps]), 2))[:, 0]
     printed = two_day_costs(chain, age, steps)
     assert by_outlook == pytest.approx([printed.xx, printed.ox, printed.xo, printed.oo])
     assert printed.xx >= 2 * printed.xo - 1e-12
@@ -67,7 +67,7 @@ def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], ag
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6), st.integers(1, 5))
 def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int, days: int) -> None:
     """Whoever looks knows at least as much afterwards; so budgets can always be spent."""
-    costs = plan_costs(outlook_of(AgeChain(np.array(resets)), np.array([age]), np.array([steps]), days))[:, 0]
+    costs = plan_costs(compute_outlook(AgeChain(np.array(resets)), np.array([age]), np.array([steps]), days))[:, 0]
     for plan in range(2**days):
         assert all(costs[plan | 1 << day] <= costs[plan] + 1e-9 for day in range(days))
 
@@ -75,7 +75,7 @@ def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int,
 def test_pages_without_memory_have_the_outlook_of_their_chain() -> None:
     """The quick form for many pages says what the chain says of each."""
     quick = memoryless_outlook(np.array([0.2]), np.array([3]), 4)
-    slow = outlook_of(AgeChain(np.full(5, 0.2)), np.array([1]), np.array([3]), 4)
+    slow = compute_outlook(AgeChain(np.full(5, 0.2)), np.array([1]), np.array([3]), 4)
     assert quick.unseen == pytest.approx(slow.unseen)
     assert quick.seen == pytest.approx(slow.seen)
 
@@ -88,7 +88,7 @@ def test_a_discount_makes_later_days_count_less() -> None:
 
 def within(plans: Ints, budgets: Floats, taken: Floats) -> bool:
     """Whether plans keep to the budgets."""
-    return bool((spent_by(plans, taken, len(budgets)) <= budgets + 1e-9).all())
+    return bool((budget_used(plans, taken, len(budgets)) <= budgets + 1e-9).all())
 
 
 @pytest.mark.parametrize("make", [chain_set, any_set])
@@ -126,7 +126,7 @@ def test_the_truth_lies_within_the_certified_gap(
     """The bound is never above the optimum, the plans are allowed and never below it."""
     costs = make(number, days, pages)
     budgets = tuple(data.draw(st.lists(st.integers(0, 3), min_size=days, max_size=days)))
-    found = certified_plans(costs, np.array(budgets, float))
+    found = solve_certified(costs, np.array(budgets, float))
     best = cost_of(costs, best_plans(costs, budgets))
     assert within(found.plans, np.array(budgets, float), np.ones(pages))
     assert found.bound <= best + 1e-9
@@ -143,19 +143,19 @@ def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a c
     costs = plan_costs(memoryless_outlook(rng.random(pages) ** 3, rng.integers(1, 30, pages), days), 0.9)
     taken = np.ones(pages) if equal else rng.lognormal(0, 0.7, pages)
     budgets = np.array([0.02, 0.1, 0.3, 0.05]) * taken.sum()
-    found = certified_plans(costs, budgets, taken)
+    found = solve_certified(costs, budgets, taken)
     assert within(found.plans, budgets, taken)
     assert 0 <= found.gap < 1e-4
 
 
 def test_no_pages_need_no_plans() -> None:
     """Nothing to look at costs nothing."""
-    assert certified_plans(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
+    assert solve_certified(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
     assert best_plans(np.zeros((4, 0)), (1, 1)).tolist() == []
     assert best_two_days(np.zeros((4, 0)), (1, 1)).tolist() == []
 
 
 def test_looks_are_the_bits_of_a_plan() -> None:
     """What is written O is 1 in the table."""
-    for plan, looks in enumerate(looks_of(3).tolist()):
-        assert written(plan, 3) == "".join("XO"[look] for look in looks)
+    for plan, looks in enumerate(plan_matrix(3).tolist()):
+        assert format_plan(plan, 3) == "".join("XO"[look] for look in looks)

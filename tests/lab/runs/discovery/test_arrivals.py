@@ -7,16 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.runs.discovery.arrivals import Backlinks, Reach, Step, greedy, hosts_of, overlaps, reaches
+from vedette.lab.runs.discovery.arrivals import (
+    Backlinks,
+    CoverSets,
+    Interval,
+    compute_cover_sets,
+    compute_greedy_cover,
+    jaccard_overlaps,
+    number_hosts,
+)
 from vedette.lab.worlds.history import History
 
-STEP = Step(0.0, 10.0)
+STEP = Interval(0.0, 10.0)
 
 
-def reach_of(history: History, step: Step = STEP) -> list[Reach]:
+def reach_of(history: History, step: Interval = STEP) -> list[CoverSets]:
     """What each site's old pages cover, all new pages counting."""
-    arrivals = Backlinks.of(history).arrivals(step)
-    return reaches(arrivals, np.arange(len(arrivals.new)), history.site)
+    arrivals = Backlinks.from_history(history).find_arrivals(step)
+    return compute_cover_sets(arrivals, np.arange(len(arrivals.new)), history.site)
 
 
 def figure_3_1() -> History:
@@ -35,37 +43,37 @@ def figure_3_1() -> History:
 def test_figure_3_1_is_covered_by_its_first_page_alone() -> None:
     """Fetching p1 leads to all four new pages, two of them over p4: the overhead is one quarter."""
     (reach,) = reach_of(figure_3_1())
-    cover = greedy(reach.sets)
-    assert reach.old[list(cover.rows)].tolist() == [0]
+    cover = compute_greedy_cover(reach.cover_bits)
+    assert reach.old_pages[list(cover.rows)].tolist() == [0]
     assert len(cover.rows) / sum(cover.gains) == 1 / 4
-    assert (reach.wanted, reach.orphans, reach.direct) == (4, 0, 2)
+    assert (reach.item_count, reach.orphans, reach.direct) == (4, 0, 2)
 
 
 def test_figure_3_1_has_one_pair_that_overlaps() -> None:
     """p1 leads to four new pages and p3 to one of these; p2 leads nowhere."""
     (reach,) = reach_of(figure_3_1())
-    assert list(overlaps(reach.sets)) == [(1 / 4, 1)]
+    assert list(jaccard_overlaps(reach.cover_bits)) == [(1 / 4, 1)]
 
 
 def test_paths_lead_over_new_pages_only() -> None:
     """A new page behind an old one is found by that old one, not by those that link to it."""
     history = web([P([V(0.0, (1,))]), P([V(0.0), V(5.0, (2,))]), P([V(5.0)])])
     (reach,) = reach_of(history)
-    assert reach.old.tolist() == [1]
+    assert reach.old_pages.tolist() == [1]
 
 
 def test_rings_of_new_pages_are_found_by_whoever_leads_to_one() -> None:
     """New pages that link in a circle, with one beyond it, are all found from the one that an old page links to."""
     history = web([P([V(0.0), V(5.0, (2,))]), P([V(5.0, (2,))]), P([V(5.0, (3,))]), P([V(5.0, (1, 4))]), P([V(5.0)])])
     (reach,) = reach_of(history)
-    assert [bits.bit_count() for bits in reach.sets] == [4]
+    assert [bits.bit_count() for bits in reach.cover_bits] == [4]
 
 
 def test_links_that_are_gone_lead_nowhere() -> None:
     """Only what a page says at the snapshot counts: what it said in between is not seen."""
     history = web([P([V(0.0), V(3.0, (1,)), V(6.0)]), P([V(3.0)])])
     (reach,) = reach_of(history)
-    assert (len(reach.old), reach.orphans) == (0, 1)
+    assert (len(reach.old_pages), reach.orphans) == (0, 1)
 
 
 def test_pages_that_died_in_between_are_not_new() -> None:
@@ -84,8 +92,8 @@ def test_sites_are_covered_apart() -> None:
     """Links between sites are left out: the page that only another site links to is an orphan."""
     history = web([P([V(0.0), V(5.0, (1, 2))]), P([V(5.0)]), P([V(5.0)], site=1)])
     here, there = reach_of(history)
-    assert (here.group, len(here.sets), here.orphans) == (0, 1, 0)
-    assert (there.group, len(there.sets), there.orphans) == (1, 0, 1)
+    assert (here.group, len(here.cover_bits), here.orphans) == (0, 1, 0)
+    assert (there.group, len(there.cover_bits), there.orphans) == (1, 0, 1)
 
 
 def test_a_host_is_one_site_whatever_its_folders() -> None:
@@ -93,21 +101,21 @@ def test_a_host_is_one_site_whatever_its_folders() -> None:
     history = web(
         [P([V(0.0)], 0, url="https://a/x/"), P([V(0.0)], 1, url="https://a/y/"), P([V(0.0)], 2, url="https://b")]
     )
-    assert hosts_of(history).tolist() == [0, 0, 1]
+    assert number_hosts(history).tolist() == [0, 0, 1]
 
 
 def test_pages_that_do_not_count_still_lead_on() -> None:
     """Without waves, a page born in one is no find, but what it links to is found over it."""
     history = web([P([V(0.0), V(5.0, (1,))]), P([V(5.0, (2,))]), P([V(5.0)])])
-    arrivals = Backlinks.of(history).arrivals(STEP)
-    (reach,) = reaches(arrivals, np.array([-1, 0]), history.site)
-    assert (reach.sets, reach.wanted, reach.direct) == ((1,), 1, 0)
+    arrivals = Backlinks.from_history(history).find_arrivals(STEP)
+    (reach,) = compute_cover_sets(arrivals, np.array([-1, 0]), history.site)
+    assert (reach.cover_bits, reach.item_count, reach.direct) == ((1,), 1, 0)
 
 
 def test_greedy_takes_no_more_than_it_may() -> None:
     """A budget of k takes k pages: the print, which goes on while |C| <= k, would take one more."""
     sets = [0b111, 0b11000, 0b100000]
-    assert [len(greedy(sets, most=k).rows) for k in range(5)] == [0, 1, 2, 3, 3]
+    assert [len(compute_greedy_cover(sets, most=k).rows) for k in range(5)] == [0, 1, 2, 3, 3]
 
 
 SETS = st.lists(st.integers(0, 255), max_size=9)
@@ -116,7 +124,7 @@ SETS = st.lists(st.integers(0, 255), max_size=9)
 @given(SETS)
 def test_greedy_covers_all_that_can_be_covered(sets: list[int]) -> None:
     """The cover reaches what all sets together reach, every pick adds something, and the gains never rise."""
-    cover = greedy(sets)
+    cover = compute_greedy_cover(sets)
     everything, covered = 0, 0
     for bits in sets:
         everything |= bits
@@ -135,7 +143,7 @@ def test_greedy_is_what_weighing_every_row_again_gives(sets: list[int]) -> None:
     while any(bits & ~covered for bits in sets):
         rows.append(max(range(len(sets)), key=lambda row: (sets[row] & ~covered).bit_count()))
         covered |= sets[rows[-1]]
-    assert list(greedy(sets).rows) == rows
+    assert list(compute_greedy_cover(sets).rows) == rows
 
 
 @given(SETS, st.integers(1, 3))
@@ -147,7 +155,7 @@ def test_greedy_finds_most_of_what_the_best_choice_finds(sets: list[int], k: int
         for bits in chosen:
             union |= bits
         best = max(best, union.bit_count())
-    assert greedy(sets, most=k).found_by(k) >= (1 - np.exp(-1)) * best
+    assert compute_greedy_cover(sets, most=k).count_found(k) >= (1 - np.exp(-1)) * best
 
 
 @given(SETS)
@@ -156,7 +164,7 @@ def test_overlaps_are_those_of_all_pairs(sets: list[int]) -> None:
     plain = [
         (one & other).bit_count() / (one | other).bit_count() for one, other in combinations(sets, 2) if one & other
     ]
-    grouped = [value for value, times in overlaps(sets) for _ in range(times)]
+    grouped = [value for value, times in jaccard_overlaps(sets) for _ in range(times)]
     assert sorted(grouped) == sorted(plain)
 
 
@@ -167,7 +175,7 @@ def test_cover_sets_are_those_of_a_plain_walk(links: list[tuple[int, int]]) -> N
     old = [P([V(0.0), V(5.0, tuple(out[page]))]) for page in range(5)]
     history = web([*old, *(P([V(5.0, tuple(out[page]))]) for page in range(5, 12))])
     (reach,) = reach_of(history)
-    covered = dict(zip(reach.old.tolist(), reach.sets, strict=True))
+    covered = dict(zip(reach.old_pages.tolist(), reach.cover_bits, strict=True))
     for page in range(5):
         met: list[int] = []
         ahead = [target for target in out[page] if target >= 5]

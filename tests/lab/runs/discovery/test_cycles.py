@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.core.experiment import Cell, Measured
-from vedette.lab.core.registry import policies
+from vedette.lab.core.experiment import Cell, Measurements
+from vedette.lab.core.registry import load_policies
 from vedette.lab.core.run_folder import Row
 from vedette.lab.experiments.discovery import EXPERIMENT
-from vedette.lab.metrics.discovery import headlines
-from vedette.lab.runs.discovery.cycles import FULL_CRAWLS, Cycle, Looks, bound_rows, cycles_of, policy_rows
+from vedette.lab.metrics.discovery import compute_headlines
+from vedette.lab.runs.discovery.cycles import (
+    FULL_CRAWL_POLICIES,
+    Cycle,
+    CyclePolls,
+    build_bound_rows,
+    build_cycles,
+    build_policy_rows,
+)
 from vedette.lab.worlds.history import History
 
 WEEK_S = 7 * 86_400.0
@@ -35,10 +42,10 @@ def a_site() -> History:
 def hosts() -> list[list[Cycle]]:
     """Its weeks."""
     history = a_site()
-    return cycles_of(history, history.begin_s, history.end_s, WEEK_S)
+    return build_cycles(history, history.begin_s, history.end_s, WEEK_S)
 
 
-def row_at(rows: list[Measured], recrawl: int, k: int) -> Measured:
+def row_at(rows: list[Measurements], recrawl: int, k: int) -> Measurements:
     """The one row of these."""
     (found,) = [row for row in rows if (row["recrawl"], row["k"]) == (recrawl, k)]
     return found
@@ -49,16 +56,16 @@ def test_a_cycle_knows_what_leads_to_what_is_new() -> None:
     (cycles,) = hosts()
     assert [cycle.new for cycle in cycles] == [1] * 6 + [2] + [1] * 5
     week = cycles[6]
-    assert sorted(week.leads) == [0, 1, 3]
-    assert week.leads[0] == week.leads[1] != week.leads[3]
+    assert sorted(week.link_bits) == [0, 1, 3]
+    assert week.link_bits[0] == week.link_bits[1] != week.link_bits[3]
     assert week.known.tolist() == [0, 1, 3, *range(4, 10)]
-    assert week.found_by(np.array([1, 0, 3])) == [1, 1, 2]
+    assert week.count_found(np.array([1, 0, 3])) == [1, 1, 2]
 
 
 def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
     """Page 2 was there at the end of week 3 and dies early in the next; only a look tells."""
     (cycles,) = hosts()
-    brought = cycles[3].brought(np.array([0, 2]))
+    brought = cycles[3].poll(np.array([0, 2]))
     assert brought.ok.tolist() == [True, False]
     assert brought.yields.tolist() == [1, 0]
 
@@ -66,22 +73,25 @@ def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
 def test_policies_are_told_of_known_pages_only() -> None:
     """A page that is born later has no row to choose, and nothing says that it will come."""
     (cycles,) = hosts()
-    options = Looks(cycles).options(cycles[0])
+    options = CyclePolls(cycles).options(cycles[0])
     assert options.place.tolist() == [0, 1, 2, 3]
 
 
 def test_what_never_led_to_anything_is_above_the_ceiling() -> None:
     """Eleven weeks after the first have twelve new pages; page 3's surprise is found by no history, all else is."""
-    for name in FULL_CRAWLS:
-        row = row_at(policy_rows(policies("discover")[name], hosts(), 100, 1), 1, 100)
+    for name in FULL_CRAWL_POLICIES:
+        row = row_at(build_policy_rows(load_policies("discover")[name], hosts(), 100, 1), 1, 100)
         assert row["ceiling"] == pytest.approx(11 / 12)
         assert row["coverage"] <= row["ceiling"]
-    assert row_at(bound_rows(hosts(), 100), 1, 100)["coverage"] == 1.0
+    assert row_at(build_bound_rows(hosts(), 100), 1, 100)["coverage"] == 1.0
 
 
 def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
     """After week 6 the latest crawl knows 0, 1 and 3; all of history does, too, and no copy is taken by covers."""
-    rows = {name: row_at(policy_rows(policies("discover")[name], hosts(), 2, 1), 1, 1) for name in FULL_CRAWLS}
+    rows = {
+        name: row_at(build_policy_rows(load_policies("discover")[name], hosts(), 2, 1), 1, 1)
+        for name in FULL_CRAWL_POLICIES
+    }
     assert rows["od-win"]["coverage"] == pytest.approx(11 / 12)
     assert rows["cov"]["depth"] == 1.0
     assert math.isclose(rows["od-win"]["overhead"], 1.0)
@@ -89,27 +99,27 @@ def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
 
 def test_full_crawls_cost_what_they_fetch() -> None:
     """Told every week, all that is known is fetched every week; nobody who counts that has a low overhead."""
-    row = row_at(policy_rows(policies("discover")["od-win"], hosts(), 1, 1), 1, 1)
+    row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 1, 1)
     known = sum(len(cycle.known) for cycle in hosts()[0])
     assert row["overhead_full"] == pytest.approx((known + 11) / 13)
 
 
 def test_crawls_every_few_weeks_are_run_in_every_phase() -> None:
     """With a crawl every other week, each phase is asked in the other weeks, from its first crawl on."""
-    row = row_at(policy_rows(policies("discover")["od-win"], hosts(), 1, 1), 2, 1)
+    row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 2, 1)
     assert row["cases"] == 11
 
 
 def test_who_learns_from_own_looks_is_told_of_no_full_crawl() -> None:
     """Round-robin with one look a week has one row, without a ceiling, and wastes no look on a quiet week."""
-    (row,) = policy_rows(policies("discover")["round-robin"], hosts(), 1, 1)
+    (row,) = build_policy_rows(load_policies("discover")["round-robin"], hosts(), 1, 1)
     assert (row["recrawl"], row["k"], row["fetches"]) == (0.0, 1.0, 11.0)
     assert "ceiling" not in row
 
 
 def test_the_default_knows_what_its_rivals_know_or_pays_for_it() -> None:
     """It has rows with full crawls told, at the cases of its rivals, and one of its own looks alone."""
-    mine, rival = (policy_rows(policies("discover")[name], hosts(), 3, 1) for name in ("accrual", "od-win"))
+    mine, rival = (build_policy_rows(load_policies("discover")[name], hosts(), 3, 1) for name in ("accrual", "od-win"))
     assert [row["recrawl"] for row in mine if row["k"] == 3] == [1.0, 2.0, 4.0, 0.0]
     for every in (1, 2, 4):
         assert row_at(mine, every, 3)["cases"] == row_at(rival, every, 3)["cases"]
@@ -138,8 +148,8 @@ def test_both_forms_of_a_headline() -> None:
         return Row(Cell("discovery-per-host", "frontpages:x", policy, 2.0, 1), numbers | {"found": coverage * new})
 
     rows = [row("new", 0, 0.3, 100), row("new", 1, 0.4, 1_000), row("old", 0, 0.2, 100), row("old", 1, 0.4, 1_000)]
-    (told,) = headlines(rows, "new", "old")
+    (told,) = compute_headlines(rows, "new", "old")
     assert told.coverage_ratio.mean == pytest.approx(1.25)
     assert told.pages_pooled == pytest.approx(430 / 420)
     assert told.htd_difference_h.mean == pytest.approx(0.25)
-    assert headlines(rows, "new", "nobody") == []
+    assert compute_headlines(rows, "new", "nobody") == []

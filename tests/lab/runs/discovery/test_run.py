@@ -12,26 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
-from vedette.discover.polling.sources import RECENT, Brought, LookBook, Sources
+from vedette.discover.polling.sources import RECENT_POLLS, PollHistory, PollResults, Sources
 from vedette.errors import UsageError
 from vedette.lab.baselines.discover.random import Random
 from vedette.lab.baselines.discover.round_robin import RoundRobin
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.leaks import Decided, first_leak
-from vedette.lab.core.registry import policies
+from vedette.lab.core.leaks import LoggedDecision, find_first_leak
+from vedette.lab.core.registry import load_policies
 from vedette.lab.experiments import discovery as pooled
 from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
-from vedette.lab.runs.discovery.cycles import CYCLE_OWN
-from vedette.lab.runs.discovery.run import DiscoveryPolicy, Outcome, chooser_of, discover
-from vedette.lab.worlds.frontpages import Frontpages, altered_after, save_frontpages
+from vedette.lab.runs.discovery.cycles import CYCLE_METRICS
+from vedette.lab.runs.discovery.run import DiscoveryPolicy, Outcome, create_chooser, run_discovery
+from vedette.lab.worlds.frontpages import Frontpages, alter_future, save_frontpages
 from vedette.policy import Ints, Picks
 
 
 def run(world: Frontpages, policy: DiscoveryPolicy | str, k: int, seed: int = 1) -> Outcome:
     """A run over all snapshots."""
     span = range(world.snapshots)
-    return discover(world, chooser_of(policy, world, k, seed, span), k, span)
+    return run_discovery(world, create_chooser(policy, world, k, seed, span), k, span)
 
 
 def found(outcome: Outcome) -> int:
@@ -44,13 +44,13 @@ class Told:
 
     def __init__(self, *sources: Sequence[int]) -> None:
         self._sources = sources
-        self.heard: list[Brought] = []
+        self.heard: list[PollResults] = []
 
     def choose(self, snapshot: int) -> Ints:
         """As told."""
         return np.array(self._sources[snapshot], np.int64)
 
-    def see(self, snapshot: int, brought: Brought) -> None:
+    def observe(self, snapshot: int, brought: PollResults) -> None:
         """Keep it."""
         del snapshot
         self.heard.append(brought)
@@ -63,66 +63,66 @@ def test_two_sources_share_the_credit_and_the_union_counts_once() -> None:
     """
     world = front([(0, 0, 0, 2), (1, 0, 0, 2), (1, 1, 0, 2)], snapshots=2, hosts=[0, 1])
     told = Told([0, 1], [1, 0])
-    outcome = discover(world, told, 2, range(2))
+    outcome = run_discovery(world, told, 2, range(2))
     assert [each.yields.tolist() for each in told.heard] == [[1, 2], [0, 0]]
     assert outcome.finds.tolist() == [[1, 1], [0, 0]]
-    assert outcome.looks.tolist() == [[1, 1], [1, 1]]
+    assert outcome.polls.tolist() == [[1, 1], [1, 1]]
     assert outcome.found_at.tolist() == [0, 0]
 
 
 def test_a_failed_look_costs_and_finds_nothing() -> None:
     """The target is there all the time, but the first scrape failed: it is found at the second look."""
     world = front([(0, 0, 0, 2)], snapshots=2, hosts=[0], failed=[(0, 0)])
-    outcome = discover(world, Told([0], [0]), 1, range(2))
-    assert (outcome.found_at.tolist(), outcome.failed, int(outcome.looks.sum())) == ([1], 1, 2)
+    outcome = run_discovery(world, Told([0], [0]), 1, range(2))
+    assert (outcome.found_at.tolist(), outcome.failed, int(outcome.polls.sum())) == ([1], 1, 2)
 
 
-def brought(place: int, targets: Sequence[int], new: Sequence[bool], *, ok: bool = True) -> Brought:
+def brought(place: int, targets: Sequence[int], new: Sequence[bool], *, ok: bool = True) -> PollResults:
     """What one look brought."""
     shown = np.array(targets, np.int64)
-    return Brought(np.array([place]), np.array([ok]), np.array([0, len(shown)]), shown, np.array(new, bool))
+    return PollResults(np.array([place]), np.array([ok]), np.array([0, len(shown)]), shown, np.array(new, bool))
 
 
 def test_the_book_says_what_is_known_of_each_source() -> None:
     """A look with two of three links new, one with nothing, then two that fail; the other source was never tried."""
-    book = LookBook(np.array([4, 7]))
-    book.enter(brought(1, [90, 30, 60], [True, False, True]), 100.0)
-    book.enter(brought(1, [30], [False]), 200.0)
-    book.enter(brought(1, [], [], ok=False), 300.0)
-    told = book.enter(brought(1, [], [], ok=False), 400.0)
+    book = PollHistory(np.array([4, 7]))
+    book.record(brought(1, [90, 30, 60], [True, False, True]), 100.0)
+    book.record(brought(1, [30], [False]), 200.0)
+    book.record(brought(1, [], [], ok=False), 300.0)
+    told = book.record(brought(1, [], [], ok=False), 400.0)
     assert (told.place.tolist(), told.host.tolist(), told.failures.tolist()) == ([1], [7], [2])
-    known = book.options()
-    assert known.last_look_s.tolist() == [-math.inf, 400.0]
-    assert (known.looks.tolist(), known.found.tolist(), known.links.tolist()) == ([0, 2], [0, 2], [0, 1])
-    assert known.look_s[1, :2].tolist() == [200.0, 100.0]
-    assert np.isnan(known.look_s[1, 2:]).all()
+    known = book.list_options()
+    assert known.last_poll_s.tolist() == [-math.inf, 400.0]
+    assert (known.polls.tolist(), known.found.tolist(), known.links.tolist()) == ([0, 2], [0, 2], [0, 1])
+    assert known.poll_s[1, :2].tolist() == [200.0, 100.0]
+    assert np.isnan(known.poll_s[1, 2:]).all()
     assert known.yields[1, :3].tolist() == [0, 2, 0]
 
 
 def test_the_book_numbers_targets_by_when_they_were_first_brought() -> None:
     """The numbers of a recording would tell how much there is that nobody found; those of the book tell nothing."""
-    book = LookBook(np.array([0]))
-    first = book.enter(brought(0, [90, 30], [True, True]), 1.0)
-    then = book.enter(brought(0, [55, 90], [True, False]), 2.0)
+    book = PollHistory(np.array([0]))
+    first = book.record(brought(0, [90, 30], [True, True]), 1.0)
+    then = book.record(brought(0, [55, 90], [True, False]), 2.0)
     assert (first.shown.tolist(), then.shown.tolist(), then.shown_new.tolist()) == ([0, 1], [2, 0], [True, False])
 
 
 def test_the_book_remembers_the_latest_looks() -> None:
     """After more looks than it keeps, the newest stands first and the oldest are gone; sums go on."""
-    book = LookBook(np.array([0]))
-    for look in range(RECENT + 5):
-        book.enter(brought(0, [look], [True]), float(look))
-    known = book.options()
-    assert known.look_s[0].tolist() == [float(look) for look in range(RECENT + 4, 4, -1)]
-    assert known.found.tolist() == [RECENT + 5]
+    book = PollHistory(np.array([0]))
+    for look in range(RECENT_POLLS + 5):
+        book.record(brought(0, [look], [True]), float(look))
+    known = book.list_options()
+    assert known.poll_s[0].tolist() == [float(look) for look in range(RECENT_POLLS + 4, 4, -1)]
+    assert known.found.tolist() == [RECENT_POLLS + 5]
 
 
 def test_handed_out_batches_stay_as_they_are() -> None:
     """What comes later does not change what a policy was told before."""
-    book = LookBook(np.array([0]))
-    before = book.options()
-    book.enter(brought(0, [1], [True]), 5.0)
-    assert (before.last_look_s.tolist(), before.looks.tolist()) == ([-math.inf], [0])
+    book = PollHistory(np.array([0]))
+    before = book.list_options()
+    book.record(brought(0, [1], [True]), 5.0)
+    assert (before.last_poll_s.tolist(), before.polls.tolist()) == ([-math.inf], [0])
 
 
 def test_round_robin_looks_at_each_in_turn() -> None:
@@ -142,7 +142,7 @@ def test_random_looks_at_all_equally_often() -> None:
 def test_whoever_looks_at_everything_finds_everything(world: Frontpages) -> None:
     """With as many looks as sources, and no failed scrape, coverage is 1; at once, but for the bound that may wait."""
     for policy in (Random(), RoundRobin(), "bound-myopic"):
-        assert run(world, policy, world.sources).found_at.tolist() == world.seen().first.tolist()
+        assert run(world, policy, world.sources).found_at.tolist() == world.compute_visibility().first.tolist()
     assert found(run(world, "bound-greedy", world.sources)) == world.targets
 
 
@@ -165,7 +165,7 @@ def test_bounds_keep_to_the_budget(world: Frontpages, k: int) -> None:
     """
     patient = run(world, "bound-greedy", k)
     assert max(len(each) for each in patient.chosen) <= k
-    assert (int(patient.looks.sum()) <= found(patient), patient.failed) == (True, 0)
+    assert (int(patient.polls.sum()) <= found(patient), patient.failed) == (True, 0)
     assert {len(each) for each in run(world, "bound-myopic", k).chosen} == {k}
 
 
@@ -231,17 +231,17 @@ def busy_world() -> Frontpages:
 def leak_of(policy: DiscoveryPolicy | type[Cheat]) -> int | None:
     """The first decision before hour 10 that another future changes."""
 
-    def decisions(world: Frontpages) -> list[Decided]:
+    def decisions(world: Frontpages) -> list[LoggedDecision]:
         at_work = policy(world) if isinstance(policy, type) else policy
-        return [Decided(at, chosen.tolist()) for at, chosen in enumerate(run(world, at_work, 2).chosen)]
+        return [LoggedDecision(at, chosen.tolist()) for at, chosen in enumerate(run(world, at_work, 2).chosen)]
 
-    return first_leak(decisions, busy_world(), lambda world, at, seed: altered_after(world, int(at), seed), 10)
+    return find_first_leak(decisions, busy_world(), lambda world, at, seed: alter_future(world, int(at), seed), 10)
 
 
-@pytest.mark.parametrize("name", policies("discover"))
+@pytest.mark.parametrize("name", load_policies("discover"))
 def test_no_policy_knows_the_future(name: str) -> None:
     """The same past with another future gives the same decisions up to then, for every policy of the stage."""
-    assert leak_of(policies("discover")[name]) is None
+    assert leak_of(load_policies("discover")[name]) is None
 
 
 def test_a_policy_that_looks_one_step_ahead_is_caught() -> None:
@@ -293,7 +293,7 @@ def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
     for experiment in (pooled.EXPERIMENT, by_host.EXPERIMENT):
         for policy in experiment.policies:
             (row,) = experiment.run(Cell(experiment.name, world, policy, 2.0, 1))
-            assert {*row} - {"host"} == {*experiment.metrics} - {*CYCLE_OWN}
+            assert {*row} - {"host"} == {*experiment.metrics} - {*CYCLE_METRICS}
 
 
 def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
@@ -333,8 +333,8 @@ def busy_days(days: int) -> Frontpages:
 def test_a_price_spends_its_budget_where_links_come() -> None:
     """Of one look an hour on average, days get more than nights, and spending comes near the budget."""
     world = busy_days(21)
-    looks = by_price.PricedLooks(policies("discover")["accrual"], world, 1.0, 1)
-    chosen = np.array([len(each) for each in discover(world, looks, looks.k, range(world.snapshots)).chosen])
+    looks = by_price.PricedPoller(load_policies("discover")["accrual"], world, 1.0, 1)
+    chosen = np.array([len(each) for each in run_discovery(world, looks, looks.k, range(world.snapshots)).chosen])
     by_hour = chosen[24 * 10 :].reshape(-1, 24).mean(axis=0)
     assert by_hour.mean() == pytest.approx(1.0, rel=0.25)
     assert by_hour[9:20].mean() > 1.5 * by_hour[[0, 1, 2, 3, 4, 5]].mean()

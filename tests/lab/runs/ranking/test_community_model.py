@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from vedette.lab.baselines.ranking.popularity import Popularity
 from vedette.lab.baselines.ranking.selective import Selective
-from vedette.lab.runs.ranking.community import Phases, live_through
-from vedette.lab.runs.ranking.community_model import awareness, solved
-from vedette.lab.worlds.community import COMMUNITIES, Community, community_named, ideal_qpc, qualities, view_shares
+from vedette.lab.runs.ranking.community import Phases, simulate_community
+from vedette.lab.runs.ranking.community_model import awareness_distribution, solve_community
+from vedette.lab.worlds.community import COMMUNITIES, Community, draw_qualities, ideal_qpc, parse_community, view_shares
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.candidates import Candidates
 
@@ -40,7 +40,7 @@ def stationary(rates: np.ndarray, dying: float) -> np.ndarray:
 def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, low: float, high: float) -> None:
     """It sums to 1 and equals the stationary law at five sets of parameters."""
     rates = np.geomspace(low, high, people + 1)
-    law = awareness(rates[None, :], dying)[0]
+    law = awareness_distribution(rates[None, :], dying)[0]
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.abs(law - stationary(rates, dying)).max() < 1e-9
 
@@ -48,7 +48,7 @@ def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, lo
 @given(st.lists(st.floats(0.0, 1e3), min_size=2, max_size=40), st.floats(1e-4, 10.0))
 def test_theorem_2_sums_to_one_whatever_the_rates(rates: list[float], dying: float) -> None:
     """Also where pages are never visited, and where everybody knows them."""
-    law = awareness(np.array([rates]), dying)
+    law = awareness_distribution(np.array([rates]), dying)
     assert law.sum() == pytest.approx(1.0)
     assert np.all(law >= 0)
 
@@ -56,7 +56,7 @@ def test_theorem_2_sums_to_one_whatever_the_rates(rates: list[float], dying: flo
 def test_promotion_finds_pages_sooner_and_brings_more_by_the_model_too() -> None:
     """In the default community time to become popular falls and quality per click rises with a little promotion."""
     community = COMMUNITIES["default"]
-    none, some = solved(community), solved(community, degree=0.1)
+    none, some = solve_community(community), solve_community(community, degree=0.1)
     assert some.tbp_days() < none.tbp_days() / 3
     assert some.qpc > none.qpc
     assert some.tbp_within_life(rng_for(1, "test")) <= community.life_days
@@ -64,13 +64,13 @@ def test_promotion_finds_pages_sooner_and_brings_more_by_the_model_too() -> None
 
 def test_surfers_and_searchers_are_all_visits() -> None:
     """Of a community of surfers only, the model hands out exactly the visits there are (the v that print lacks)."""
-    model = solved(Community(pages=500, users=200, visits_per_day=200, surfing=1.0))
-    assert model.checked == pytest.approx(1.0, abs=0.01)
+    model = solve_community(Community(pages=500, users=200, visits_per_day=200, surf_share=1.0))
+    assert model.visit_share == pytest.approx(1.0, abs=0.01)
 
 
 def test_no_order_passes_that_by_quality() -> None:
     """The ideal is at least as good as any other order of the same pages."""
-    quality = qualities(Community(pages=200), 1)
+    quality = draw_qualities(Community(pages=200), 1)
     shares = view_shares(200)
     rng = rng_for(1, "test/orders")
     assert all(shares @ rng.permutation(quality) <= ideal_qpc(quality) for _ in range(50))
@@ -82,7 +82,7 @@ TINY = Community(pages=200, users=100, visits_per_day=500, life_days=60.0)
 def test_a_run_is_the_same_for_the_same_seed_and_stays_in_bounds() -> None:
     """Two runs agree in every number; quality per click is between nothing and the ideal."""
     phases = Phases(40, 60, 20)
-    first, again = (live_through(TINY, Selective(), phases, 3) for _ in range(2))
+    first, again = (simulate_community(TINY, Selective(), phases, 3) for _ in range(2))
     assert first.qpc == again.qpc
     assert first.tbp_days.tolist() == again.tbp_days.tolist()
     assert 0 < first.qpc <= first.ideal
@@ -92,8 +92,8 @@ def test_a_run_is_the_same_for_the_same_seed_and_stays_in_bounds() -> None:
 def test_promotion_explores_and_popularity_does_not() -> None:
     """Under selective promotion fewer pages stay unseen than under popularity alone."""
     phases = Phases(60, 60, 1)
-    alone, promoted = (live_through(TINY, policy, phases, 1) for policy in (Popularity(), Selective(degree=0.3)))
-    assert promoted.pool < alone.pool
+    alone, promoted = (simulate_community(TINY, policy, phases, 1) for policy in (Popularity(), Selective(degree=0.3)))
+    assert promoted.unseen_share < alone.unseen_share
     assert promoted.qpc > alone.qpc
 
 
@@ -107,14 +107,14 @@ def test_a_policy_never_sees_quality() -> None:
             return Popularity.observe(self, state, batch, now)
 
     for exponent in (0.3, 0.9):
-        live_through(TINY._replace(visits_per_day=0, exponent=exponent), Witness(), Phases(30, 0, 0), 1)
+        simulate_community(TINY._replace(visits_per_day=0, exponent=exponent), Witness(), Phases(30, 0, 0), 1)
     half = len(told) // 2
     assert all(np.array_equal(one, two) for one, two in zip(told[:half], told[half:], strict=True))
 
 
 def test_names_of_communities_can_be_refined() -> None:
     """Exact popularity and another law of quality are part of the name."""
-    found = community_named("busy+exact+0.5")
+    found = parse_community("busy+exact+0.5")
     assert found.exact
     assert found.exponent == 0.5
     assert found.pages == COMMUNITIES["busy"].pages

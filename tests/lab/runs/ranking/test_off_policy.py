@@ -9,7 +9,7 @@ import pytest
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell
 from vedette.lab.experiments.off_policy import EXPERIMENT
-from vedette.lab.worlds.catalog import label_of
+from vedette.lab.worlds.catalog import get_label
 from vedette.policy import rng_for
 
 PLACES = 10
@@ -56,15 +56,15 @@ def test_with_few_searches_nothing_is_claimed(log: Path, policy: str) -> None:
 
 def test_worlds_are_known_by_file_and_model(log: Path) -> None:
     """Rows say which visitors they were, and never where the file is."""
-    assert label_of(f"clicks:{log}") == "clicks:small.tsv+dbn"
-    assert label_of(f"clicks:{log}+position") == "clicks:small.tsv+position"
+    assert get_label(f"clicks:{log}") == "clicks:small.tsv+dbn"
+    assert get_label(f"clicks:{log}+position") == "clicks:small.tsv+position"
 
 
 @pytest.mark.parametrize("name", ["{log}+dnb", "nowhere.tsv", "{log}.gz"])
 def test_wrong_names_are_told(log: Path, name: str) -> None:
     """In one line that says what to write."""
     with pytest.raises(UsageError, match="clicks:"):
-        label_of("clicks:" + name.format(log=log))
+        get_label("clicks:" + name.format(log=log))
 
 
 def test_an_unknown_estimate_is_told(log: Path) -> None:

@@ -8,11 +8,20 @@ from tests.lab.small_histories import P, V, web
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell
-from vedette.lab.experiments.calibration import EXPERIMENT, MODELS, rows_of
-from vedette.lab.runs.refresh.calibration import Groups, Judged, Looks, brier, log_score, looked, reliability, score_of
+from vedette.lab.experiments.calibration import EXPERIMENT, MODELS, build_rows
+from vedette.lab.runs.refresh.calibration import (
+    FetchSampling,
+    Groups,
+    Judgments,
+    bin_reliability,
+    bootstrap_score,
+    brier_scores,
+    log_scores,
+    run_calibration,
+)
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
 
 DAY_S = 86_400.0
@@ -28,17 +37,17 @@ class Truthful:
     def __init__(self, rates: Floats) -> None:
         self._rates = rates
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Nothing new."""
-        return memory.reaching(batch)
+        return memory.grow_for(batch)
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """The true one."""
         del memory
         rate = self._rates[batch.section]
         return -np.expm1(-rate * (at_s - batch.last_fetch_s) / DAY_S)
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """The true ones."""
         del memory
         rate = self._rates[batch.section]
@@ -57,9 +66,9 @@ def test_no_model_beats_the_truth_and_learners_beat_guessing() -> None:
     rates = rng_for(1, "rates").gamma(0.7, 0.1, 60)
     everyone = [Truthful(rates), *MODELS.values()]
     alone = Groups(np.arange(60), np.zeros(60, np.int64))
-    truth = looked(memoryless(rates, 90), everyone[:1], Looks(0.0, 90 * DAY_S, 12.0), alone)
-    judged = looked(memoryless(rates, 90), everyone[1:], Looks(0.0, 90 * DAY_S, 12.0))
-    best, scores = log_score(truth).mean(), log_score(judged).mean(axis=1)
+    truth = run_calibration(memoryless(rates, 90), everyone[:1], FetchSampling(0.0, 90 * DAY_S, 12.0), alone)
+    judged = run_calibration(memoryless(rates, 90), everyone[1:], FetchSampling(0.0, 90 * DAY_S, 12.0))
+    best, scores = log_scores(truth).mean(), log_scores(judged).mean(axis=1)
     share = judged.changed.mean()
     assert np.array_equal(truth.page, judged.page)
     assert scores.max() < best
@@ -71,9 +80,9 @@ def test_the_future_has_no_part_in_a_chance() -> None:
     history = memoryless(np.full(20, 0.1), 60)
     late = history.version_at_s > 40 * DAY_S
     other = replace(history, digest=np.where(late, 1, history.digest), words=np.where(late, 9, history.words))
-    one, two = (looked(each, COVERING, Looks(0.0, 40 * DAY_S, 5.0)) for each in (history, other))
+    one, two = (run_calibration(each, COVERING, FetchSampling(0.0, 40 * DAY_S, 5.0)) for each in (history, other))
     assert np.array_equal(one.chance, two.chance)
-    longer = looked(other, COVERING, Looks(0.0, 50 * DAY_S, 5.0))
+    longer = run_calibration(other, COVERING, FetchSampling(0.0, 50 * DAY_S, 5.0))
     # A longer run warms up for longer: its first judged looks come later.
     again = one.chance.shape[1] - 5 * 2
     assert np.array_equal(longer.chance[:, :again], one.chance[:, 10:])
@@ -82,21 +91,21 @@ def test_the_future_has_no_part_in_a_chance() -> None:
 def test_the_first_fifth_is_for_learning_and_the_dead_are_not_judged() -> None:
     """Of ten days of one look each, eight or nine count; a page that is found gone is no look at a change."""
     stays = web([P([V(0.0)])], end_s=10 * DAY_S)
-    assert len(looked(stays, [MODELS["pooled"]], Looks(0.0, 10 * DAY_S, 1.0)).page) == 9
+    assert len(run_calibration(stays, [MODELS["pooled"]], FetchSampling(0.0, 10 * DAY_S, 1.0)).page) == 9
     dies = web([P([V(0.0)], died_s=5.5 * DAY_S)], end_s=10 * DAY_S)
-    assert len(looked(dies, [MODELS["pooled"]], Looks(0.0, 10 * DAY_S, 1.0)).page) == 4
+    assert len(run_calibration(dies, [MODELS["pooled"]], FetchSampling(0.0, 10 * DAY_S, 1.0)).page) == 4
 
 
 def test_scores_are_those_of_the_books() -> None:
     """The squared error, and the logarithm of what was given to the outcome, held to 1 / 10 000."""
-    judged = Judged(np.arange(3), np.array([True, False, True]), np.array([[0.8, 0.5, 0.0]]))
-    assert brier(judged)[0] == pytest.approx([0.04, 0.25, 1.0])
-    assert log_score(judged)[0] == pytest.approx(np.log([0.8, 0.5, 1e-4]))
+    judged = Judgments(np.arange(3), np.array([True, False, True]), np.array([[0.8, 0.5, 0.0]]))
+    assert brier_scores(judged)[0] == pytest.approx([0.04, 0.25, 1.0])
+    assert log_scores(judged)[0] == pytest.approx(np.log([0.8, 0.5, 1e-4]))
 
 
 def test_intervals_are_by_pages() -> None:
     """A hundred looks at two pages are two draws, not a hundred: the interval reaches from one page to the other."""
-    score = score_of(np.repeat([0.0, 1.0], 50), np.repeat([3, 8], 50), 1)
+    score = bootstrap_score(np.repeat([0.0, 1.0], 50), np.repeat([3, 8], 50), 1)
     assert score == (0.5, 0.0, 1.0)
 
 
@@ -104,7 +113,7 @@ def test_true_chances_lie_on_the_diagonal() -> None:
     """Where outcomes are drawn by the chances, what was said and what was found agree in every bin."""
     rng = rng_for(2, "bins")
     chance = rng.random(40_000)
-    bins = reliability(chance, rng.random(40_000) < chance)
+    bins = bin_reliability(chance, rng.random(40_000) < chance)
     assert len(bins) == 10
     assert all(each.changed == pytest.approx(each.chance, abs=0.03) for each in bins)
 
@@ -112,7 +121,7 @@ def test_true_chances_lie_on_the_diagonal() -> None:
 def test_rows_are_a_summary_and_its_bins() -> None:
     """All looks are in the bins, and the means over the bins are those of the summary."""
     history = memoryless(np.full(20, 0.1), 100)
-    first, *bins = rows_of(looked(history, [MODELS["pooled"]], Looks(0.0, 100 * DAY_S, 5.0)), 1)
+    first, *bins = build_rows(run_calibration(history, [MODELS["pooled"]], FetchSampling(0.0, 100 * DAY_S, 5.0)), 1)
     looks = np.array([row["looks"] for row in bins])
     assert looks.sum() == first["looks"]
     assert looks @ np.array([row["found"] for row in bins]) / looks.sum() == pytest.approx(first["found"])

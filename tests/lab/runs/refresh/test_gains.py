@@ -8,16 +8,16 @@ from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility
 from vedette.lab.quality.change import delta_q_a
-from vedette.lab.quality.corpus import ShingleShares, corpus_of
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.scoring import Boolean, text_scoring
-from vedette.lab.quality.workload import Workload, result_lists, slot_scores, workload_of
-from vedette.lab.runs.refresh.gains import Gains
+from vedette.lab.quality.corpus import ShingleDistance, load_corpus
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.scoring import BooleanScoring, build_tfidf
+from vedette.lab.quality.workload import Workload, build_workload, compute_slot_scores, rank_results
+from vedette.lab.runs.refresh.gains import GainTracker
 from vedette.lab.worlds.history import History
 from vedette.policy import rng_for
 
 WORDS = tuple(f"word{at}" for at in range(6))
-QUERIES = queries_of([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), ("word4", 1.0), ("word0 word5", 1.0)])
+QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), ("word4", 1.0), ("word0 word5", 1.0)])
 
 
 def a_web(seed: int, pages: int, versions: int) -> History:
@@ -32,9 +32,9 @@ def a_web(seed: int, pages: int, versions: int) -> History:
 
 def asked(history: History, *, ties: bool) -> Workload:
     """Scores that are all equal, or those of texts."""
-    corpus = corpus_of(history)
-    scoring = Boolean() if ties else text_scoring(corpus, np.arange(len(history.version_page)))
-    return workload_of(corpus, QUERIES, scoring)
+    corpus = load_corpus(history)
+    scoring = BooleanScoring() if ties else build_tfidf(corpus, np.arange(len(history.version_page)))
+    return build_workload(corpus, QUERIES, scoring)
 
 
 @given(
@@ -48,24 +48,24 @@ def test_each_fetch_of_each_batch_brings_what_the_closed_form_says(seed: int, pa
     workload = asked(history, ties=bool(rng.integers(2)))
     copies = rng.integers(-1, 3, pages)
     copies = np.where(copies < 0, -1, copies + 3 * np.arange(pages))
-    gains = Gains(history, workload)
-    gains.met(np.arange(pages), copies)
+    gains = GainTracker(history, workload)
+    gains.add_copies(np.arange(pages), copies)
     for size in batches:
         taken = rng.permutation(pages)[:size]
         new = rng.integers(-1, 3, len(taken))
         after = np.where(new < 0, -1, new + 3 * taken)
-        brought = gains.took(taken, copies[taken], after)
+        brought = gains.replace_copies(taken, copies[taken], after)
         expected = []
         for page, version in zip(taken.tolist(), after.tolist(), strict=True):
             expected.append(delta_q_a(page, version, copies, workload))
             copies[page] = version
         assert brought == pytest.approx(np.array(expected), abs=1e-9)
-        assert gains.views() == pytest.approx(viewed(workload, copies), abs=1e-12)
+        assert gains.compute_views() == pytest.approx(viewed(workload, copies), abs=1e-12)
 
 
 def viewed(workload: Workload, copies: np.ndarray) -> np.ndarray:
     """The share of each page in all results that are viewed, by whole lists."""
-    lists = result_lists(workload, slot_scores(workload, copies), np.arange(workload.queries))
+    lists = rank_results(workload, compute_slot_scores(workload, copies), np.arange(workload.queries))
     seen = np.zeros(len(copies))
     np.add.at(seen, workload.slot_page[lists.slot], workload.frequency[lists.row] * visibility(lists.rank))
     return seen / seen.sum() if seen.any() else seen
@@ -76,24 +76,27 @@ def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
     history = a_web(5, 4, 2)
     workload = asked(history, ties=False)
     first = np.arange(4) * 2
-    told, untold = Gains(history, workload), Gains(history, workload)
-    told.met(np.arange(4), first)
-    untold.took(np.arange(4), first, first)
-    assert untold.took(np.arange(4), first, first + 1).tolist() == told.took(np.arange(4), first, first + 1).tolist()
+    told, untold = GainTracker(history, workload), GainTracker(history, workload)
+    told.add_copies(np.arange(4), first)
+    untold.replace_copies(np.arange(4), first, first)
+    assert (
+        untold.replace_copies(np.arange(4), first, first + 1).tolist()
+        == told.replace_copies(np.arange(4), first, first + 1).tolist()
+    )
 
 
 def test_what_says_the_same_brings_nothing() -> None:
     """A new version with the words of the old one has the same scores: exactly nothing is gained."""
     history = small_history([Life([(0, "word0 tide"), (1, "tide word0")]), Life([(0, "word0")])])
-    gains = Gains(history, asked(history, ties=False))
-    gains.met(np.arange(2), np.array([0, 2]))
-    assert gains.took(np.array([0]), np.array([0]), np.array([1])).tolist() == [0.0]
+    gains = GainTracker(history, asked(history, ties=False))
+    gains.add_copies(np.arange(2), np.array([0, 2]))
+    assert gains.replace_copies(np.array([0]), np.array([0]), np.array([1])).tolist() == [0.0]
 
 
 def test_shares_of_shingles_that_differ() -> None:
     """Four words of eight exchanged at the end: of five shingles the first stays, so eight of nine differ."""
     begin, end = "one two three four", "five six seven eight"
     lives = [Life([(0, f"{begin} {end}"), (1, f"{begin} nine ten eleven twelve"), (2, f"{begin.upper()} {end}!")])]
-    shares = ShingleShares(small_history(lives))
-    told = shares.between(np.array([0, 0, 0, 0, -1]), np.array([0, 1, 2, -1, 1]))
+    shares = ShingleDistance(small_history(lives))
+    told = shares.compute(np.array([0, 0, 0, 0, -1]), np.array([0, 1, 2, -1, 1]))
     assert told == pytest.approx([0.0, 8 / 9, 0.0, 1.0, 1.0])

@@ -13,23 +13,32 @@ from tests.lab.small_history import Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.leaks import Decided, first_leak
-from vedette.lab.experiments.refresh import EXPERIMENT, plan_of, rows_of
-from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.quality import QualityOverTime, looks_s, share_of_ideal
-from vedette.lab.quality.query_files import queries_of
-from vedette.lab.quality.scoring import Boolean, text_scoring
-from vedette.lab.quality.workload import DRAWN, FILE, MOST_QUERIES, NAME, Asking, Workload, asking_of, workload_of
+from vedette.lab.core.leaks import LoggedDecision, find_first_leak
+from vedette.lab.experiments.refresh import EXPERIMENT, build_rows, build_setup
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.quality import QualityMonitor, measuring_times, relative_quality
+from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.scoring import BooleanScoring, build_tfidf
+from vedette.lab.quality.workload import (
+    FROM_FILE,
+    FROM_PAGES,
+    MAX_QUERIES,
+    QUERY_FILE,
+    QuerySet,
+    Workload,
+    build_workload,
+    load_query_set,
+)
 from vedette.lab.runs.refresh.agents import Uniform
-from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, Game, Plan, refresh
-from vedette.lab.worlds.altered import altered_after
+from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshSetup, run_refresh
+from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.synthetic_arrays.history import made_history
+from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 from vedette.policy import Ints, rng_for
 
 FIRST, SECOND = 1.0, 2**-1.5  # how probably the results at these ranks are viewed
 WORDS = tuple(f"word{at}" for at in range(12))
-QUERIES = queries_of([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), ("word4", 1.0), ("word5 word0", 1.0)])
+QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), ("word4", 1.0), ("word5 word0", 1.0)])
 
 
 class ByTable(NamedTuple):
@@ -37,7 +46,7 @@ class ByTable(NamedTuple):
 
     pages: dict[float, list[int]]
 
-    def chosen(self, copies: Ints, now_s: float, most: int) -> Ints:
+    def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
         """By the table."""
         del copies, most
         return np.array(self.pages.get(now_s / HOUR_S, []), np.int64)
@@ -53,13 +62,13 @@ def test_three_pages_and_two_queries_by_hand() -> None:
     """
     lives = [Life([(0, "ebb")], 36 * HOUR_S), Life([(0, "tide"), (12 * HOUR_S, "ebb")]), Life([(0, "tide")])]
     history = small_history(lives, end_s=3 * DAY_S)
-    workload = workload_of(corpus_of(history), queries_of([("tide", 2.0), ("ebb", 1.0)]), Boolean())
-    watch = QualityOverTime(history, workload, 0.0, 3 * DAY_S)
-    plan = Plan(Uniform(), seer=ByTable({30.0: [1], 60.0: [0]}))
-    refresh(history, plan, Game(0.0, 3 * DAY_S, 24.0), watch.decided)
+    workload = build_workload(load_corpus(history), build_queries([("tide", 2.0), ("ebb", 1.0)]), BooleanScoring())
+    watch = QualityMonitor(history, workload, 0.0, 3 * DAY_S)
+    plan = RefreshSetup(Uniform(), oracle=ByTable({30.0: [1], 60.0: [0]}))
+    run_refresh(history, plan, RefreshGame(0.0, 3 * DAY_S, 24.0), watch.on_batch)
     day_1 = (2 * SECOND + FIRST) / (2 * FIRST + FIRST + SECOND)
     day_2 = (2 * FIRST + SECOND) / (2 * FIRST + FIRST)
-    assert watch.mean() == pytest.approx((day_1 + day_2 + 1) / 3)
+    assert watch.compute_mean() == pytest.approx((day_1 + day_2 + 1) / 3)
     assert watch.shares == pytest.approx([day_1, day_2, 1])
 
 
@@ -79,8 +88,8 @@ def told(seed: int, pages: int, days: int = 4) -> History:
 
 def asked_of(history: History) -> Workload:
     """A few queries with TF-IDF scores, words as rare as they are on each page's first version."""
-    corpus = corpus_of(history)
-    return workload_of(corpus, QUERIES, text_scoring(corpus, history.first_version))
+    corpus = load_corpus(history)
+    return build_workload(corpus, QUERIES, build_tfidf(corpus, history.first_version))
 
 
 TOLD = st.builds(told, st.integers(0, 30), st.sampled_from((1, 5, 20)))
@@ -100,17 +109,17 @@ def copies_at(history: History, log: list[tuple[float, list[int]]], now_s: float
 def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History, budget: float, step_h: float) -> None:
     """What is kept up along the way equals eq. 4.5 over all copies and all pages at that moment."""
     workload, log = asked_of(history), list[tuple[float, list[int]]]()
-    watch = QualityOverTime(history, workload, 0.0, history.end_s)
+    watch = QualityMonitor(history, workload, 0.0, history.end_s)
 
     def decided(now_s: float, pages: Ints) -> None:
         log.append((now_s, pages.tolist()))
-        watch.decided(now_s, pages)
+        watch.on_batch(now_s, pages)
 
-    refresh(history, Plan(Uniform()), Game(0.0, history.end_s, budget, step_h * HOUR_S), decided)
-    watch.mean()
+    run_refresh(history, RefreshSetup(Uniform()), RefreshGame(0.0, history.end_s, budget, step_h * HOUR_S), decided)
+    watch.compute_mean()
     whole = [
-        share_of_ideal(copies_at(history, log, now_s), history.version_at(np.arange(history.pages), now_s), workload)
-        for now_s in looks_s(0.0, history.end_s)
+        relative_quality(copies_at(history, log, now_s), history.version_at(np.arange(history.pages), now_s), workload)
+        for now_s in measuring_times(0.0, history.end_s)
     ]
     assert watch.shares == pytest.approx(whole)
 
@@ -119,8 +128,8 @@ def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History
 @given(TOLD, st.sampled_from(("uniform", "bound-delta-q")))
 def test_who_fetches_everything_has_quality_1(history: History, policy: str) -> None:
     """With a budget for every page in every hour all copies that matter are current at every look."""
-    game = Game(0.0, history.end_s, 24.0 * history.pages)
-    (row,) = rows_of(history, policy, game, Asking(asked_of(history), DRAWN))
+    game = RefreshGame(0.0, history.end_s, 24.0 * history.pages)
+    (row,) = build_rows(history, policy, game, QuerySet(asked_of(history), FROM_PAGES))
     assert row["quality"] == pytest.approx(1)
 
 
@@ -129,13 +138,15 @@ def test_who_fetches_everything_has_quality_1(history: History, policy: str) -> 
 def test_the_bound_keeps_to_its_budget_and_fetches_changes_only(history: History, budget: float) -> None:
     """It never fetches more than has been saved, no page twice at once, and none whose copy is current."""
     spent: list[int] = []
-    game = Game(0.0, history.end_s, budget)
+    game = RefreshGame(0.0, history.end_s, budget)
 
     def decided(_now_s: float, pages: Ints) -> None:
         assert len(np.unique(pages)) == len(pages)
         spent.append(len(pages))
 
-    outcome = refresh(history, Plan(Uniform(), seer=BoundDeltaQ(history, asked_of(history))), game, decided)
+    outcome = run_refresh(
+        history, RefreshSetup(Uniform(), oracle=BoundDeltaQ(history, asked_of(history))), game, decided
+    )
     assert all(np.cumsum(spent) <= np.arange(1, len(spent) + 1) * budget / 24 + 1e-6)
     assert outcome.changed == outcome.fetches
 
@@ -144,70 +155,73 @@ def test_the_bound_keeps_to_its_budget_and_fetches_changes_only(history: History
 def test_the_bound_is_better_than_lots(seed: int) -> None:
     """With six fetches a day for sixty pages, it is above random fetches by far more than rounding."""
     history = told(seed, 60, days=10)
-    game, asking = Game(0.0, history.end_s, 6.0, seed=seed), Asking(asked_of(history), DRAWN)
-    quality = {name: rows_of(history, name, game, asking)[0]["quality"] for name in ("bound-delta-q", "random")}
+    game, asking = RefreshGame(0.0, history.end_s, 6.0, seed=seed), QuerySet(asked_of(history), FROM_PAGES)
+    quality = {name: build_rows(history, name, game, asking)[0]["quality"] for name in ("bound-delta-q", "random")}
     assert 1 >= quality["bound-delta-q"] > quality["random"]
 
 
 def test_the_bound_sees_the_present_and_no_more() -> None:
     """Another future changes nothing of what it chose before, given what is asked and how rare words are."""
     history = told(1, 40, days=6)
-    rarity = text_scoring(corpus_of(history), history.first_version)
+    rarity = build_tfidf(load_corpus(history), history.first_version)
 
-    def played(world: History) -> list[Decided]:
-        log: list[Decided] = []
-        bound = BoundDeltaQ(world, workload_of(corpus_of(world), QUERIES, rarity))
-        game = Game(0.0, 6 * DAY_S, 4.0)
-        refresh(
-            world, Plan(Uniform(), seer=bound), game, lambda now_s, pages: log.append(Decided(now_s, pages.tolist()))
+    def played(world: History) -> list[LoggedDecision]:
+        log: list[LoggedDecision] = []
+        bound = BoundDeltaQ(world, build_workload(load_corpus(world), QUERIES, rarity))
+        game = RefreshGame(0.0, 6 * DAY_S, 4.0)
+        run_refresh(
+            world,
+            RefreshSetup(Uniform(), oracle=bound),
+            game,
+            lambda now_s, pages: log.append(LoggedDecision(now_s, pages.tolist())),
         )
         return log
 
-    assert any(len(one.what) for one in played(history))
-    assert first_leak(played, history, altered_after, 3.3 * DAY_S, [1, 2]) is None
+    assert any(len(one.values) for one in played(history))
+    assert find_first_leak(played, history, alter_future, 3.3 * DAY_S, [1, 2]) is None
 
 
 def test_the_bound_is_refused_where_pages_have_no_texts() -> None:
     """A made web has no texts: it is said what is missing, and what to do instead."""
-    history = made_history("tiny", 1)
-    game = Game(history.begin_s, history.end_s, 10.0)
-    asking = asking_of(history, game.begin_s, game.end_s, 1)
+    history = build_synthetic_history("tiny", 1)
+    game = RefreshGame(history.begin_s, history.end_s, 10.0)
+    asking = load_query_set(history, game.begin_s, game.end_s, 1)
     assert asking is None
     with pytest.raises(UsageError, match=r"no texts.*git:"):
-        plan_of("bound-delta-q", history, game, asking)
+        build_setup("bound-delta-q", history, game, asking)
 
 
 def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row has every metric then; queries come from the pages themselves where there is no file."""
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
     history = told(2, 20)
-    game = Game(0.0, history.end_s, 5.0)
-    rows = [rows_of(history, "uniform", game, asking_of(history, 0.0, history.end_s, 1))[0] for _ in (1, 2)]
+    game = RefreshGame(0.0, history.end_s, 5.0)
+    rows = [build_rows(history, "uniform", game, load_query_set(history, 0.0, history.end_s, 1))[0] for _ in (1, 2)]
     assert set(rows[0]) == {name for name in EXPERIMENT.metrics if not name.endswith("_calm")}
     assert rows[0] == rows[1]
-    assert rows[0]["queries_from"] == DRAWN
+    assert rows[0]["queries_from"] == FROM_PAGES
     assert 0 < rows[0]["quality"] <= 1
 
 
 def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a file, those are asked that a version of the span answers; here one, and a second only in the later half."""
     (tmp_path / "queries").mkdir()
-    (tmp_path / "queries" / NAME).write_text("low tide\nebb\nno such words\ntide ebb\n")
+    (tmp_path / "queries" / QUERY_FILE).write_text("low tide\nebb\nno such words\ntide ebb\n")
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
     history = small_history([Life([(0, "low tide today"), (60.0, "ebb today")])], end_s=100.0)
-    early, late = (asking_of(history, *span, 1) for span in ((0.0, 50.0), (10.0, 100.0)))
+    early, late = (load_query_set(history, *span, 1) for span in ((0.0, 50.0), (10.0, 100.0)))
     assert early is not None
     assert late is not None
-    assert (early.workload.queries, late.workload.queries, early.queries_from) == (1, 2, FILE)
+    assert (early.workload.queries, late.workload.queries, early.source) == (1, 2, FROM_FILE)
 
 
 def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the file, so many are asked as the sample has."""
     (tmp_path / "queries").mkdir()
-    words = [f"shell{at}" for at in range(MOST_QUERIES + 50)]
-    (tmp_path / "queries" / NAME).write_text("\n".join(words))
+    words = [f"shell{at}" for at in range(MAX_QUERIES + 50)]
+    (tmp_path / "queries" / QUERY_FILE).write_text("\n".join(words))
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
     history = small_history([Life([(0, " ".join(words))])])
-    asking = asking_of(history, 0.0, 100.0, 1)
+    asking = load_query_set(history, 0.0, 100.0, 1)
     assert asking is not None
-    assert asking.workload.queries == MOST_QUERIES
+    assert asking.workload.queries == MAX_QUERIES

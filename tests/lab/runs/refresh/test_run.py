@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lab.git_repositories import Repository
 
-from vedette.lab.bounds.known_rates import best_slope, bound_known, frequency_at
+from vedette.lab.bounds.known_rates import build_bound_known, solve_frequency, solve_slope
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.leaks import Decided, first_leak
-from vedette.lab.experiments.refresh import EXPERIMENT, plan_of
-from vedette.lab.metrics.online_freshness import Freshness
-from vedette.lab.metrics.refresh import Copies, copies_given, currency
+from vedette.lab.core.leaks import LoggedDecision, find_first_leak
+from vedette.lab.experiments.refresh import EXPERIMENT, build_setup
+from vedette.lab.metrics.online_freshness import FreshnessMeter
+from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
 from vedette.lab.runs.refresh.agents import Uniform
-from vedette.lab.runs.refresh.run import DAY_S, Game, Plan, refresh, sources_of
-from vedette.lab.worlds.altered import altered_after
+from vedette.lab.runs.refresh.run import DAY_S, RefreshGame, RefreshSetup, find_sources, run_refresh
+from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
-from vedette.lab.worlds.synthetic_arrays.history import made_history
+from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
-from vedette.refresh.known_pages import Known
+from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
 
 Page = tuple[float, float, list[tuple[float, int]]]
@@ -61,7 +61,7 @@ class Timetable(Fixed):
 
     wait_s: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
         """By the table."""
         due: Floats = batch.last_fetch_s + self.wait_s[batch.place]
         return due
@@ -83,8 +83,10 @@ def test_three_pages_by_hand() -> None:
     Freshness: hour 1 all; hour 2 two of three; hours 3 and 4 all. (1 + 2/3 + 1 + 1) / 4.
     Age: only in hour 2, where the mean age of the first page is half an hour, shared by three pages: 1/6 h over 4 h.
     """
-    outcome = refresh(
-        three_pages(), Plan(Timetable(wait_s=np.array([2 * HOUR_S, inf, inf]))), Game(0.0, 4 * HOUR_S, 24.0)
+    outcome = run_refresh(
+        three_pages(),
+        RefreshSetup(Timetable(wait_s=np.array([2 * HOUR_S, inf, inf]))),
+        RefreshGame(0.0, 4 * HOUR_S, 24.0),
     )
     assert outcome.freshness == pytest.approx((1 + 2 / 3 + 1 + 1) / 4)
     assert outcome.age_d == pytest.approx(1 / 6 / 4 / 24)
@@ -96,14 +98,16 @@ def test_the_most_overdue_page_is_fetched_first() -> None:
     taken: list[list[int]] = []
     pages = Timetable(wait_s=np.array([1800.0, 60.0, 60.0]))
     still = world(*((-1.0 - turn, inf, [(-1.0 - turn, turn + 1)]) for turn in (2, 1, 0)), end_s=4 * HOUR_S)
-    refresh(still, Plan(pages), Game(0.0, 4 * HOUR_S, 24.0), lambda _, chosen: taken.append(chosen.tolist()))
+    run_refresh(
+        still, RefreshSetup(pages), RefreshGame(0.0, 4 * HOUR_S, 24.0), lambda _, chosen: taken.append(chosen.tolist())
+    )
     assert taken[:3] == [[1], [2], [0]]
 
 
 def test_a_page_found_gone_is_let_go() -> None:
     """A dead page costs one fetch, which found a change, and no more."""
     dead = world((-1.0, 1800.0, [(-1.0, 1)]), end_s=DAY_S)
-    outcome = refresh(dead, Plan(Uniform()), Game(0.0, DAY_S, 100.0))
+    outcome = run_refresh(dead, RefreshSetup(Uniform()), RefreshGame(0.0, DAY_S, 100.0))
     assert (outcome.fetches, outcome.changed) == (1, 1)
 
 
@@ -114,10 +118,15 @@ def test_sources_have_a_policy_of_their_own() -> None:
         **{name: getattr(history, name) for name in History.__slots__}
         | {"urls": ("http://a.example/x", "http://a.example/feed"), "kind": np.array([0, FEED], np.uint8)}
     )
-    assert sources_of(history).tolist() == [False, True]
+    assert find_sources(history).tolist() == [False, True]
     never, always = Timetable(wait_s=np.full(2, inf)), Timetable(wait_s=np.zeros(2))
     taken: list[int] = []
-    refresh(history, Plan(never, sources=always), Game(0.0, DAY_S, 24.0), lambda _, some: taken.extend(some.tolist()))
+    run_refresh(
+        history,
+        RefreshSetup(never, sources=always),
+        RefreshGame(0.0, DAY_S, 24.0),
+        lambda _, some: taken.extend(some.tolist()),
+    )
     assert set(taken) == {1}
 
 
@@ -139,9 +148,11 @@ def histories(draw: st.DrawFn) -> History:
 @given(histories(), st.floats(0.5, 500.0), st.sampled_from([0.5, 1.0, 7.0]), st.sampled_from(POLICIES))
 def test_the_budget_is_never_exceeded(history: History, budget: float, step_h: float, policy: str) -> None:
     """At any time no more was fetched than the budget has grown by, and never a day's worth more at once."""
-    game = Game(0.0, history.end_s, budget, step_h * HOUR_S)
+    game = RefreshGame(0.0, history.end_s, budget, step_h * HOUR_S)
     spent: list[tuple[float, int]] = []
-    refresh(history, plan_of(policy, history, game), game, lambda now_s, pages: spent.append((now_s, len(pages))))
+    run_refresh(
+        history, build_setup(policy, history, game), game, lambda now_s, pages: spent.append((now_s, len(pages)))
+    )
     assert all(count <= budget + 1e-6 for _, count in spent)
     so_far = np.cumsum([count for _, count in spent])
     assert all(so_far <= np.array([now_s for now_s, _ in spent]) / DAY_S * budget + 1e-6)
@@ -151,14 +162,16 @@ def test_the_budget_is_never_exceeded(history: History, budget: float, step_h: f
 @given(histories(), st.floats(1.0, 60.0))
 def test_freshness_is_that_of_the_metric(history: History, budget: float) -> None:
     """What is summed up along the way is what the metric says afterwards, also where pages say old things again."""
-    game = Game(0.0, history.end_s, budget)
+    game = RefreshGame(0.0, history.end_s, budget)
     taken: list[tuple[float, list[int]]] = []
-    outcome = refresh(history, Plan(Uniform()), game, lambda now_s, pages: taken.append((now_s, pages.tolist())))
+    outcome = run_refresh(
+        history, RefreshSetup(Uniform()), game, lambda now_s, pages: taken.append((now_s, pages.tolist()))
+    )
     fetched = Copies(
         np.array([page for _, pages in taken for page in pages], np.int64),
         np.array([now_s for now_s, pages in taken for _ in pages]),
     )
-    told = currency(history, copies_given(history, 0.0, game.end_s), fetched, 0.0, game.end_s)
+    told = measure_freshness(history, initial_copies(history, 0.0, game.end_s), fetched, 0.0, game.end_s)
     if np.isfinite(outcome.freshness):
         assert outcome.freshness == pytest.approx(told.freshness, abs=1e-9)
         assert outcome.age_d == pytest.approx(told.age_days, abs=1e-9)
@@ -168,7 +181,7 @@ def test_freshness_is_that_of_the_metric(history: History, budget: float) -> Non
 def test_no_page_no_freshness() -> None:
     """Where nothing lives, there is nothing to be fresh."""
     history = world((-2.0, -1.0, [(-2.0, 1)]), end_s=DAY_S)
-    assert np.isnan(Freshness(history, 0.0, DAY_S).result().freshness)
+    assert np.isnan(FreshnessMeter(history, 0.0, DAY_S).result().freshness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +190,7 @@ class Cheat(Fixed):
 
     history: History = field(default_factory=three_pages)
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
         """A day ahead."""
         following = self.history.version_at(batch.place, now) + 1
         there = np.minimum(following, len(self.history.version_page) - 1)
@@ -199,26 +212,26 @@ def git_history(folder: Path) -> History:
 def test_who_looks_ahead_is_caught(kind: str, tmp_path: Path) -> None:
     """Another future changes what a cheat decided before it, and nothing that an honest policy decided."""
 
-    def played(history: History, policy: str) -> list[Decided]:
-        log: list[Decided] = []
-        game = Game(history.begin_s, history.begin_s + 3 * DAY_S, 2000.0, step_s=4 * HOUR_S)
+    def played(history: History, policy: str) -> list[LoggedDecision]:
+        log: list[LoggedDecision] = []
+        game = RefreshGame(history.begin_s, history.begin_s + 3 * DAY_S, 2000.0, step_s=4 * HOUR_S)
         cheats = policy == "cheat"
-        plan = Plan(Cheat(history=history)) if cheats else plan_of(policy, history, game)
-        refresh(history, plan, game, lambda now_s, pages: log.append(Decided(now_s, pages.tolist())))
+        plan = RefreshSetup(Cheat(history=history)) if cheats else build_setup(policy, history, game)
+        run_refresh(history, plan, game, lambda now_s, pages: log.append(LoggedDecision(now_s, pages.tolist())))
         return log
 
-    history = made_history("tiny", 1) if kind == "made" else git_history(tmp_path)
+    history = build_synthetic_history("tiny", 1) if kind == "made" else git_history(tmp_path)
     at_s = history.begin_s + 2.5 * DAY_S
-    assert first_leak(lambda one: played(one, "cheat"), history, altered_after, at_s, [1]) is not None
+    assert find_first_leak(lambda one: played(one, "cheat"), history, alter_future, at_s, [1]) is not None
     for policy in ("default", "nutch", "fixed", "uniform", "random"):
-        assert first_leak(lambda one, name=policy: played(one, name), history, altered_after, at_s, [1]) is None  # type: ignore[misc]
+        assert find_first_leak(lambda one, name=policy: played(one, name), history, alter_future, at_s, [1]) is None  # type: ignore[misc]
 
 
 def test_slopes_are_even() -> None:
     """Frequencies spend the budget, and a little more for one page and less for another gains nothing."""
     rates = rng_for(1, "test/rates").lognormal(0.0, 1.5, 50)
-    slope = best_slope(rates, np.ones(50), 10.0)
-    best = frequency_at(rates, slope)
+    slope = solve_slope(rates, np.ones(50), 10.0)
+    best = solve_frequency(rates, slope)
     assert best.sum() == pytest.approx(10.0, rel=1e-3)
 
     def fresh(per_s: Floats) -> float:
@@ -237,18 +250,20 @@ def test_slopes_are_even() -> None:
 def test_who_knows_the_rates_is_fresher() -> None:
     """On average over seeds, the bound is fresher than turns, and turns than lots."""
     fresh = dict.fromkeys(("bound-known", "uniform", "random"), 0.0)
-    history = made_history("tiny", 1)
+    history = build_synthetic_history("tiny", 1)
     for seed in (1, 2):
-        game = Game(history.begin_s, history.begin_s + 60 * DAY_S, 60.0, step_s=6 * HOUR_S, seed=seed)
+        game = RefreshGame(history.begin_s, history.begin_s + 60 * DAY_S, 60.0, step_s=6 * HOUR_S, seed=seed)
         for name in fresh:
-            fresh[name] += refresh(history, plan_of(name, history, game), game).freshness
+            fresh[name] += run_refresh(history, build_setup(name, history, game), game).freshness
     assert fresh["bound-known"] > fresh["uniform"] > fresh["random"]
 
 
 def test_a_page_without_changes_gets_nothing() -> None:
     """What never changes is never due for the bound, nor where nothing changes at all."""
     still = world((-1.0, inf, [(-1.0, 1)]), end_s=DAY_S)
-    outcome = refresh(still, Plan(bound_known(still, 0.0, DAY_S, 10.0)), Game(0.0, DAY_S, 10.0))
+    outcome = run_refresh(
+        still, RefreshSetup(build_bound_known(still, 0.0, DAY_S, 10.0)), RefreshGame(0.0, DAY_S, 10.0)
+    )
     assert (outcome.fetches, outcome.freshness) == (0, 1.0)
 
 
@@ -265,10 +280,11 @@ def test_the_experiment_gives_its_metrics() -> None:
 
 def test_parts_of_the_time_make_the_whole() -> None:
     """Freshness and age of a run are the means of those of its parts, fetches and changes their sums."""
-    history = made_history("tiny", seed=1)
+    history = build_synthetic_history("tiny", seed=1)
     begin_s, end_s = history.begin_s, history.begin_s + 24 * DAY_S
     whole, parts = (
-        refresh(history, Plan(Uniform()), Game(begin_s, end_s, 30.0, warm_up=0.2, parts=parts)) for parts in (1, 5)
+        run_refresh(history, RefreshSetup(Uniform()), RefreshGame(begin_s, end_s, 30.0, warm_up=0.2, parts=parts))
+        for parts in (1, 5)
     )
     assert len(parts.parts) == 5
     assert parts[:4] == pytest.approx(whole[:4], rel=1e-9)

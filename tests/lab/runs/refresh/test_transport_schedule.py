@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.runs.refresh.transport_schedule import laid_out, shares_of, transport_cost
+from vedette.lab.runs.refresh.transport_schedule import allocate_fetches, schedule_fetches, transport_cost
 from vedette.policy import rng_for
 
 
 def test_even_fetches_are_laid_out_evenly() -> None:
     """Two pages that take turns: each every other week, and every week full."""
-    assert [week.tolist() for week in laid_out(np.array([2, 2]), weeks=4, room=1)] == [[0], [1], [0], [1]]
+    assert [week.tolist() for week in schedule_fetches(np.array([2, 2]), weeks=4, room=1)] == [[0], [1], [0], [1]]
 
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(1, 8), pages=st.integers(1, 8), room=st.integers(1, 8))
@@ -21,8 +21,8 @@ def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, 
     """Exactly so many fetches a week, none of them twice, and of each page as many as it was given."""
     room = min(room, pages)
     rng = rng_for(seed, "tests/transport")
-    fetches = shares_of(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)
-    plan = laid_out(fetches, weeks, room)
+    fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)
+    plan = schedule_fetches(fetches, weeks, room)
     assert [len(np.unique(week)) for week in plan] == [room] * weeks
     assert np.bincount(np.concatenate(plan), minlength=pages).tolist() == fetches.tolist()
 
@@ -38,7 +38,9 @@ def test_the_largest_steps_are_the_best_shares(seed: int, weeks: int, pages: int
         return float((weights * (1 - np.exp(-changes)) / changes).sum())
 
     every = [one for one in product(range(weeks + 1), repeat=pages) if sum(one) == weeks]
-    assert fresh(tuple(shares_of(rates, weights, weeks, room=1).tolist())) == pytest.approx(max(map(fresh, every)))
+    assert fresh(tuple(allocate_fetches(rates, weights, weeks, room=1).tolist())) == pytest.approx(
+        max(map(fresh, every))
+    )
 
 
 def cheapest(fetches: np.ndarray, weeks: int, room: int) -> float:
@@ -56,5 +58,5 @@ def test_the_schedule_is_the_cheapest(seed: int) -> None:
     """Against all schedules of three to four pages in four weeks."""
     rng = rng_for(seed, "tests/cheapest")
     pages, room = int(rng.integers(3, 5)), int(rng.integers(1, 3))
-    fetches = shares_of(rng.gamma(0.5, 1.0, pages), rng.random(pages), 4, room)
-    assert transport_cost(laid_out(fetches, 4, room), fetches) == pytest.approx(cheapest(fetches, 4, room))
+    fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), 4, room)
+    assert transport_cost(schedule_fetches(fetches, 4, room), fetches) == pytest.approx(cheapest(fetches, 4, room))

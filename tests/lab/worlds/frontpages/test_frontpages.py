@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, front, fronts
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.frontpages import Frontpages, altered_after, import_frontpages, load_frontpages, save_frontpages
-from vedette.lab.worlds.frontpages.recording import MARK, Recorded, shown
+from vedette.lab.worlds.frontpages import Frontpages, alter_future, import_frontpages, load_frontpages, save_frontpages
+from vedette.lab.worlds.frontpages.recording import LINK_HASH_DTYPE, ImportSummary, hash_links
 
 
 def told(world: Frontpages, source: int, snapshot: int) -> list[int]:
@@ -34,7 +34,7 @@ def test_a_link_is_shown_from_its_start_until_before_its_stop() -> None:
 def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
     """What was shown before and after does not count at a snapshot that the recording lacks."""
     world = front([(0, 0, 0, 3), (1, 1, 0, 3)], snapshots=3, hosts=[0, 0], failed=[(1, 0)])
-    looks = world.look(np.array([0, 1]), 1)
+    looks = world.poll(np.array([0, 1]), 1)
     assert looks.ok.tolist() == [False, True]
     assert looks.target.tolist() == [1]
     assert looks.row.tolist() == [1]
@@ -46,8 +46,8 @@ def test_a_look_brings_what_the_rows_say(world: Frontpages, data: st.DataObject)
     at = data.draw(st.integers(0, world.snapshots - 1))
     holds = (world.start <= at) & (at < world.stop) & world.ok[at, world.source]
     expected = sorted(zip(world.source[holds].tolist(), world.target[holds].tolist(), strict=True))
-    shown = sorted(zip(*(each.tolist() for each in world.shown(at)), strict=True))
-    looks = world.look(np.arange(world.sources), at)
+    shown = sorted(zip(*(each.tolist() for each in world.visible_links(at)), strict=True))
+    looks = world.poll(np.arange(world.sources), at)
     assert shown == expected
     assert sorted(zip(looks.row.tolist(), looks.target.tolist(), strict=True)) == expected
 
@@ -59,9 +59,9 @@ def test_a_target_is_seen_from_the_first_look_that_could_show_it() -> None:
     first is seen from 2 until before 4.
     """
     world = front([(0, 0, 0, 6), (0, 1, 5, 6)], snapshots=8, hosts=[0], failed=[(0, 0), (5, 0)])
-    seen = world.seen()
+    seen = world.compute_visibility()
     assert (seen.first.tolist(), seen.gone.tolist()) == ([1, -1], [5, -1])
-    inside = world.seen(2, 4)
+    inside = world.compute_visibility(2, 4)
     assert (inside.first.tolist(), inside.gone.tolist()) == ([2, -1], [4, -1])
 
 
@@ -70,10 +70,10 @@ def test_what_is_seen_is_what_looks_show(world: Frontpages) -> None:
     """The first and the last snapshot of each target are those of the first and the last look that shows it."""
     first, gone = [-1] * world.targets, [-1] * world.targets
     for at in range(world.snapshots):
-        for target in world.shown(at)[1].tolist():
+        for target in world.visible_links(at)[1].tolist():
             first[target] = at if first[target] < 0 else first[target]
             gone[target] = at + 1
-    seen = world.seen()
+    seen = world.compute_visibility()
     assert (seen.first.tolist(), seen.gone.tolist()) == (first, gone)
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
 @given(world=fronts(), index=st.integers(0, 40), seed=st.integers(0, 99))
 def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed: int) -> None:
     """Every look before the index brings the same, and the same scrapes failed."""
-    other = altered_after(world, index, seed)
+    other = alter_future(world, index, seed)
     assert everything(other, index) == everything(world, index)
     assert np.array_equal(other.ok[:index], world.ok[:index])
 
@@ -170,7 +170,7 @@ def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed:
 def test_an_altered_world_has_another_future() -> None:
     """A source that shows all is another one afterwards, and half of what comes up later does not."""
     rows = [(0, target, 0, 10) for target in range(5)] + [(0, target, 6, 10) for target in range(5, 45)]
-    other = altered_after(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
+    other = alter_future(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
     assert told(other, 0, 5) == []
     assert max(len(told(other, source, 5)) for source in (1, 2)) == 5
     assert 5 + 5 <= max(len(told(other, source, 6)) for source in (1, 2)) <= 5 + 35
@@ -223,7 +223,7 @@ def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
     world = load_frontpages(out, "front")
 
     assert heard == [(done, 4) for done in range(1, 5)]
-    assert told_of == Recorded(4, 2, 4, len(world.target), 2, 0, out.stat().st_size)
+    assert told_of == ImportSummary(4, 2, 4, len(world.target), 2, 0, out.stat().st_size)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
     assert (world.times - BEGIN_S).tolist() == [0, HOUR_S, HOUR_S + 1, 3 * HOUR_S]
     assert (world.source_names, world.host_names) == (
@@ -263,12 +263,12 @@ def test_objects_that_a_clone_lacks_are_counted(tmp_path: Path) -> None:
 )
 def test_a_scrape_that_is_not_as_it_should_be_shows_nothing(body: bytes) -> None:
     """Whatever a file holds, reading it does not fail."""
-    assert shown(body) == b""
+    assert hash_links(body) == b""
 
 
 def test_any_text_may_be_an_address() -> None:
     """JSON can spell what UTF-8 cannot: such an address is one like others."""
-    assert len(shown(b'{"articles": [{"url": "\\ud800"}, {"url": "a"}]}')) == 2 * MARK.itemsize
+    assert len(hash_links(b'{"articles": [{"url": "\\ud800"}, {"url": "a"}]}')) == 2 * LINK_HASH_DTYPE.itemsize
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from tests.lab.histories import same
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.git import blobs, import_git, read_git
-from vedette.lab.worlds.git.blobs import read_markdown, read_restructured
-from vedette.lab.worlds.git.walk import believed
-from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, Asked, History
-from vedette.lab.worlds.history_file import load
+from vedette.lab.worlds.git.blobs import read_markdown, read_rst
+from vedette.lab.worlds.git.walk import repair_commit_times
+from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, HistoryFetcher
+from vedette.lab.worlds.history_file import load_history
 
 DAY = 86_400
 
@@ -71,7 +71,7 @@ def test_a_page_that_comes_back_is_a_new_page(repository: Repository) -> None:
     history = read_git(repository.branch("again", (1, both), (2, home), (3, both)))
     assert paths_of(history) == ["/", "/a.html", "/a.html"]
     assert history.links_of(0).tolist() == [1, 2]
-    asked = Asked(history)
+    asked = HistoryFetcher(history)
     assert [asked.fetch(np.array([0]), at_s).links[0].tolist() for at_s in (1.0, 2.0, 3.0)] == [[1], [1], [1, 2]]
 
 
@@ -116,10 +116,10 @@ def test_wrong_clocks_move_only_their_own_commit(repository: Repository) -> None
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30))
 def test_believed_times_never_go_back(times: list[int]) -> None:
     """Times come out in order, every one is some commit's, and times that were in order stay."""
-    found = believed(times)
+    found = repair_commit_times(times)
     assert found == sorted(found)
     assert set(found) <= set(times)
-    assert believed(sorted(times)) == sorted(times)
+    assert repair_commit_times(sorted(times)) == sorted(times)
 
 
 def test_what_is_missing_is_counted_and_skipped(tmp_path: Path) -> None:
@@ -291,13 +291,13 @@ HOSTILE = (
 def test_no_markup_takes_long(piece: str) -> None:
     """Beginnings without an end, a hundred thousand characters of them, are read like anything else."""
     text = piece * (100_000 // len(piece))
-    assert all(len(read(text).links) <= len(text) for read in (read_markdown, read_restructured))
+    assert all(len(read(text).links) <= len(text) for read in (read_markdown, read_rst))
 
 
 @given(st.text(alphabet="[]()<>`:._-*#\n a/\t|{%}", max_size=200))
 def test_markup_is_never_an_error(text: str) -> None:
     """Any text can be read, and what is found was there."""
-    for found in (read_markdown(text), read_restructured(text)):
+    for found in (read_markdown(text), read_rst(text)):
         assert all(link in text for link in found.links)
 
 
@@ -306,8 +306,8 @@ def test_other_processes_read_the_same(repository: Repository, monkeypatch: pyte
     states = [{b"a.html": html("b.html", words=f"Number {number}."), b"b.html": html("a.html")} for number in range(9)]
     world = repository.branch("shared", *enumerate(states, 1))
     alone = read_git(world)
-    monkeypatch.setattr(blobs, "MANY", 0)
-    monkeypatch.setattr(blobs, "PART", 3)
+    monkeypatch.setattr(blobs, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(blobs, "BATCH_SIZE", 3)
     same(read_git(world), alone)
 
 
@@ -329,7 +329,7 @@ def test_an_import_is_what_was_read(repository: Repository, tmp_path: Path) -> N
     assert (summary.pages, summary.versions, summary.contents, summary.links) == (2, 6, 6, 6)
     assert summary.size_bytes == (tmp_path / "x.history").stat().st_size
     assert told[-1] == (6, 6)
-    same(load(tmp_path / "x.history"), read_git(world))
+    same(load_history(tmp_path / "x.history"), read_git(world))
 
 
 # Any sequence of edits, against a model that looks at whole states one after the other.

@@ -7,27 +7,27 @@ import numpy as np
 import pytest
 
 from vedette.lab.worlds.synthetic.change_times import (
-    CLOCKS,
     DAY_S,
     HOUR_S,
+    RHYTHMS,
     START_S,
     WEEK_S,
-    Births,
-    Law,
-    Process,
+    BirthSchedule,
+    ChangeLaw,
+    ChangeProcess,
+    edit_state,
     edit_times,
-    edits,
-    latest,
+    last_event,
 )
 from vedette.lab.worlds.synthetic.hashing import mix
 
 
-def births(rhythm: str = "press") -> Births:
+def births(rhythm: str = "press") -> BirthSchedule:
     """A site with a stock of fifty pages and about twenty births a day."""
-    return Births(mix(5), 50, 400 * DAY_S, 1.5, 20 / DAY_S, CLOCKS[rhythm])
+    return BirthSchedule(mix(5), 50, 400 * DAY_S, 1.5, 20 / DAY_S, RHYTHMS[rhythm])
 
 
-@pytest.mark.parametrize("rhythm", CLOCKS)
+@pytest.mark.parametrize("rhythm", RHYTHMS)
 def test_the_number_born_is_the_count_of_births(rhythm: str) -> None:
     """At any time, ``born`` equals the number of pages whose birth is not later."""
     site = births(rhythm)
@@ -39,7 +39,7 @@ def test_the_number_born_is_the_count_of_births(rhythm: str) -> None:
         START_S - 1,
         START_S + 3.7 * DAY_S,
     ):
-        assert site.born(now_s) == sum(moment <= now_s for moment in moments)
+        assert site.count_born(now_s) == sum(moment <= now_s for moment in moments)
 
 
 def test_births_follow_the_number() -> None:
@@ -61,17 +61,17 @@ def test_births_keep_the_working_week() -> None:
 
 def test_births_come_in_no_even_beat() -> None:
     """Gaps between births scatter about as much as those of a Poisson process, whose deviation equals their mean."""
-    moments = [births().rhythm.reading(births().birth_s(number) - START_S) for number in range(50, 2050)]
+    moments = [births().rhythm.clock_at(births().birth_s(number) - START_S) for number in range(50, 2050)]
     gaps = [late - early for early, late in pairwise(moments)]
     assert 0.8 < pvariance(gaps) ** 0.5 / fmean(gaps) < 1.2
 
 
 @pytest.mark.parametrize("law", ["poisson", "working"])
-def test_scattered_changes_count_like_poisson(law: Law) -> None:
+def test_scattered_changes_count_like_poisson(law: ChangeLaw) -> None:
     """Over whole weeks the number of changes of many pages has mean and variance near rate times duration."""
     rate_per_s, duration_s = 0.7 / DAY_S, 4 * WEEK_S
     expected = rate_per_s * duration_s
-    processes = [Process(law, mix(page), rate_per_s) for page in range(2000)]
+    processes = [ChangeProcess(law, mix(page), rate_per_s) for page in range(2000)]
     counts = [sum(1 for _ in edit_times(process, START_S, START_S + duration_s)) for process in processes]
     assert fmean(counts) == pytest.approx(expected, rel=0.03)
     assert pvariance(counts) == pytest.approx(expected, rel=0.12)
@@ -82,20 +82,20 @@ def test_changes_by_the_working_week_spare_sunday() -> None:
     moments = [
         moment - START_S
         for page in range(200)
-        for moment in edit_times(Process("working", mix(page), 1 / DAY_S), START_S, START_S + 4 * WEEK_S)
+        for moment in edit_times(ChangeProcess("working", mix(page), 1 / DAY_S), START_S, START_S + 4 * WEEK_S)
     ]
     by_day = np.bincount([int(moment % WEEK_S // DAY_S) for moment in moments], minlength=7)
     assert by_day[1] > 3 * by_day[6]
 
 
 @pytest.mark.parametrize("law", ["poisson", "working", "periodic"])
-def test_what_is_shown_changes_exactly_at_the_changes(law: Law) -> None:
+def test_what_is_shown_changes_exactly_at_the_changes(law: ChangeLaw) -> None:
     """Between two listed changes the page shows the same edits; at each change exactly one group differs."""
-    process, birth_s = Process(law, mix(99), 2 / DAY_S), START_S - 3 * DAY_S
+    process, birth_s = ChangeProcess(law, mix(99), 2 / DAY_S), START_S - 3 * DAY_S
     moments = list(edit_times(process, birth_s, START_S + 20 * DAY_S))
     assert len(moments) > 20
-    states = [edits(process, birth_s, moment + 0.01) for moment in moments]
-    later = [edits(process, birth_s, moment - 0.01) for moment in moments[1:]]
+    states = [edit_state(process, birth_s, moment + 0.01) for moment in moments]
+    later = [edit_state(process, birth_s, moment - 0.01) for moment in moments[1:]]
     assert [state.shown for state in states[:-1]] == [state.shown for state in later]
     assert [state.last_s for state in states] == pytest.approx(moments)
     for before, after in pairwise(states):
@@ -105,21 +105,21 @@ def test_what_is_shown_changes_exactly_at_the_changes(law: Law) -> None:
 def test_a_newborn_shows_no_edit() -> None:
     """At birth nothing has been edited, whatever the process did before."""
     for law in ("never", "poisson", "working", "periodic"):
-        state = edits(Process(law, mix(3), 5 / DAY_S), START_S + 100, START_S + 100)
+        state = edit_state(ChangeProcess(law, mix(3), 5 / DAY_S), START_S + 100, START_S + 100)
         assert (state.last_s, set(state.shown)) == (START_S + 100, {0})
 
 
 def test_a_periodic_page_changes_every_period() -> None:
     """A daily page changes once in every day, always at the same hour."""
-    moments = list(edit_times(Process("periodic", mix(8), 1 / DAY_S), START_S, START_S + 30 * DAY_S))
+    moments = list(edit_times(ChangeProcess("periodic", mix(8), 1 / DAY_S), START_S, START_S + 30 * DAY_S))
     assert len(moments) == 30
     assert [late - early for early, late in pairwise(moments)] == pytest.approx([DAY_S] * 29)
 
 
 def test_the_latest_event_is_the_last_of_the_list() -> None:
-    """``latest`` names the moment that listing all events ends with."""
-    process = Process("poisson", mix(21), 1 / DAY_S)
+    """``last_event`` names the moment that listing all events ends with."""
+    process = ChangeProcess("poisson", mix(21), 1 / DAY_S)
     for days in range(1, 60):
         now_s = START_S + days * DAY_S
         *_, last_s = edit_times(process, START_S - 40 * DAY_S, now_s)
-        assert latest(process, now_s)[0] == pytest.approx(last_s)
+        assert last_event(process, now_s)[0] == pytest.approx(last_s)

@@ -7,22 +7,22 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.world import Delivery, Question, Reply
+from vedette.lab.worlds.world import Delivery, Reply, WorldRequest
 
 
 @pytest.fixture(scope="module")
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """A small world with everything that can go wrong."""
-    return open_made("small")
+    return open_synthetic_world("small")
 
 
-def ask(world: MadeWorld, url: str, now_s: float) -> Reply:
+def ask(world: SyntheticWorld, url: str, now_s: float) -> Reply:
     """The reply to a URL."""
     parts = urlsplit(url)
-    return world.reply(Question(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
+    return world.reply(WorldRequest(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
 
 
 def hrefs(url: str, body: bytes) -> list[str]:
@@ -30,12 +30,12 @@ def hrefs(url: str, body: bytes) -> list[str]:
     return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
 
 
-def host_with(world: MadeWorld, feature: str) -> Site:
+def host_with(world: SyntheticWorld, feature: str) -> Site:
     """The largest healthy host with a feature."""
-    return next(site for site in world.sites.values() if feature in site.features and not site.affliction)
+    return next(site for site in world.sites.values() if feature in site.features and not site.host_fault)
 
 
-def odd(world: MadeWorld, name: str) -> Reply:
+def odd(world: SyntheticWorld, name: str) -> Reply:
     """One of the faults below /odd/."""
     return ask(world, f"http://{host_with(world, 'odd').name}/odd/{name}", world.start_s)
 
@@ -43,18 +43,18 @@ def odd(world: MadeWorld, name: str) -> Reply:
 @pytest.mark.parametrize("size", ["tiny", "small"])
 def test_even_small_worlds_have_every_trap(size: str) -> None:
     """Each trap is on some host and linked from its home page."""
-    world = open_made(size)
+    world = open_synthetic_world(size)
     linked = {
         target
         for host in world.sites
-        for target in hrefs(f"http://{host}/", world.reply(Question(host, "/"), world.start_s).body)
+        for target in hrefs(f"http://{host}/", world.reply(WorldRequest(host, "/"), world.start_s).body)
     }
     for part in ("/calendar/", "/members/", "/browse/", "/odd/", ".bargain-orchard.test/"):
         assert any(part in target for target in linked)
     assert any("soft404" in site.features for site in world.sites.values())
 
 
-def walk(world: MadeWorld, url: str, steps: int, step: Callable[[list[str]], str]) -> list[str]:
+def walk(world: SyntheticWorld, url: str, steps: int, step: Callable[[list[str]], str]) -> list[str]:
     """The URLs passed when one link is followed again and again."""
     passed = [url]
     for _ in range(steps):
@@ -67,7 +67,7 @@ def walk(world: MadeWorld, url: str, steps: int, step: Callable[[list[str]], str
     return passed
 
 
-def test_the_calendar_has_no_end(world: MadeWorld) -> None:
+def test_the_calendar_has_no_end(world: SyntheticWorld) -> None:
     """There is always a next month, and it is another page."""
     name = host_with(world, "calendar").name
     months = walk(
@@ -79,7 +79,7 @@ def test_the_calendar_has_no_end(world: MadeWorld) -> None:
     assert len(set(months)) == len(months)
 
 
-def test_paths_have_no_end(world: MadeWorld) -> None:
+def test_paths_have_no_end(world: SyntheticWorld) -> None:
     """A folder has folders, all the way down."""
     name = host_with(world, "paths").name
     folders = walk(
@@ -91,7 +91,7 @@ def test_paths_have_no_end(world: MadeWorld) -> None:
     assert len(folders[-1]) > len(folders[0]) + 500
 
 
-def test_every_link_hands_out_a_new_session(world: MadeWorld) -> None:
+def test_every_link_hands_out_a_new_session(world: SyntheticWorld) -> None:
     """Walking from lobby to lobby never meets the same session twice."""
     name = host_with(world, "sessions").name
     visits = walk(
@@ -103,17 +103,17 @@ def test_every_link_hands_out_a_new_session(world: MadeWorld) -> None:
     assert len(set(visits)) == len(visits)
 
 
-def test_the_farm_links_to_more_and_more_hosts(world: MadeWorld) -> None:
+def test_the_farm_links_to_more_and_more_hosts(world: SyntheticWorld) -> None:
     """Two clicks from one farm page lead to hundreds of host names, all served at one address."""
     start = "http://offers.bargain-orchard.test/"
     near = hrefs(start, ask(world, start, world.start_s).body)
     hosts = {urlsplit(link).netloc for url in near for link in hrefs(url, ask(world, url, world.start_s).body)}
     assert len(hosts) > 200
-    assert {world.kind_of(link) for link in near} == {"trap"}
+    assert {world.classify_url(link) for link in near} == {"trap"}
     assert [host.name for host in world.hosts() if host.name.startswith("*.")] == ["*.bargain-orchard.test"]
 
 
-def test_a_soft_404_says_200(world: MadeWorld) -> None:
+def test_a_soft_404_says_200(world: SyntheticWorld) -> None:
     """Such a host answers any unknown path with a page, but not its robots.txt or sitemap."""
     name = host_with(world, "soft404").name
     reply = ask(world, f"http://{name}/no/such/page", world.start_s)
@@ -122,7 +122,7 @@ def test_a_soft_404_says_200(world: MadeWorld) -> None:
     assert b"canonical" not in reply.body
 
 
-def test_every_way_of_delivery_occurs(world: MadeWorld) -> None:
+def test_every_way_of_delivery_occurs(world: SyntheticWorld) -> None:
     """Below /odd/ there is a reply for each way in which bytes can fail to arrive."""
     name = host_with(world, "odd").name
     index = f"http://{name}/odd/"
@@ -130,7 +130,7 @@ def test_every_way_of_delivery_occurs(world: MadeWorld) -> None:
         url for url in hrefs(index, ask(world, index, world.start_s).body) if urlsplit(url).path.startswith("/odd/")
     ]
     replies = [ask(world, url, world.start_s) for url in urls]
-    assert {world.kind_of(url) for url in urls} == {"fault"}
+    assert {world.classify_url(url) for url in urls} == {"fault"}
     ways: dict[str, Callable[[Delivery], bool]] = {
         "waits": lambda way: way.wait_s > 0,
         "drips": lambda way: way.bytes_per_s is not None,
@@ -145,7 +145,7 @@ def test_every_way_of_delivery_occurs(world: MadeWorld) -> None:
     assert all((reply.delivery.stop_after_bytes or 0) < len(reply.body) for reply in cut)
 
 
-def test_the_bomb_is_small_and_swells(world: MadeWorld) -> None:
+def test_the_bomb_is_small_and_swells(world: SyntheticWorld) -> None:
     """A few kilobytes of gzip become more than ten megabytes."""
     reply = odd(world, "bomb")
     assert ("content-encoding", "gzip") in reply.headers
@@ -156,7 +156,7 @@ def test_the_bomb_is_small_and_swells(world: MadeWorld) -> None:
 @pytest.mark.parametrize(
     ("name", "said", "meant"), [("latin-said-utf8", "utf-8", "latin-1"), ("utf8-said-latin", "iso-8859-1", "utf-8")]
 )
-def test_charsets_are_mislabelled(world: MadeWorld, name: str, said: str, meant: str) -> None:
+def test_charsets_are_mislabelled(world: SyntheticWorld, name: str, said: str, meant: str) -> None:
     """The header names one encoding, and only the other one reads the text right."""
     reply = odd(world, name)
     assert f"charset={said}" in dict(reply.headers)["content-type"]
@@ -164,7 +164,7 @@ def test_charsets_are_mislabelled(world: MadeWorld, name: str, said: str, meant:
     assert "crème brûlée" not in reply.body.decode(said, "replace")
 
 
-def test_redirects_loop_and_run_long(world: MadeWorld) -> None:
+def test_redirects_loop_and_run_long(world: SyntheticWorld) -> None:
     """Two pages redirect to each other, one to itself, and a chain needs more than ten steps to its end."""
     name = host_with(world, "odd").name
 
@@ -184,9 +184,9 @@ def test_redirects_loop_and_run_long(world: MadeWorld) -> None:
     assert 10 < len(chain) < 30
 
 
-def test_ill_hosts_are_ill_some_of_the_time(world: MadeWorld) -> None:
+def test_ill_hosts_are_ill_some_of_the_time(world: SyntheticWorld) -> None:
     """Outages, limits and a failing robots.txt come and go; the slow host is always slow."""
-    ill: dict[str, str] = {site.affliction: site.name for site in world.sites.values() if site.affliction}
+    ill: dict[str, str] = {site.host_fault: site.name for site in world.sites.values() if site.host_fault}
     hours = [world.start_s + hour * HOUR_S for hour in range(0, 24 * 14, 3)]
 
     def statuses(affliction: str, target: str) -> set[int]:
@@ -200,9 +200,9 @@ def test_ill_hosts_are_ill_some_of_the_time(world: MadeWorld) -> None:
     assert all(delivery.wait_s >= 0.2 for delivery in slow)
 
 
-def test_a_limited_host_says_when_to_come_back(world: MadeWorld) -> None:
+def test_a_limited_host_says_when_to_come_back(world: SyntheticWorld) -> None:
     """After the seconds that Retry-After names, the window of the refusal is over."""
-    site = next(site for site in world.sites.values() if site.affliction == "limited")
+    site = next(site for site in world.sites.values() if site.host_fault == "limited")
     url = f"http://{site.name}/"
     refusals = [
         now_s for now_s in (world.start_s + turn * 450 for turn in range(300)) if ask(world, url, now_s).status == 429
@@ -212,7 +212,7 @@ def test_a_limited_host_says_when_to_come_back(world: MadeWorld) -> None:
     assert after.count(200) > len(after) / 2
 
 
-def test_a_host_that_fails_sometimes_recovers(world: MadeWorld) -> None:
+def test_a_host_that_fails_sometimes_recovers(world: SyntheticWorld) -> None:
     """The page that fails by the hour shows both answers within two days."""
     name = host_with(world, "odd").name
     hours = range(int(2 * DAY_S / HOUR_S))

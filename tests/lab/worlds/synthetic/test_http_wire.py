@@ -8,7 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vedette.lab.worlds.synthetic.http_wire import Malformed, answer_head, body_pieces, framed, http_date, read_head
+from vedette.lab.worlds.synthetic.http_wire import (
+    MalformedRequest,
+    body_pieces,
+    encode_chunk,
+    format_http_date,
+    format_response_head,
+    parse_request_head,
+)
 from vedette.lab.worlds.world import Delivery, Reply
 
 
@@ -18,14 +25,14 @@ from vedette.lab.worlds.world import Delivery, Reply
 @example(b"GET http://a:99999/ HTTP/1.1\r\nHost: a")
 def test_no_bytes_do_more_than_be_refused(head: bytes) -> None:
     """Only one exception exists for a client's bytes."""
-    with suppress(Malformed):
-        read_head(head)
+    with suppress(MalformedRequest):
+        parse_request_head(head)
 
 
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0xFF, exclude_characters="\x7f"), max_size=50))
 def test_target_reaches_the_world_as_sent(rest: str) -> None:
     """Every byte of path and query is kept, one character each."""
-    request = read_head(f"GET /{rest} HTTP/1.1\r\nHost: a.test".encode("latin-1"))
+    request = parse_request_head(f"GET /{rest} HTTP/1.1\r\nHost: a.test".encode("latin-1"))
     assert request.target == f"/{rest}"
 
 
@@ -41,7 +48,7 @@ def test_target_reaches_the_world_as_sent(rest: str) -> None:
 )
 def test_connection_is_kept_as_version_and_client_say(version: str, connection: str, keeps: bool) -> None:  # noqa: FBT001 - a table
     """RFC 9112, 9.3: 1.1 stays unless told otherwise, 1.0 the other way round."""
-    assert read_head(f"GET / HTTP/{version}\r\n{connection}Host: a.test".encode()).keep_alive is keeps
+    assert parse_request_head(f"GET / HTTP/{version}\r\n{connection}Host: a.test".encode()).keep_alive is keeps
 
 
 @pytest.mark.parametrize(
@@ -50,19 +57,19 @@ def test_connection_is_kept_as_version_and_client_say(version: str, connection: 
 )
 def test_body_of_a_request_is_announced(header: str, carries: bool) -> None:  # noqa: FBT001 - a table
     """What follows such a head is no next request."""
-    assert read_head(f"GET / HTTP/1.1\r\nHost: a.test\r\n{header}".encode()).carries_body is carries
+    assert parse_request_head(f"GET / HTTP/1.1\r\nHost: a.test\r\n{header}".encode()).carries_body is carries
 
 
 @given(st.integers(min_value=0, max_value=4_000_000_000))
 def test_dates_are_those_of_the_standard_library(unix_s: int) -> None:
     """The quick spelling and the slow one agree."""
-    assert http_date(unix_s) == formatdate(unix_s, usegmt=True)
+    assert format_http_date(unix_s) == formatdate(unix_s, usegmt=True)
 
 
 @given(st.integers(min_value=100, max_value=999), st.text(st.characters(min_codepoint=0x20, max_codepoint=0x24F)))
 def test_heads_end_once_whatever_a_world_says(status: int, value: str) -> None:
     """Unknown statuses and odd header values give one well-formed head."""
-    head = answer_head(Reply(status, (("x", value),), b"abc"), minor=1, keep_alive=True, world_s=1e9)
+    head = format_response_head(Reply(status, (("x", value),), b"abc"), minor=1, keep_alive=True, world_s=1e9)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert head.index(b"\r\n\r\n") == len(head) - 4
 
@@ -93,5 +100,5 @@ def test_an_endless_nothing_ends() -> None:
 
 def test_chunks_are_those_of_the_standard() -> None:
     """RFC 9112, 7.1: size in hexadecimal, data, and an empty chunk at the end."""
-    assert framed(b"x" * 26, last=False) == b"1a\r\n" + b"x" * 26 + b"\r\n"
-    assert framed(b"", last=True) == b"0\r\n\r\n"
+    assert encode_chunk(b"x" * 26, last=False) == b"1a\r\n" + b"x" * 26 + b"\r\n"
+    assert encode_chunk(b"", last=True) == b"0\r\n\r\n"

@@ -9,22 +9,22 @@ from xml.etree import ElementTree as ET
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S
-from vedette.lab.worlds.synthetic.truth import page_truth, text_changed_s
-from vedette.lab.worlds.world import Question, Reply
+from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
+from vedette.lab.worlds.world import Reply, WorldRequest
 
 
 @pytest.fixture(scope="module")
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """A small world without traps and faults."""
-    return open_made("small", calm=True)
+    return open_synthetic_world("small", calm=True)
 
 
-def ask(world: MadeWorld, url: str, now_s: float) -> Reply:
+def ask(world: SyntheticWorld, url: str, now_s: float) -> Reply:
     """The reply to a URL."""
     parts = urlsplit(url)
-    return world.reply(Question(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
+    return world.reply(WorldRequest(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
 
 
 def hrefs(url: str, body: bytes) -> list[str]:
@@ -32,7 +32,7 @@ def hrefs(url: str, body: bytes) -> list[str]:
     return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
 
 
-def depths(world: MadeWorld, now_s: float) -> dict[str, int]:
+def depths(world: SyntheticWorld, now_s: float) -> dict[str, int]:
     """Clicks from the home pages to every URL of the ordinary hosts that answers 200."""
     found = {f"http://{host}/": 0 for host in world.sites}
     waiting = list(found)
@@ -52,25 +52,25 @@ def depths(world: MadeWorld, now_s: float) -> dict[str, int]:
 @pytest.mark.parametrize("days", [0, 30])
 def test_every_live_page_is_a_few_clicks_from_home(days: int) -> None:
     """Following links from the home pages reaches every live page, none of them deeper than three clicks."""
-    world = open_made("tiny", calm=True)
+    world = open_synthetic_world("tiny", calm=True)
     now_s = world.start_s + days * DAY_S
     found = depths(world, now_s)
     live = [url for host in world.sites for url in world.live_pages(host, now_s)]
     assert [url for url in live if found.get(url, math.inf) > 3] == []
 
 
-def test_live_pages_are_those_that_answer(world: MadeWorld) -> None:
+def test_live_pages_are_those_that_answer(world: SyntheticWorld) -> None:
     """Every URL that the world calls alive answers 200, and no dead page is among them."""
     now_s = world.start_s + 3 * DAY_S
     for host, site in world.sites.items():
         urls = world.live_pages(host, now_s)
         assert {ask(world, url, now_s).status for url in urls} == {200}
-        dead = sum(page_truth(site, number).died_s <= now_s for number in range(site.births.born(now_s)))
-        assert len(urls) + dead == site.births.born(now_s)
+        dead = sum(page_truth(site, number).died_s <= now_s for number in range(site.births.count_born(now_s)))
+        assert len(urls) + dead == site.births.count_born(now_s)
 
 
 @pytest.mark.parametrize("listing", ["/", "/section/*", "/feed.xml"])
-def test_a_newborn_is_listed_and_later_drops_off(world: MadeWorld, listing: str) -> None:
+def test_a_newborn_is_listed_and_later_drops_off(world: SyntheticWorld, listing: str) -> None:
     """Home, section and feed show a page from the second of its birth, and no longer when enough newer ones came."""
     site = next(site for site in world.sites.values() if site.kind.name == "news" and site.feed)
     numbers = range(site.births.stock, site.births.stock + 60)
@@ -83,20 +83,20 @@ def test_a_newborn_is_listed_and_later_drops_off(world: MadeWorld, listing: str)
     assert path not in ask(world, url, truth.born_s + 300 * DAY_S).body
 
 
-def test_tag_pages_list_pages_with_the_tag(world: MadeWorld) -> None:
+def test_tag_pages_list_pages_with_the_tag(world: SyntheticWorld) -> None:
     """Every page on a tag page links back to that tag."""
     site = next(iter(world.sites.values()))
     listed = 0
     for tag in site.tags[:6]:
         url = f"http://{site.name}/tag/{tag}"
         for target in hrefs(url, ask(world, url, world.start_s).body):
-            if world.kind_of(target) == "page":
+            if world.classify_url(target) == "page":
                 assert url in hrefs(target, ask(world, target, world.start_s).body)
                 listed += 1
     assert listed > 10
 
 
-def locations(world: MadeWorld, url: str, now_s: float) -> Iterator[tuple[str, str | None]]:
+def locations(world: SyntheticWorld, url: str, now_s: float) -> Iterator[tuple[str, str | None]]:
     """URL and date of every page in a sitemap, indexes followed."""
     root = ET.fromstring(ask(world, url, now_s).body)  # noqa: S314 (our own XML, not the web's)
     space = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
@@ -108,7 +108,7 @@ def locations(world: MadeWorld, url: str, now_s: float) -> Iterator[tuple[str, s
 
 def test_sitemaps_list_exactly_the_live_pages() -> None:
     """A host with a sitemap lists all its live pages, through an index where there are more than a thousand."""
-    world = open_made("medium", calm=True)
+    world = open_synthetic_world("medium", calm=True)
     shapes = set()
     for site in list(world.sites.values())[:8]:
         url = f"http://{site.name}/sitemap.xml"
@@ -122,7 +122,7 @@ def test_sitemaps_list_exactly_the_live_pages() -> None:
     assert shapes == {True, False}
 
 
-def test_sitemap_dates_are_honest_on_honest_hosts(world: MadeWorld) -> None:
+def test_sitemap_dates_are_honest_on_honest_hosts(world: SyntheticWorld) -> None:
     """An honest host dates a page by its last change of text, a lying one dates all pages alike."""
     now_s = world.start_s + 2.5 * DAY_S
     for site in world.sites.values():
@@ -134,13 +134,13 @@ def test_sitemap_dates_are_honest_on_honest_hosts(world: MadeWorld) -> None:
             truth = world.truth(url)
             assert truth is not None
             assert date is not None
-            changed_s = text_changed_s(site, truth.number, now_s)
+            changed_s = last_text_change_s(site, truth.number, now_s)
             assert datetime.fromisoformat(date).timestamp() == int(changed_s)
         else:
             assert len(set(dates.values())) == 1
 
 
-def test_feeds_are_xml_with_the_newest_pages(world: MadeWorld) -> None:
+def test_feeds_are_xml_with_the_newest_pages(world: SyntheticWorld) -> None:
     """Both kinds of feed parse, and name the newest live page first."""
     kinds = set()
     for site in world.sites.values():
@@ -156,7 +156,7 @@ def test_feeds_are_xml_with_the_newest_pages(world: MadeWorld) -> None:
     assert kinds == {"feed", "rss"}
 
 
-def test_robots_files_vary(world: MadeWorld) -> None:
+def test_robots_files_vary(world: SyntheticWorld) -> None:
     """Hosts have no file, a plain one, named groups, crawl delays, wildcards, and one is closed to all."""
     texts = {}
     for site in world.sites.values():
@@ -166,7 +166,7 @@ def test_robots_files_vary(world: MadeWorld) -> None:
     assert [mark for mark in marks if not any(mark in text for text in texts.values())] == []
 
 
-def test_robots_files_change_seldom(world: MadeWorld) -> None:
+def test_robots_files_change_seldom(world: SyntheticWorld) -> None:
     """Over two years some file changes, and from one day to the next nearly none does."""
 
     def files(now_s: float) -> list[bytes]:
@@ -177,7 +177,7 @@ def test_robots_files_change_seldom(world: MadeWorld) -> None:
     assert any(files(world.start_s + months * 30 * DAY_S) != today for months in range(24))
 
 
-def test_the_staff_folder_exists_and_is_linked(world: MadeWorld) -> None:
+def test_the_staff_folder_exists_and_is_linked(world: SyntheticWorld) -> None:
     """What robots.txt closes is there for those who ask anyway, and home links to it."""
     for host in world.sites:
         home = f"http://{host}/"

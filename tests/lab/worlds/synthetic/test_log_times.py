@@ -6,7 +6,7 @@ from threading import Thread
 
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.lab.worlds.world import Delivery, Question, Reply, WorldHost
+from vedette.lab.worlds.world import Delivery, Reply, WorldHost, WorldRequest
 
 CLIENTS = 8
 REQUESTS = 40
@@ -22,7 +22,7 @@ class LateMoves:
         """One."""
         return (WorldHost("moved.test", "127.0.0.2"),)
 
-    def reply(self, question: Question, now_s: float) -> Reply:  # noqa: ARG002 - it is the same always
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:  # noqa: ARG002 - it is the same always
         """A redirect."""
         return Reply(301, (("location", f"{question.target}/"),), b"", Delivery(wait_s=0.002))
 
@@ -42,7 +42,7 @@ def ask_often(web: ServerHandle, client: int, had_s: dict[str, float]) -> None:
             answer = b""
             while not answer.endswith(b"\r\n\r\n"):
                 answer += connection.recv(65_536)
-            had_s[target] = web.clock.wall()
+            had_s[target] = web.clock.wall_now()
 
 
 def test_an_answer_without_a_body_ends_with_its_head(tmp_path: Path) -> None:

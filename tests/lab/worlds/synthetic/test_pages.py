@@ -9,26 +9,26 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import PageTruth, change_times, page_truth, text_changed_s
-from vedette.lab.worlds.world import Question, Reply
+from vedette.lab.worlds.synthetic.truth import PageTruth, change_times, last_text_change_s, page_truth
+from vedette.lab.worlds.world import Reply, WorldRequest
 
 HONEST = ("both", "etag", "modified")
 
 
 @pytest.fixture(scope="module")
-def world() -> MadeWorld:
+def world() -> SyntheticWorld:
     """A small world without traps and faults."""
-    return open_made("small", calm=True)
+    return open_synthetic_world("small", calm=True)
 
 
-def ask(world: MadeWorld, url: str, now_s: float, **validators: str | None) -> Reply:
+def ask(world: SyntheticWorld, url: str, now_s: float, **validators: str | None) -> Reply:
     """The reply to a URL."""
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
-    return world.reply(Question(parts.netloc, target, **validators), now_s)
+    return world.reply(WorldRequest(parts.netloc, target, **validators), now_s)
 
 
 def header(reply: Reply, name: str) -> str | None:
@@ -42,7 +42,7 @@ def links(url: str, body: bytes) -> list[str]:
     return [urljoin(url, node.attributes["href"] or "") for node in tree.css("a[href]")]
 
 
-def truths(world: MadeWorld) -> Iterator[tuple[Site, PageTruth]]:
+def truths(world: SyntheticWorld) -> Iterator[tuple[Site, PageTruth]]:
     """The truth about every stock page."""
     for site in world.sites.values():
         for number in range(site.births.stock):
@@ -61,7 +61,7 @@ def main_text(body: bytes) -> str:
     return "" if article is None else article.text()
 
 
-def test_a_page_is_whole_html(world: MadeWorld) -> None:
+def test_a_page_is_whole_html(world: SyntheticWorld) -> None:
     """A page has language, one title, description, canonical, heading, navigation, main part and footer."""
     for host in world.sites:
         url = world.live_pages(host, world.start_s)[0]
@@ -74,7 +74,7 @@ def test_a_page_is_whole_html(world: MadeWorld) -> None:
         assert one(body, "footer nav").css("a")
 
 
-def test_sizes_and_link_counts_are_realistic(world: MadeWorld) -> None:
+def test_sizes_and_link_counts_are_realistic(world: SyntheticWorld) -> None:
     """Half of the pages are near ten kilobytes, a few are far larger, and a page has about forty links."""
     urls = [url for host in world.sites for url in world.live_pages(host, world.start_s)]
     replies = [ask(world, url, world.start_s) for url in urls]
@@ -84,7 +84,7 @@ def test_sizes_and_link_counts_are_realistic(world: MadeWorld) -> None:
     assert 30 < fmean(reply.body.count(b"<a ") for reply in replies) < 50
 
 
-def test_texts_of_different_topics_are_unlike(world: MadeWorld) -> None:
+def test_texts_of_different_topics_are_unlike(world: SyntheticWorld) -> None:
     """Pages of one section share more of their vocabulary than pages of two sections do."""
     host, site = next(iter(world.sites.items()))
     words: dict[str, list[set[str]]] = {part.slug: [] for part in site.sections}
@@ -98,7 +98,7 @@ def test_texts_of_different_topics_are_unlike(world: MadeWorld) -> None:
     assert min(inside) > max(across)
 
 
-def test_only_the_exact_path_is_a_page(world: MadeWorld) -> None:
+def test_only_the_exact_path_is_a_page(world: SyntheticWorld) -> None:
     """Another spelling of a page's path, or a number not born yet, is not found."""
     for host in world.sites:
         url = world.live_pages(host, world.start_s)[-1]
@@ -111,7 +111,7 @@ def test_only_the_exact_path_is_a_page(world: MadeWorld) -> None:
         assert ask(world, newborn.url, newborn.born_s).status == 200
 
 
-def test_a_change_edits_a_part_and_is_dated(world: MadeWorld) -> None:
+def test_a_change_edits_a_part_and_is_dated(world: SyntheticWorld) -> None:
     """When the text of a page changes, some paragraphs stay, and Last-Modified is the moment of the change."""
     seen = 0
     for site, truth in truths(world):
@@ -127,13 +127,13 @@ def test_a_change_edits_a_part_and_is_dated(world: MadeWorld) -> None:
             assert old != new
             assert len(kept) > 4
         assert header(before, "etag") != header(after, "etag")
-        assert text_changed_s(site, truth.number, moments[0] + 1) == pytest.approx(moments[0], abs=1)
+        assert last_text_change_s(site, truth.number, moments[0] + 1) == pytest.approx(moments[0], abs=1)
         seen += 1
     assert seen > 20
 
 
 @pytest.mark.parametrize("hours", [0.0, 0.01, 1.0, 30.0, 24.0 * 20])
-def test_304_exactly_when_nothing_changed(world: MadeWorld, hours: float) -> None:
+def test_304_exactly_when_nothing_changed(world: SyntheticWorld, hours: float) -> None:
     """On an honest host a conditional request brings 304 when the page is byte for byte the same, else the page."""
     statuses = set()
     for host, site in world.sites.items():
@@ -153,7 +153,7 @@ def test_304_exactly_when_nothing_changed(world: MadeWorld, hours: float) -> Non
     assert hours < 1 or 200 in statuses
 
 
-def test_if_none_match_wins_over_the_date(world: MadeWorld) -> None:
+def test_if_none_match_wins_over_the_date(world: SyntheticWorld) -> None:
     """A date that would match does not help when the ETag differs; lists, weak tags and the star are understood."""
     site = next(site for site in world.sites.values() if site.validators == "both")
     url = world.live_pages(site.name, world.start_s)[0]
@@ -166,7 +166,7 @@ def test_if_none_match_wins_over_the_date(world: MadeWorld) -> None:
     assert ask(world, url, world.start_s, if_modified_since="Thu, 01 Jan 1970 00:00:00 GMT").status == 200
 
 
-def test_some_hosts_send_no_validators_and_some_lie(world: MadeWorld) -> None:
+def test_some_hosts_send_no_validators_and_some_lie(world: SyntheticWorld) -> None:
     """One host sends none; another gives the same text a new ETag every hour."""
     kinds = {site.validators: site for site in reversed(list(world.sites.values()))}
     silent = ask(world, world.live_pages(kinds["none"].name, world.start_s)[0], world.start_s)
@@ -179,7 +179,7 @@ def test_some_hosts_send_no_validators_and_some_lie(world: MadeWorld) -> None:
     assert header(first, "etag") != header(second, "etag")
 
 
-def test_boxes_turn_while_the_text_stays(world: MadeWorld) -> None:
+def test_boxes_turn_while_the_text_stays(world: SyntheticWorld) -> None:
     """Some pages differ an hour later only in the box beside their text."""
     turned = 0
     for host in world.sites:
@@ -190,7 +190,7 @@ def test_boxes_turn_while_the_text_stays(world: MadeWorld) -> None:
     assert turned > 3
 
 
-def test_a_rebuild_changes_every_page_of_a_site_at_once(world: MadeWorld) -> None:
+def test_a_rebuild_changes_every_page_of_a_site_at_once(world: SyntheticWorld) -> None:
     """Within some months each site changes its footer everywhere in the same moment."""
     site = next(iter(world.sites.values()))
     urls = [url for url in world.live_pages(site.name, world.start_s)[:30] if world.truth(url) is not None]
@@ -202,7 +202,7 @@ def test_a_rebuild_changes_every_page_of_a_site_at_once(world: MadeWorld) -> Non
     assert early.partition(b"build")[2] != late.partition(b"build")[2]
 
 
-def test_a_moved_page_redirects_to_its_new_address(world: MadeWorld) -> None:
+def test_a_moved_page_redirects_to_its_new_address(world: SyntheticWorld) -> None:
     """Before the move the new address is unknown; after it the old one redirects for good."""
     moving = [truth for _, truth in truths(world) if world.start_s < truth.moved_s < truth.died_s]
     assert len(moving) > 10
@@ -215,7 +215,7 @@ def test_a_moved_page_redirects_to_its_new_address(world: MadeWorld) -> None:
         assert ask(world, truth.moved_url, truth.moved_s).status == 200
 
 
-def test_a_dead_page_is_gone(world: MadeWorld) -> None:
+def test_a_dead_page_is_gone(world: SyntheticWorld) -> None:
     """From the moment of its death a page answers 404 or 410, at both of its addresses."""
     dying = [truth for _, truth in truths(world) if world.start_s < truth.died_s < math.inf]
     assert len(dying) > 10
@@ -227,7 +227,7 @@ def test_a_dead_page_is_gone(world: MadeWorld) -> None:
     assert seen == {404, 410}
 
 
-def test_every_link_leads_to_something_known(world: MadeWorld) -> None:
+def test_every_link_leads_to_something_known(world: SyntheticWorld) -> None:
     """A link of a page brings a page or a redirect to one; only links to pages that have died bring nothing."""
     now_s = world.start_s + 2 * DAY_S
     checked: dict[str, None] = {}
@@ -243,7 +243,7 @@ def test_every_link_leads_to_something_known(world: MadeWorld) -> None:
     assert len(checked) > 500
 
 
-def test_copies_name_the_clean_page(world: MadeWorld) -> None:
+def test_copies_name_the_clean_page(world: SyntheticWorld) -> None:
     """Tracking, sorting and printing spellings name the clean URL as canonical; print has less around the text."""
     for site in world.sites.values():
         url = world.live_pages(site.name, world.start_s)[-1]
@@ -256,7 +256,7 @@ def test_copies_name_the_clean_page(world: MadeWorld) -> None:
             assert len(printed) < len(clean)
 
 
-def test_a_mirror_serves_the_same_pages(world: MadeWorld) -> None:
+def test_a_mirror_serves_the_same_pages(world: SyntheticWorld) -> None:
     """A second host answers with the same articles; of two mirrors one names the original as canonical."""
     named = set()
     for mirror in (place.name for place in world.hosts() if place.name.startswith("mirror.")):
@@ -270,7 +270,7 @@ def test_a_mirror_serves_the_same_pages(world: MadeWorld) -> None:
 
 def test_agency_articles_stand_on_several_sites() -> None:
     """Some articles have the same paragraphs on different hosts, in different frames and under other titles."""
-    world = open_made("medium", calm=True)
+    world = open_synthetic_world("medium", calm=True)
     hosts_by_text: dict[str, set[str]] = {}
     for host in list(world.sites)[:40]:
         for url in world.live_pages(host, world.start_s)[:120]:

@@ -15,12 +15,12 @@ import uvloop
 
 from vedette.adapters.clock import start_clock
 from vedette.errors import UsageError
-from vedette.fetch.connect_to import read_detour
-from vedette.lab.judge.access_log import Entry, read_log
+from vedette.fetch.connect_to import parse_override
+from vedette.lab.judge.access_log import AccessEntry, read_log
 from vedette.lab.worlds.synthetic.connection import Limits
-from vedette.lab.worlds.synthetic.http_wire import http_date
+from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import Server, connect_to_lines, open_server, open_world, serve, start_server
-from vedette.lab.worlds.world import Delivery, Question, Reply, WorldHost
+from vedette.lab.worlds.world import Delivery, Reply, WorldHost, WorldRequest
 
 Result = TypeVar("Result")
 
@@ -54,7 +54,7 @@ class SmallWorld:
             WorldHost("*.farm.test", "127.0.0.3"),
         )
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """Answer as the path says."""
         if question.target == "/broken":
             raise ZeroDivisionError(now_s)
@@ -146,7 +146,7 @@ def play_client(
     return play(run, log, limits)
 
 
-def logged(path: Path) -> list[Entry]:
+def logged(path: Path) -> list[AccessEntry]:
     """The requests of a log."""
     return read_log(path)[1]
 
@@ -207,7 +207,7 @@ def test_date_is_of_world_time() -> None:
         client.send("/a")
         return (await client.head())[1]["date"]
 
-    opening = {http_date(int(SmallWorld.start_s) + second) for second in range(100_000)}
+    opening = {format_http_date(int(SmallWorld.start_s) + second) for second in range(100_000)}
     assert play_client(scene) in opening
 
 
@@ -536,7 +536,7 @@ def test_port_in_use_is_told() -> None:
 
 def test_connect_to_lines_are_what_the_crawler_reads() -> None:
     """Every host, wildcards too, in the syntax of --connect-to."""
-    detours = [read_detour(line) for line in connect_to_lines(SmallWorld(), 8800)]
+    detours = [parse_override(line) for line in connect_to_lines(SmallWorld(), 8800)]
     assert [(detour.host, detour.port, detour.to.address, detour.to.port) for detour in detours] == [
         (host.name, 80, host.address, 8800) for host in SmallWorld().hosts()
     ]

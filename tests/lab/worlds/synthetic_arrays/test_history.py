@@ -5,12 +5,12 @@ import pytest
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.synthetic import open_made
+from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
 from vedette.lab.worlds.synthetic.truth import change_times
-from vedette.lab.worlds.synthetic_arrays.changes import spread_out
-from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES, made_history
-from vedette.lab.worlds.world import Question
+from vedette.lab.worlds.synthetic_arrays.changes import expand_ranges
+from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES, build_synthetic_history
+from vedette.lab.worlds.world import WorldRequest
 
 END_S = START_S + 100 * DAY_S
 
@@ -18,12 +18,12 @@ END_S = START_S + 100 * DAY_S
 @pytest.fixture(scope="module")
 def tiny() -> History:
     """The smallest world."""
-    return made_history("tiny", 1)
+    return build_synthetic_history("tiny", 1)
 
 
 def test_changes_are_those_of_the_served_web(tiny: History) -> None:
     """Every page's changes are the truth's, to the bit, while it stands at this address."""
-    served = open_made("tiny", 1, calm=True)
+    served = open_synthetic_world("tiny", 1, calm=True)
     seen = 0
     for page, url in enumerate(tiny.urls):
         truth = served.truth(url)
@@ -44,20 +44,20 @@ def test_changes_are_those_of_the_served_web(tiny: History) -> None:
 
 def test_live_pages_are_those_of_the_served_web(tiny: History) -> None:
     """At any time the pages that live are the URLs that answer."""
-    served = open_made("tiny", 1, calm=True)
+    served = open_synthetic_world("tiny", 1, calm=True)
     for now_s in (START_S + 3600.0, START_S + 40.3 * DAY_S, END_S - 1.0):
-        told = {tiny.urls[page] for page in tiny.alive_at(now_s)}
+        told = {tiny.urls[page] for page in tiny.live_pages_at(now_s)}
         expected = {url for host in served.sites for url in served.live_pages(host, now_s)}
-        articles = {url for url in told if served.kind_of(url) == "page"}
+        articles = {url for url in told if served.classify_url(url) == "page"}
         assert articles == expected
         for url in sorted(told - articles):
             host, _, path = url.removeprefix("http://").partition("/")
-            assert served.reply(Question(host, "/" + path), now_s).status == 200
+            assert served.reply(WorldRequest(host, "/" + path), now_s).status == 200
 
 
 def test_a_move_brings_the_text_along() -> None:
     """Where a page moves, its new address is born at that moment, with what the old one said last."""
-    history = made_history("small", 1)
+    history = build_synthetic_history("small", 1)
     moved = np.flatnonzero(history.moved_to >= 0)
     assert len(moved)
     for old in moved.tolist():
@@ -70,7 +70,7 @@ def test_a_move_brings_the_text_along() -> None:
 
 def test_listings_show_the_newest(tiny: History) -> None:
     """Home pages lead to the newest births, as served: what of them lives is on the served page, and nothing unborn."""
-    served = open_made("tiny", 1, calm=True)
+    served = open_synthetic_world("tiny", 1, calm=True)
     homes = [page for page, url in enumerate(tiny.urls) if url.endswith("/") and url.count("/") == 3]
     assert len(homes) == len(served.sites)
     for now_s in (START_S, START_S + 17.0 * DAY_S, END_S - 1.0):
@@ -78,7 +78,7 @@ def test_listings_show_the_newest(tiny: History) -> None:
             links = tiny.links_of(version)
             assert (tiny.born_s[links] <= now_s).all()
             host = tiny.site_names[tiny.site[home]]
-            said = served.reply(Question(host, "/"), now_s).body.decode()
+            said = served.reply(WorldRequest(host, "/"), now_s).body.decode()
             alive = links[tiny.died_s[links] > now_s]
             paths = [tiny.urls[page].removeprefix(f"http://{host}") for page in alive]
             assert [path for path in paths if f'href="{path}' not in said] == []
@@ -88,7 +88,7 @@ def test_listings_show_the_newest(tiny: History) -> None:
 @pytest.mark.parametrize("name", ["tiny", "small+waves+bursts"])
 def test_a_history_is_in_order(name: str) -> None:
     """Pages by birth, versions by page and time, the first at birth, all within a life; links within bounds."""
-    history = made_history(name, 1)
+    history = build_synthetic_history(name, 1)
     assert (np.diff(history.born_s) >= 0).all()
     assert (np.diff(history.version_page) >= 0).all()
     same = np.diff(history.version_page) == 0
@@ -102,7 +102,7 @@ def test_a_history_is_in_order(name: str) -> None:
 
 def test_rates_agree_with_a_larger_web() -> None:
     """In a sample of the small web, arrays and truth count equally many changes per page and day."""
-    history, served = made_history("small", 1), open_made("small", 1, calm=True)
+    history, served = build_synthetic_history("small", 1), open_synthetic_world("small", 1, calm=True)
     told = expected = 0
     for page in range(0, history.pages, 40):
         truth = served.truth(history.urls[page])
@@ -117,7 +117,7 @@ def test_rates_agree_with_a_larger_web() -> None:
 
 def test_waves_go_over_sections() -> None:
     """A wave changes many pages of one site at one moment; without the name there are none."""
-    plain, waved = made_history("small", 1), made_history("small+waves", 1)
+    plain, waved = build_synthetic_history("small", 1), build_synthetic_history("small+waves", 1)
     assert not plain.wave.any()
     at_s, counts = np.unique(waved.version_at_s[waved.wave], return_counts=True)
     assert counts.max() > 50
@@ -127,7 +127,7 @@ def test_waves_go_over_sections() -> None:
 
 def test_bursts_add_changes_soon_after() -> None:
     """With bursts there are about twice as many changes, and most of those that were added follow within an hour."""
-    plain, burst = made_history("small", 1), made_history("small+bursts", 1)
+    plain, burst = build_synthetic_history("small", 1), build_synthetic_history("small+bursts", 1)
 
     def gaps(history: History) -> list[float]:
         same = np.diff(history.version_page) == 0
@@ -143,7 +143,11 @@ def test_bursts_add_changes_soon_after() -> None:
 
 def test_a_seed_makes_a_world() -> None:
     """The same seed gives the same arrays, another seed others."""
-    one, same, other = made_history("tiny", 1), made_history("made:tiny", 1), made_history("tiny", 2)
+    one, same, other = (
+        build_synthetic_history("tiny", 1),
+        build_synthetic_history("made:tiny", 1),
+        build_synthetic_history("tiny", 2),
+    )
     assert np.array_equal(one.digest, same.digest)
     assert not np.array_equal(one.digest, other.digest)
 
@@ -152,11 +156,11 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
     """Who writes a wrong name is told which there are."""
     for name in ("huge", "tiny+rain"):
         with pytest.raises(UsageError, match="1m"):
-            made_history(name, 1)
+            build_synthetic_history(name, 1)
     assert ARRAY_SIZES["1m"].size.pages == 1_000_000
 
 
 def test_empty_ranges_spread_out_to_nothing() -> None:
     """Ranges that end before they begin have no numbers."""
-    ranges, numbers = spread_out(np.array([5, 1]), np.array([4, 0]))
+    ranges, numbers = expand_ranges(np.array([5, 1]), np.array([4, 0]))
     assert (len(ranges), len(numbers)) == (0, 0)

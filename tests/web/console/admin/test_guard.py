@@ -16,10 +16,10 @@ from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
-from vedette.web.app import make_app
-from vedette.web.branding import Look
-from vedette.web.commands.commands import CloseSession, NewToken, OpenSession, Undo
-from vedette.web.console.admin.guard import HOME, SESSION_COOKIE, SESSION_S, kept_place
+from vedette.web.app import create_app
+from vedette.web.branding import Branding
+from vedette.web.commands.commands import CloseSession, OpenSession, ReplaceToken, Undo
+from vedette.web.console.admin.guard import HOME_URL, SESSION_COOKIE, SESSION_S, safe_redirect
 from vedette.web.console.ports.sites import ActionLine
 
 UNLIMITED = Serve(rate=Rate(0, 1.0))
@@ -151,7 +151,7 @@ def test_a_cookie_that_was_there_before_is_worthless_and_replaced() -> None:
     assert list(console.operator.sessions) == [hashlib.sha256(secret.encode()).hexdigest()]
     thief = console.another()
     thief.cookies.set(**PLANTED)
-    assert thief.get(HOME).status_code == 303
+    assert thief.get(HOME_URL).status_code == 303
     again = cookie_of(console.sign_in())[SESSION_COOKIE].value
     assert again != secret
 
@@ -195,11 +195,11 @@ def test_a_session_ends_by_time() -> None:
     """After twelve hours by the wall's clock; and one from far in the future is none."""
     console = signed_in()
     console.wall_s += SESSION_S - 1
-    assert console.client.get(HOME).status_code == 200
+    assert console.client.get(HOME_URL).status_code == 200
     console.wall_s += 2
-    assert console.client.get(HOME).status_code == 303
+    assert console.client.get(HOME_URL).status_code == 303
     console.wall_s -= 2 * SESSION_S
-    assert console.client.get(HOME).status_code == 303
+    assert console.client.get(HOME_URL).status_code == 303
 
 
 def test_signing_out_ends_the_session_for_whoever_has_it() -> None:
@@ -211,7 +211,7 @@ def test_signing_out_ends_the_session_for_whoever_has_it() -> None:
     assert SESSION_COOKIE not in console.client.cookies
     thief = console.another()
     thief.cookies.set(SESSION_COOKIE, secret, domain="search.example.org", path="/console")
-    assert thief.get(HOME).status_code == 303
+    assert thief.get(HOME_URL).status_code == 303
     assert console.operator.sessions == {}
 
 
@@ -219,8 +219,8 @@ def test_a_replaced_token_ends_all_sessions() -> None:
     """And the old token opens nothing any more."""
     console = signed_in()
     other = "vo_another"
-    console.operator.order(NewToken(hashlib.sha256(other.encode()).hexdigest()), "the command line")
-    assert console.client.get(HOME).status_code == 303
+    console.operator.run_command(ReplaceToken(hashlib.sha256(other.encode()).hexdigest()), "the command line")
+    assert console.client.get(HOME_URL).status_code == 303
     assert console.sign_in().status_code == 401
     assert console.sign_in(token=other).status_code == 303
 
@@ -229,11 +229,11 @@ def test_the_token_and_the_secret_are_in_no_order_and_no_page() -> None:
     """Only digests leave the guard."""
     console = Console()
     seen: list[object] = []
-    kept = console.operator.order
-    console.operator.order = lambda order, by: (seen.append(order), kept(order, by))[1]  # type: ignore[method-assign, func-returns-value]  # listens
+    kept = console.operator.run_command
+    console.operator.run_command = lambda order, by: (seen.append(order), kept(order, by))[1]  # type: ignore[method-assign, func-returns-value]  # listens
     answer = console.sign_in()
     secret = cookie_of(answer)[SESSION_COOKIE].value
-    page = console.client.get(HOME).text
+    page = console.client.get(HOME_URL).text
     console.post("/console/signout")
     assert [type(order) for order in seen] == [OpenSession, CloseSession]
     for text in (page, str(seen)):
@@ -269,17 +269,17 @@ def test_a_keeper_that_is_away_is_said() -> None:
 def test_signing_in_leads_nowhere_else(place: str) -> None:
     """Whatever stands in ``next``, it ends on the console's first page, with no header of the visitor's making."""
     console = Console()
-    assert f'name="next" value="{HOME}"' in console.client.get("/console/signin", params={"next": place}).text
+    assert f'name="next" value="{HOME_URL}"' in console.client.get("/console/signin", params={"next": place}).text
     answer = console.sign_in(place=place)
-    assert answer.headers["location"] == HOME
+    assert answer.headers["location"] == HOME_URL
     assert answer.headers.get_list("set-cookie") == [answer.headers["set-cookie"]]
-    assert kept_place(place) == HOME
+    assert safe_redirect(place) == HOME_URL
 
 
 @given(st.text(max_size=60))
 def test_any_place_is_one_of_the_console(place: str) -> None:
     """What is kept is a path under the console that no browser reads as something else."""
-    kept = kept_place(place)
+    kept = safe_redirect(place)
     assert kept.startswith("/console/")
     assert kept.isprintable()
     assert kept.isascii()
@@ -302,7 +302,7 @@ def test_fields_with_breaks_make_no_headers() -> None:
     console.operator.lines.append(PAUSED)
     answer = console.post("/console/undo", action="1", back="/console/sites\r\nx-evil: 1")
     assert "x-evil" not in answer.headers
-    assert answer.headers["location"] == f"{HOME}?done=2"
+    assert answer.headers["location"] == f"{HOME_URL}?done=2"
 
 
 def test_what_was_done_is_said_on_the_next_page_with_a_way_back() -> None:
@@ -326,18 +326,18 @@ def test_what_was_done_is_said_on_the_next_page_with_a_way_back() -> None:
 def test_the_console_asks_for_its_own_token_in_every_mode(access: str) -> None:
     """No reader's key is needed, nor does one help; behind a proxy, only what comes through the proxy is heard."""
     console = Console(replace(UNLIMITED, access=access))  # type: ignore[arg-type]  # one of three
-    answer = console.client.get(HOME)
+    answer = console.client.get(HOME_URL)
     if access == "proxy":
         assert answer.status_code == 403
         assert console.sign_in().status_code == 403
     else:
         assert answer.headers["location"].startswith("/console/signin")
         assert console.sign_in().status_code == 303
-        assert console.client.get(HOME).status_code == 200
+        assert console.client.get(HOME_URL).status_code == 200
 
 
 def test_without_a_console_there_is_nothing_there() -> None:
     """A server that was given none has no such pages."""
-    client = TestClient(make_app(SmallSearch(), UNLIMITED, Look()), follow_redirects=False)
-    for path in ("/console", HOME, "/console/signin"):
+    client = TestClient(create_app(SmallSearch(), UNLIMITED, Branding()), follow_redirects=False)
+    for path in ("/console", HOME_URL, "/console/signin"):
         assert client.get(path).status_code == 404

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 
 from vedette.runtime.monitoring.lab_reports import FolderReports
-from vedette.web.console.admin.lab_reports import amount_of
+from vedette.web.console.admin.lab_reports import parse_amount
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="http://evil.test/x"/></svg>'
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'
@@ -211,13 +211,13 @@ def test_other_names_are_nobodys(console: Console, name: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_an_amount_or_none(text: str) -> None:
     """Reading never fails, and what is read as an amount begins with a digit or a minus."""
-    assert amount_of(text) is None or text[0] in "-0123456789"
+    assert parse_amount(text) is None or text[0] in "-0123456789"
 
 
 @given(st.floats(-1e9, 1e9), st.sampled_from(["", "\u2009%", "\u2009d"]))
 def test_an_amount_is_read_as_it_was_written(value: float, unit: str) -> None:
     """Whole numbers with thin spaces between thousands, with a unit or none."""
     written = f"{round(value):,}".replace(",", "\u2009")
-    found = amount_of(f"{written}{unit}")
+    found = parse_amount(f"{written}{unit}")
     assert found is not None
     assert (found.value, found.unit) == (round(value), unit.strip())

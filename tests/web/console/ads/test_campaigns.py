@@ -15,38 +15,38 @@ from tests.web.small_search import SmallSearch, made_key
 
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
-from vedette.runtime.ads.selection import terms_of
-from vedette.runtime.ads.service import FolderMarketDesk
-from vedette.runtime.commands.search_commands import row_of
-from vedette.web.app import make_app
+from vedette.runtime.ads.selection import build_terms
+from vedette.runtime.ads.service import FolderAdService
+from vedette.runtime.commands.search_commands import row_from_key
+from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Look
-from vedette.web.commands.ads_commands import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder, PauseCampaign
-from vedette.web.commands.ads_text import advertiser_of, campaign_of
-from vedette.web.commands.commands import Done
+from vedette.web.branding import Branding
+from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, PauseCampaign
+from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
+from vedette.web.commands.commands import CommandResult
 from vedette.web.console.ports.sites import ActionLine
-from vedette.web.console.routes import ConsoleParts
-from vedette.web.public.visits import Visit
+from vedette.web.console.routes import ConsoleServices
+from vedette.web.public.visits import Visitor
 
 SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 
 
-class Desk(FolderMarketDesk):
+class Desk(FolderAdService):
     """The real one, but for its orders, which are carried out here as no keeper runs."""
 
     def __init__(self, folder: Path, operator: SmallOperator) -> None:
-        super().__init__(folder, terms_of(SERVE).zone)
+        super().__init__(folder, build_terms(SERVE).zone)
         self.folder, self.operator = folder, operator
         self.by: list[str] = []
 
-    def order(self, order: MarketOrder, by: str) -> Done:
+    def run_command(self, order: AdCommand, by: str) -> CommandResult:
         """At once."""
         ordered(self.folder, order)
         self.by.append(by)
         self.operator.lines.append(
             ActionLine(len(self.by), NOW_S, f"did {type(order).__name__}", by, can_be_undone=True)
         )
-        return Done("done", len(self.by))
+        return CommandResult("done", len(self.by))
 
 
 def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Desk]:
@@ -54,8 +54,8 @@ def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Des
     console = Console()
     console.operator = SmallOperator()
     desk = Desk(folder, console.operator)
-    parts = ConsoleParts(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, market=desk)
-    console.app = make_app(SmallSearch(), SERVE, Look(), lambda: keys, clock=lambda: 0.0, console=parts)
+    parts = ConsoleServices(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, ads=desk)
+    console.app = create_app(SmallSearch(), SERVE, Branding(), lambda: keys, clock=lambda: 0.0, console=parts)
     console.client = console.another()
     assert console.sign_in().status_code == 303
     return console, desk
@@ -67,10 +67,10 @@ def show(folder: Path, times: int = 1) -> None:
     clock = [now_s]
     here = sponsor(folder, lambda: clock[0])
     for turn in range(times):
-        shown = here.shown("red shoes", Visit(f"198.51.{turn}.7", "Browser"))
+        shown = here.choose_ads("red shoes", Visitor(f"198.51.{turn}.7", "Browser"))
         clock[0] += 2
         if not turn:
-            here.clicked(shown[0].showing, Visit("198.51.100.7", "Browser"))
+            here.charge_click(shown[0].impression, Visitor("198.51.100.7", "Browser"))
 
 
 def test_nothing_is_there_until_it_is_switched_on() -> None:
@@ -109,11 +109,11 @@ def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
     assert "<strong>1</strong> ad waits" in console.client.get("/console/sponsored").text
     answer = console.post("/console/sponsored/judge", ad="2", verdict="approve")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/sponsored?done=1")
-    assert [line.ad.standing for line in desk.ads()] == ["approved", "approved"]
+    assert [line.ad.standing for line in desk.list_ads()] == ["approved", "approved"]
     assert "Undo" in console.client.get("/console/sponsored?done=1").text
     console.post("/console/sponsored/judge", ad="1", verdict="revoke")
     console.post("/console/sponsored/pause", name="high", paused="yes")
-    assert [line.state for line in desk.ads()] == ["revoked", "its campaign is paused"]
+    assert [line.state for line in desk.list_ads()] == ["revoked", "its campaign is paused"]
     for path, form in (
         ("judge", {"ad": "99", "verdict": "approve"}),
         ("judge", {"ad": "-1", "verdict": "approve"}),
@@ -144,7 +144,7 @@ def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
     )  # it is there, and was not to be edited
     form |= {"known": "spring", "budget": "6"}
     assert console.post("/console/sponsored/campaign", **form).status_code == 303
-    assert [(each.campaign.budget, each.campaign.ends) for each in desk.campaigns()] == [("6.00", "2027-01-31")]
+    assert [(each.campaign.budget, each.campaign.ends) for each in desk.list_campaigns()] == [("6.00", "2027-01-31")]
     typed = {"campaign": "spring", "title": "<b>Shoes", "text": "Red", "url": "http://10.0.0.1/", "bid": "x"}
     wrong = console.post("/console/sponsored/ad", **typed)
     assert (wrong.status_code, wrong.text.count('aria-invalid="true"'), "<b>Shoes" in wrong.text) == (422, 3, False)
@@ -156,7 +156,7 @@ def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
     edit = console.client.get("/console/sponsored/ad?ad=1").text
     assert "red shoes\nshoes</textarea>" in edit
     assert console.post("/console/sponsored/ad", **{**typed, "ad": "1", "title": "Boots"}).status_code == 303
-    (kept,) = [line.ad for line in desk.ads()]
+    (kept,) = [line.ad for line in desk.list_ads()]
     assert (kept.id, kept.title, kept.standing, len(kept.targets)) == (1, "Boots", "submitted", 3)
     assert console.client.get("/console/sponsored/ad?ad=9").status_code == 404
 
@@ -195,12 +195,12 @@ def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
     market(folder, (ad("high", "2.00"), "9.00"))
     with opened(folder) as state:
         for _, key in made.values():
-            state.book.keep_reader_key(row_of(key))
+            state.store.save_user_key(row_from_key(key))
     ordered(
         folder,
-        KeepAdvertiser(advertiser_of("ann", "annkey")),
-        KeepAdvertiser(advertiser_of("bob", "bobkey")),
-        KeepCampaign(campaign_of("bobs", "bob", "1.00")),
+        KeepAdvertiser(parse_advertiser("ann", "annkey")),
+        KeepAdvertiser(parse_advertiser("bob", "bobkey")),
+        KeepCampaign(parse_campaign("bobs", "bob", "1.00")),
         KeepAd(ad("bobs", "0.10")),
     )
     console, desk = console_over(folder, (*(key for _, key in made.values()), boss_key))
@@ -228,8 +228,8 @@ def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
         assert asked["other"].get(f"/api/v1/sponsored{place}").status_code == 403
         assert asked["annkey"].get(f"/api/v1/sponsored{place}?advertiser=bob").status_code == 400
     with opened(tmp_path) as state:
-        row = next(row for row in state.book.reader_keys() if row.name == "annkey")
-        state.book.keep_reader_key(row._replace(digest="ff" * 32))
+        row = next(row for row in state.store.list_user_keys() if row.name == "annkey")
+        state.store.save_user_key(row._replace(digest="ff" * 32))
     assert asked["annkey"].get("/api/v1/sponsored").status_code == 403
     assert "/api/v1/sponsored/orders" in asked[""].get("/api/openapi.json").json()["paths"]
 
@@ -252,7 +252,7 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     ann, boss = asked["annkey"], asked["boss"]
 
     def standing() -> tuple[str, str]:
-        found = next(line for line in desk.ads() if line.ad.id == 3)
+        found = next(line for line in desk.list_ads() if line.ad.id == 3)
         return found.ad.standing, found.ad.title
 
     told = ann.post(ORDERS, json={"order": "submit_ad", **AD}).json()
@@ -264,7 +264,7 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     assert standing() == ("approved", "Blue shoes")
     assert ann.post(ORDERS, json={"order": "edit_ad", "ad": 3, "title": "Bluer shoes"}).json()["ad"] == 3
     assert standing() == ("submitted", "Bluer shoes")
-    kept = next(line.ad for line in desk.ads() if line.ad.id == 3)
+    kept = next(line.ad for line in desk.list_ads() if line.ad.id == 3)
     assert (kept.targets, kept.negatives, kept.bid) == ((("exact", "blue shoes"),), ("free",), "0.30")
     assert ann.post(ORDERS, json={"order": "revoke_ad", "ad": 3}).status_code == 200
     assert standing() == ("revoked", "Bluer shoes")
@@ -272,7 +272,7 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     changed = {"order": "keep_campaign", "campaign": "high", "budget": "3.00", "ends": "2027-01-31"}
     assert ann.post(ORDERS, json=changed).status_code == 200
     assert ann.post(ORDERS, json={"order": "keep_campaign", "campaign": "more", "budget": "1.00"}).status_code == 200
-    mine = {line.campaign.name: line.campaign for line in desk.campaigns("ann")}
+    mine = {line.campaign.name: line.campaign for line in desk.list_campaigns("ann")}
     assert (mine["high"].budget, mine["high"].ends, mine["high"].paused) == ("3.00", "2027-01-31", True)
     assert mine["more"].advertiser == "ann"
     assert set(desk.by) == {"the key annkey", "the key boss"}
@@ -303,13 +303,13 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
 def test_what_is_not_his_or_cannot_be_is_refused(tmp_path: Path, order: object, status: int) -> None:
     """In words, and nothing has changed; the same for whoever has no such key."""
     _, desk, asked = keyed(tmp_path)
-    before = desk.campaigns(), desk.ads()
+    before = desk.list_campaigns(), desk.list_ads()
     answer = asked["annkey"].post(ORDERS, json=order)
     assert (answer.status_code, bool(answer.json()["error"]["message"])) == (status, True)
     assert asked["other"].post(ORDERS, json={"order": "revoke_ad", "ad": 1}).status_code == 403
     assert asked[""].post(ORDERS, json={"order": "revoke_ad", "ad": 1}).status_code == 401
     assert asked["annkey"].post(ORDERS, data={"order": "revoke_ad"}).status_code == 415
-    assert (desk.campaigns(), desk.ads()) == before
+    assert (desk.list_campaigns(), desk.list_ads()) == before
 
 
 def test_orders_are_checked(tmp_path: Path) -> None:
@@ -317,5 +317,5 @@ def test_orders_are_checked(tmp_path: Path) -> None:
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     _, desk = console_over(tmp_path)
     with pytest.raises(UsageError):
-        desk.order(JudgeAd(1, "approved"), "a test")
-    assert desk.order(PauseCampaign("high", paused=True), "a test").action == 1
+        desk.run_command(JudgeAd(1, "approved"), "a test")
+    assert desk.run_command(PauseCampaign("high", paused=True), "a test").action == 1

@@ -4,40 +4,40 @@ from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWat
 from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.adapters.alerts.alert_store import Delivery
-from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
-from vedette.web.app import make_app
-from vedette.web.branding import Look
+from vedette.web.app import create_app
+from vedette.web.branding import Branding
 from vedette.web.commands.commands import AddWatch, RemoveWatch
-from vedette.web.console.ports.alerts import KeptWatch, SentMessage
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.ports.alerts import AlertLine, SentMessage
+from vedette.web.console.routes import ConsoleServices
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
-HARBOUR = WatchRow("harbour", "ab12", "news.example.org", "harbour OR port", "https://hooks.example.org/n", "", NOW_S)
+HARBOUR = AlertRow("harbour", "ab12", "news.example.org", "harbour OR port", "https://hooks.example.org/n", "", NOW_S)
 
 
 class SmallWatches:
     """Watches in memory; hosts that begin with "10." are private."""
 
-    def __init__(self, *watches: WatchRow, messages: tuple[SentMessage, ...] = ()) -> None:
-        self.kept = [KeptWatch(watch, 3, "whsec_00ff") for watch in watches]
+    def __init__(self, *watches: AlertRow, messages: tuple[SentMessage, ...] = ()) -> None:
+        self.kept = [AlertLine(watch, 3, "whsec_00ff") for watch in watches]
         self.sent = list(messages)
         self.tested: list[str] = []
 
-    def watches(self) -> list[KeptWatch]:
+    def list_alerts(self) -> list[AlertLine]:
         """All."""
         return self.kept
 
-    def messages(self, most: int) -> list[SentMessage]:
+    def list_messages(self, most: int) -> list[SentMessage]:
         """The latest."""
         return self.sent[:most]
 
-    def refusal(self, webhook: str) -> str:
+    def check_webhook(self, webhook: str) -> str:
         """Of private ones."""
         return "10.0.0.1 is a private address, which is not allowed" if "//10." in webhook else ""
 
-    def test(self, name: str) -> SentMessage:
+    def send_test(self, name: str) -> SentMessage:
         """Noted."""
         if name not in [kept.watch.name for kept in self.kept]:
             raise UsageError(f'there is no watch "{name}"')
@@ -49,8 +49,8 @@ def console_with(watches: SmallWatches) -> Console:
     """A console that has them, with an operator who is signed in."""
     console = Console()
     console.operator = SmallOperator()
-    parts = ConsoleParts(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, watches=watches)
-    console.app = make_app(SmallSearch(), Serve(rate=Rate(0, 1.0)), Look(), clock=lambda: 0.0, console=parts)
+    parts = ConsoleServices(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, alerts=watches)
+    console.app = create_app(SmallSearch(), Serve(rate=Rate(0, 1.0)), Branding(), clock=lambda: 0.0, console=parts)
     console.client = console.another()
     assert console.sign_in().status_code == 303
     return console

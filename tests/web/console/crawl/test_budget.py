@@ -12,22 +12,22 @@ from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWat
 from tests.web.small_search import NOW_S, made_key, served
 
 from vedette.config import Rate, Serve
-from vedette.web.console.explain.decision_text import budget_facts
-from vedette.web.console.ports.monitoring import BudgetTold, Crawl, HeldLine, SpentLine
-from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.explain.decision_text import describe_budget
+from vedette.web.console.ports.monitoring import BudgetReport, CrawlStatus, DeferredLine, SpendingLine
+from vedette.web.console.routes import ConsoleServices
 from vedette.web.formatting import THIN
 
 HERE = "/console/budget"
 ADMIN, ADMIN_KEY = made_key("ops", "admin")
 READER, READER_KEY = made_key("ann", "search")
-FIRST = SpentLine("first", 300.0, 0.75, 3.0, 6e6, 90.0, 290.0, 40.0, 200.0, 1.5)
-REFRESH = SpentLine("refresh", 100.0, 0.25, 1.0, 2e6, 30.0, 40.0, 2.0)
+FIRST = SpendingLine("first", 300.0, 0.75, 3.0, 6e6, 90.0, 290.0, 40.0, 200.0, 1.5)
+REFRESH = SpendingLine("refresh", 100.0, 0.25, 1.0, 2e6, 30.0, 40.0, 2.0)
 SITE = FIRST._replace(name="https://docs.example.org/", part=0.2)
-HELD = HeldLine("https://docs.example.org/tags/a", 270.0, 410.0)
-TOLD = BudgetTold(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,), (FIRST, REFRESH), 7, (HELD,))
+HELD = DeferredLine("https://docs.example.org/tags/a", 270.0, 410.0)
+TOLD = BudgetReport(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,), (FIRST, REFRESH), 7, (HELD,))
 
 
-def shown(told: BudgetTold, **series: float) -> tuple[Console, str]:
+def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
     """The page with plain spaces."""
     console = signed_in()
     console.watch.budget_now = told
@@ -60,7 +60,7 @@ def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> 
     assert 'href="/console/refresh#settings"' in page
     assert "first fetches" in page
     assert "Price of a fetch" not in page
-    console.watch.budget_now, console.watch.crawl_now = BudgetTold(), Crawl(is_running=True)
+    console.watch.budget_now, console.watch.crawl_now = BudgetReport(), CrawlStatus(is_running=True)
     empty = str(console.client.get(HERE).text)
     assert 'href="/console/sites/add"' in empty
     assert "<table" not in empty
@@ -79,10 +79,10 @@ def test_every_table_is_a_file() -> None:
 
 
 amounts = st.floats(0.0, 1e12)
-lines = st.builds(SpentLine, st.sampled_from(["first", "look", "https://a.test/<b>"]), *[amounts] * 8)
-held_lines = st.builds(HeldLine, st.text(max_size=30), st.floats(0.0, 1e30), st.floats(0.0, 1e30))
+lines = st.builds(SpendingLine, st.sampled_from(["first", "look", "https://a.test/<b>"]), *[amounts] * 8)
+held_lines = st.builds(DeferredLine, st.text(max_size=30), st.floats(0.0, 1e30), st.floats(0.0, 1e30))
 tolds = st.builds(
-    BudgetTold,
+    BudgetReport,
     st.none() | st.floats(1e-6, 1e6),
     st.just("2/s"),
     st.none() | st.floats(0.0, 1e30),
@@ -95,7 +95,7 @@ tolds = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(tolds)
-def test_whatever_was_spent_the_page_stands(told: BudgetTold) -> None:
+def test_whatever_was_spent_the_page_stands(told: BudgetReport) -> None:
     """Any amounts and any names; nothing of a name becomes markup."""
     _, page = shown(told)
     assert "<b>" not in page
@@ -106,7 +106,7 @@ def test_the_api_tells_operators_the_same(key: str, status: int) -> None:
     """And nobody else; what was not measured is null, and days have a bound."""
     watch = SmallWatch()
     watch.budget_now = TOLD
-    parts = ConsoleParts(SmallOperator(), watch, SmallDesk())
+    parts = ConsoleServices(SmallOperator(), watch, SmallDesk())
     with served(Serve(rate=Rate(0, 1.0)), lambda: (ADMIN_KEY, READER_KEY), console=parts) as (ask, _):
         headers = {"authorization": f"Bearer {key}"} if key else {}
         answer = ask("/api/v1/budget", headers)
@@ -136,7 +136,7 @@ def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
 def test_explain_says_what_the_next_fetch_is_for() -> None:
     """What kind it is, and what its site got of the budget; before any fetch that is none."""
     told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
-    assert [fact.words for fact in budget_facts(told)] == ["a first fetch", "0 of 0 fetches today"]
-    kinds = [next(budget_facts(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
+    assert [fact.words for fact in describe_budget(told)] == ["a first fetch", "0 of 0 fetches today"]
+    kinds = [next(describe_budget(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
     assert len(set(kinds)) == 3
-    assert list(budget_facts(None)) == []
+    assert list(describe_budget(None)) == []

@@ -8,7 +8,7 @@ from tests.web.small_operator import Console, SmallDesk
 from vedette.config import Rate, Serve
 from vedette.model import Site
 from vedette.web.commands.commands import AddSite, SetSite
-from vedette.web.console.crawl.site_forms import may_be_named
+from vedette.web.console.crawl.site_forms import is_allowed
 
 ALLOWED = ("env:WIKI_LOGIN", "env:SITE_*", "file:/etc/vedette/one", "file:/srv/secrets/*")
 START = "https://wiki.example.org/"
@@ -100,6 +100,6 @@ def test_the_field_says_what_may_be_named(allowed: tuple[str, ...], words: str) 
 def test_no_path_leads_out_of_an_allowed_folder(steps: list[str]) -> None:
     """Whatever is allowed lies below the folder, and needs no step up to get there."""
     path = "/".join(["/srv/secrets", *steps])
-    if may_be_named(f"file:{path}", ALLOWED):
+    if is_allowed(f"file:{path}", ALLOWED):
         assert not {"..", ".", ""} & set(steps)
         assert steps

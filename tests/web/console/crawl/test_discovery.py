@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S
 
-from vedette.web.console.crawl.discovery import by_delay, delays_of, medians, spread_of
-from vedette.web.console.ports.monitoring import Crawl, Discovery, FoundPage, SourceLine
+from vedette.web.console.crawl.discovery import compute_delays, compute_medians, count_by_delay, summarize_delays
+from vedette.web.console.ports.monitoring import CrawlStatus, DiscoveryReport, FoundPage, SourceLine
 from vedette.web.formatting import THIN
 
 HERE = "/console/discovery"
@@ -41,14 +41,14 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
     """Without a site, without a source, and where no page states its date; no chart of nothing."""
     console = signed_in()
     watch = console.watch
-    watch.discovery_now, watch.crawl_now = Discovery(), Crawl(is_running=True)
+    watch.discovery_now, watch.crawl_now = DiscoveryReport(), CrawlStatus(is_running=True)
     assert 'href="/console/sites/add"' in text_of(console)
-    watch.crawl_now = Crawl(sites=1)
+    watch.crawl_now = CrawlStatus(sites=1)
     page = text_of(console)
     assert "vedette up" in page
     assert "None is known yet" in page
     assert "<figure" not in page
-    watch.discovery_now = Discovery((FoundPage(NOW_S - 60),))
+    watch.discovery_now = DiscoveryReport((FoundPage(NOW_S - 60),))
     assert "is not known: none of them states the time" in text_of(console)
 
 
@@ -73,7 +73,7 @@ def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
     first = console.client.get(f"{HERE}?csv=sources&sources-sort=-wasted").text.splitlines()[1]
     assert first.startswith("https://docs.example.org/,")
     nasty = SourceLine("https://x.test/<script>alert(1)</script>", 1e300, 0.0, 1e308, 0.0, 1, 1, 0, 1e300, "<b>")
-    console.watch.discovery_now = Discovery((), (nasty,), 1.0, 1.0, 0.0)
+    console.watch.discovery_now = DiscoveryReport((), (nasty,), 1.0, 1.0, 0.0)
     page = text_of(console)
     assert "<script>alert" not in page
     assert "<b>" not in page
@@ -82,8 +82,8 @@ def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
 @given(found_pages)
 def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
     """By delay, or among those of which it is not known; and the quarters enclose the middle."""
-    assert sum(count for _, count in by_delay(pages)) == len(pages)
-    spread = spread_of(pages)
+    assert sum(count for _, count in count_by_delay(pages)) == len(pages)
+    spread = summarize_delays(pages)
     assert spread.known + spread.by_day + spread.undated == len(pages)
     if spread.median_s is not None:
         assert (spread.low_s or 0.0) <= spread.median_s <= (spread.high_s or 0.0)
@@ -92,6 +92,6 @@ def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
 @given(found_pages)
 def test_medians_over_time_lie_among_the_delays(pages: list[FoundPage]) -> None:
     """Each within the time looked at, in order, and between the shortest and the longest delay."""
-    points, delays = medians(pages, 0.0, 4e9, 86_400.0), delays_of(pages)
+    points, delays = compute_medians(pages, 0.0, 4e9, 86_400.0), compute_delays(pages)
     assert [at_s for at_s, _ in points] == sorted(at_s for at_s, _ in points)
     assert all(delays[0] <= delay <= delays[-1] for _, delay in points)

@@ -16,11 +16,18 @@ from tests.web.small_search import NOW_S
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.learn.workload import Drift, Rising
-from vedette.web.console.crawl.overview import Streams, troubles
-from vedette.web.console.ports.monitoring import Crawl, DuePage, HostLine, Refresh, Searched, Tenth
+from vedette.learn.workload import Drift, RisingQuery
+from vedette.web.console.crawl.overview import LiveStreams, find_warnings
+from vedette.web.console.ports.monitoring import (
+    CalibrationBin,
+    CrawlStatus,
+    DuePage,
+    HostLine,
+    RefreshStatus,
+    SearchStats,
+)
 from vedette.web.console.ui.tables import Column, Table
-from vedette.web.console.ui.time_series import TITLES
+from vedette.web.console.ui.time_series import SERIES_TITLES
 
 PAGES = ("", "queue", "refresh", "searches", "storage")
 HOSTILE = "<script>alert('x')</script>\u202e" + "W" * 200
@@ -40,7 +47,7 @@ def rows_of(answer_text: str) -> list[list[str]]:
 def test_a_console_without_sites_says_what_to_do_first() -> None:
     """It offers the form for the first site, and no chart of nothing."""
     console = signed_in()
-    console.watch.crawl_now = Crawl(is_running=True)
+    console.watch.crawl_now = CrawlStatus(is_running=True)
     page = console.client.get("/console/").text
     assert 'href="/console/sites/add"' in page
     assert "<figure" not in page
@@ -49,10 +56,10 @@ def test_a_console_without_sites_says_what_to_do_first() -> None:
 def test_every_page_stands_without_any_number() -> None:
     """A new folder has none, and a keeper that restarts tells none."""
     console = signed_in()
-    console.watch.crawl_now = Crawl()
+    console.watch.crawl_now = CrawlStatus()
     console.watch.host_rows = ()
-    console.watch.refresh_now = Refresh()
-    console.watch.asked = Searched(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
+    console.watch.refresh_now = RefreshStatus()
+    console.watch.asked = SearchStats(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
     for page in PAGES:
         assert console.client.get(f"/console/{page}").status_code == 200
     assert "vedette up" in console.client.get("/console/queue").text
@@ -65,9 +72,13 @@ def test_hostile_words_are_only_words() -> None:
     watch.crawl_now = watch.crawl_now._replace(in_trouble={HOSTILE: HOSTILE}, waiting_why={HOSTILE: 1}, trouble=HOSTILE)
     watch.host_rows = (HostLine(HOSTILE, 1, HOSTILE, 1e300, 0, HOSTILE),)
     query = QueryCount(HOSTILE, HOSTILE, 10**12, 1, 1, 1, -1e300)
-    watch.asked = watch.asked._replace(top=(query,), without_result=(query,), rising=(Rising(HOSTILE, 1e300, 0.0),))
+    watch.asked = watch.asked._replace(
+        top=(query,), without_result=(query,), rising=(RisingQuery(HOSTILE, 1e300, 0.0),)
+    )
     due = DuePage(HOSTILE, 1e300, HOSTILE, 1e300, -1.0, float("nan"), float("inf"), -1e300)
-    watch.refresh_now = Refresh(HOSTILE, 1e300, 1e-300, 1e300, (Tenth(1e300, -1.0, float("nan")),) * 10, 1e9, 9, (due,))
+    watch.refresh_now = RefreshStatus(
+        HOSTILE, 1e300, 1e-300, 1e300, (CalibrationBin(1e300, -1.0, float("nan")),) * 10, 1e9, 9, (due,)
+    )
     watch.won = [(NOW_S - 1e6, 1e300), (NOW_S - 60, float("nan")), (NOW_S, -1.0)]
     watch.series = {name: [(NOW_S - at_s, 1e300 * (-1) ** at_s) for at_s in range(5)] for name in SERIES}
     for page in PAGES:
@@ -78,21 +89,23 @@ def test_hostile_words_are_only_words() -> None:
 
 def test_troubles_say_what_to_do() -> None:
     """Each is a sentence with a sentence after it; where all is well there is none."""
-    assert troubles(Crawl(is_running=True), "") == []
-    crawl = Crawl(
+    assert find_warnings(CrawlStatus(is_running=True), "") == []
+    crawl = CrawlStatus(
         in_trouble={f"host{number}": "503" for number in range(9)}, trouble="the disk is full", unindexed=10**6
     )
-    found = troubles(crawl, "")
+    found = find_warnings(crawl, "")
     assert len(found) == 4
     for trouble in found:
         assert trouble.what.endswith(".")
         assert trouble.do.endswith(".")
-    assert troubles(Crawl(is_running=True), "the index is being built")[0].what.endswith("the index is being built.")
+    assert find_warnings(CrawlStatus(is_running=True), "the index is being built")[0].what.endswith(
+        "the index is being built."
+    )
 
 
 def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None:
     """All that the record keeps can be taken away, over the time that was chosen; other names are none."""
-    assert set(TITLES) == set(SERIES)
+    assert set(SERIES_TITLES) == set(SERIES)
     console.watch.series = {name: [(NOW_S - 7200, 1.0), (NOW_S - 60, 2.5)] for name in SERIES}
     for name in SERIES:
         assert len(rows_of(console.client.get(f"/console/series.csv?name={name}&over=day").text)) == 3
@@ -114,7 +127,7 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
     """Nobody is told to start what runs; what is not known is not said to be nothing."""
     for busy, said in ((True, "had no time to answer"), (False, "vedette up")):
-        console.watch.crawl_now = Crawl(is_busy=busy, known=9, waiting=3)
+        console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
         for page in ("/console/", "/console/queue"):
             text = html.unescape(console.client.get(page).text)
@@ -126,7 +139,7 @@ def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
 def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
     """With its reason as a label; pages that are kept have a name of their own beside those that can be found."""
     console.watch.series = {"pages": [(NOW_S, 7.0)]}
-    console.watch.crawl_now = Crawl(
+    console.watch.crawl_now = CrawlStatus(
         is_running=True,
         waiting_why={"resting": 2},
         statuses={"200": 5, "404": 44},
@@ -150,7 +163,7 @@ def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
 def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> None:
     """Many and long ones are counted together, and none breaks the format."""
     strange = {f'a "reason"\n{number}': 1 for number in range(5000)} | {"x" * 10_000: 9}
-    console.watch.crawl_now = Crawl(is_running=True, failures=strange)
+    console.watch.crawl_now = CrawlStatus(is_running=True, failures=strange)
     lines = [
         line for line in console.client.get("/metrics").text.splitlines() if line.startswith("vedette_fetches_fai")
     ]
@@ -184,7 +197,7 @@ def test_moving_numbers_come_as_events(console: Console) -> None:
         request = asked("")
         request.scope["method"] = "GET"
         request.state.is_in = lambda: True
-        answer = await Streams(console.watch).live(request)
+        answer = await LiveStreams(console.watch).stream(request)
         assert isinstance(answer, StreamingResponse)
         assert answer.media_type == "text/event-stream"
         return str(await anext(aiter(answer.body_iterator)))
@@ -198,8 +211,8 @@ def test_moving_numbers_come_as_events(console: Console) -> None:
 
 NUMBERS: Table[tuple[str, float | None]] = Table(
     (Column("name", "Name", lambda row: row[0]), Column("size", "Size", lambda row: row[1], is_number=True)),
-    by="-size",
-    rows=3,
+    default_sort="-size",
+    page_size=3,
 )
 some_rows = st.lists(st.tuples(st.text(max_size=5), st.none() | st.floats()), max_size=12)
 
@@ -214,10 +227,10 @@ def asked(query: str) -> Request:
 @given(rows=some_rows, sort=st.sampled_from(["name", "-name", "size", "-size", "none", ""]), page=st.text(max_size=4))
 def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort: str, page: str) -> None:
     """Over all its pages, whatever the order; and a page that is none is another one, not an error."""
-    NUMBERS.seen(asked(f"page={page}"), rows)
+    NUMBERS.paginate(asked(f"page={page}"), rows)
     shown: list[tuple[str, float | None]] = []
     for number in range(1, 6):
-        seen = NUMBERS.seen(asked(f"sort={sort}&page={number}"), rows)
+        seen = NUMBERS.paginate(asked(f"sort={sort}&page={number}"), rows)
         if seen.first == 3 * (number - 1):
             shown += seen.rows
     assert sorted(map(repr, shown)) == sorted(map(repr, rows))
@@ -225,12 +238,12 @@ def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort:
 
 def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
     """Numbers begin with the largest, words with the first; what else was asked for stays, but for the page."""
-    seen = NUMBERS.seen(asked("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
+    seen = NUMBERS.paginate(asked("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
     assert [head.address for head in seen.heads] == [
         "/console/x?filter=a&sort=name",
         "/console/x?filter=a&sort=size",
     ]
-    turned = NUMBERS.seen(asked("sort=name"), [("a", 1.0)])
+    turned = NUMBERS.paginate(asked("sort=name"), [("a", 1.0)])
     assert turned.heads[0].address.endswith("sort=-name")
     assert turned.heads[1].address.endswith("sort=-size")
 
@@ -238,7 +251,7 @@ def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
 @given(text=st.text(max_size=8))
 def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
     """A spreadsheet would carry it out."""
-    answer = NUMBERS.csv(asked(""), [(text, -1.5)], "numbers")
+    answer = NUMBERS.csv_response(asked(""), [(text, -1.5)], "numbers")
     cell = bytes(answer.body).decode().split("\r\n", 1)[1].lstrip('"')
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 

@@ -18,11 +18,17 @@ from tests.web.small_search import NOW_S
 from vedette.engine.scheduling.forecast import HALF_LIFE_S, Forecast
 from vedette.engine.scheduling.refresh_policies import POLICIES
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.crawl.forecast import BOTTOM, TOP, reliability, tenth_lines, trust
-from vedette.web.console.crawl.refresh import POLICY_WORDS, came_between, counts_of, in_stretches
-from vedette.web.console.explain.refresh_text import every, per_cent, refresh_facts
-from vedette.web.console.ports.monitoring import Crawl, DuePage, Machine, Refresh, Tenth
-from vedette.web.console.ui.time_series import OVERS
+from vedette.web.console.crawl.forecast import (
+    BOTTOM,
+    TOP,
+    build_calibration_rows,
+    describe_calibration,
+    render_reliability_diagram,
+)
+from vedette.web.console.crawl.refresh import POLICY_DESCRIPTIONS, compute_increments, load_counts, sum_by_bin
+from vedette.web.console.explain.refresh_text import describe_refresh, format_interval, format_percent
+from vedette.web.console.ports.monitoring import CalibrationBin, CrawlStatus, DuePage, RefreshStatus, RuntimeSettings
+from vedette.web.console.ui.time_series import TIME_RANGES
 from vedette.web.formatting import THIN
 
 URL = "https://docs.example.org/lag"
@@ -56,9 +62,9 @@ def rows_of(console: Console, query: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(console.client.get(f"/console/refresh?{query}").text)))
 
 
-def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[Tenth]:
+def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[CalibrationBin]:
     """So many refreshes for each pair of what was said and what was found."""
-    return [Tenth(refreshes, refreshes * said, refreshes * found) for said, found in shares]
+    return [CalibrationBin(refreshes, refreshes * said, refreshes * found) for said, found in shares]
 
 
 def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> None:
@@ -75,15 +81,17 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
     """Without a site, before a page was judged, and before one was fetched twice; no chart of nothing."""
     console = signed_in()
     watch = console.watch
-    watch.refresh_now, watch.crawl_now = Refresh(), Crawl(is_running=True)
+    watch.refresh_now, watch.crawl_now = RefreshStatus(), CrawlStatus(is_running=True)
     assert 'href="/console/sites/add"' in text_of(console)
-    watch.crawl_now = Crawl(sites=1)
+    watch.crawl_now = CrawlStatus(sites=1)
     assert "vedette up" in text_of(console)
-    watch.refresh_now = Refresh("expected-gain", current=1.0, judged=1, soon=(DuePage(URL, NOW_S + 90, "a rule"),))
+    watch.refresh_now = RefreshStatus(
+        "expected-gain", current=1.0, judged=1, soon=(DuePage(URL, NOW_S + 90, "a rule"),)
+    )
     page = text_of(console)
     assert "No page has been fetched a second time yet" in page
     assert "<figure" not in page
-    watch.refresh_now = Refresh("nutch", refreshes=5.0, wasted=1.0)
+    watch.refresh_now = RefreshStatus("nutch", refreshes=5.0, wasted=1.0)
     assert "nutch does not say how probably" in text_of(console)
 
 
@@ -111,11 +119,11 @@ def test_refreshes_are_counted_by_the_hour() -> None:
     sums, shares = [], []
     for back in hours:
         at_s = NOW_S - 3600 * back
-        forecast = forecast.after(None, np.array([True] * 4 + [False] * 6), at_s)
+        forecast = forecast.observe(None, np.array([True] * 4 + [False] * 6), at_s)
         sums.append((at_s, forecast.refreshes))
         shares.append((at_s, forecast.wasted_share or 0.0))
     console.watch.series = {"refreshes": sums, "wasted_share": shares}
-    counts = counts_of(console.watch, OVERS[1], NOW_S)
+    counts = load_counts(console.watch, TIME_RANGES[1], NOW_S)
     assert counts.total == pytest.approx(24 * 10)
     assert [count for _, count in counts.all] == pytest.approx([10] * 24)
     assert [count for _, count in counts.wasted] == pytest.approx([6] * 24)
@@ -127,16 +135,16 @@ def test_what_was_added_to_a_fading_sum_is_found_again(steps: list[tuple[int, fl
     forecast, at_s, sums = Forecast(), 0.0, [(0.0, 0.0)]
     for count, wait_s in steps:
         at_s += wait_s
-        forecast = forecast.after(None, np.zeros(count, bool), at_s)
+        forecast = forecast.observe(None, np.zeros(count, bool), at_s)
         sums.append((at_s, forecast.refreshes))
-    found = [amount for _, amount in came_between(sums, HALF_LIFE_S)]
+    found = [amount for _, amount in compute_increments(sums, HALF_LIFE_S)]
     assert found == pytest.approx([count for count, _ in steps], abs=1e-6)
 
 
 @given(st.lists(st.tuples(anything, anything), max_size=20), anything, anything, st.sampled_from([300.0, 86_400.0]))
 def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: float, now: float, step: float) -> None:
     """Whatever is told: they end at most now, none began before the measuring."""
-    for at_s, _ in in_stretches(points, begun, now, step):
+    for at_s, _ in sum_by_bin(points, begun, now, step):
         assert at_s <= now
         assert at_s - step >= begun - 1e-6 * abs(now)
 
@@ -144,7 +152,7 @@ def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: 
 def test_nothing_is_lost_between_stretches() -> None:
     """What came while it was measured is in one of them, and in one only."""
     amounts = [(float(at_s), 1.0) for at_s in range(1, 3601)]
-    assert sum(amount for _, amount in in_stretches(amounts, 0.0, 3600.0, 300.0)) == len(amounts)
+    assert sum(amount for _, amount in sum_by_bin(amounts, 0.0, 3600.0, 300.0)) == len(amounts)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +167,9 @@ def test_nothing_is_lost_between_stretches() -> None:
         ([], "too early"),
     ],
 )
-def test_whether_forecasts_can_be_trusted_is_said(told: list[Tenth], words: str) -> None:
+def test_whether_forecasts_can_be_trusted_is_said(told: list[CalibrationBin], words: str) -> None:
     """By how far they are off, beyond what chance does to few; and what follows from it."""
-    assert words in trust(told)
+    assert words in describe_calibration(told)
 
 
 def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
@@ -170,26 +178,26 @@ def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
     blamed = 0
     for _ in range(200):
         chance = rng.random(40)
-        blamed += "trusted:" not in trust(told_by(chance, rng.random(40) < chance))
+        blamed += "trusted:" not in describe_calibration(told_by(chance, rng.random(40) < chance))
     assert blamed < 20
 
 
-def told_by(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[Tenth]:
+def told_by(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[CalibrationBin]:
     """What the keeper would tell of these refreshes."""
-    forecast = Forecast().after(chance, np.asarray(changed), 0.0)
-    return list(map(Tenth, forecast.count, forecast.expected, forecast.found))
+    forecast = Forecast().observe(chance, np.asarray(changed), 0.0)
+    return list(map(CalibrationBin, forecast.count, forecast.expected, forecast.found))
 
 
-@given(st.lists(st.tuples(anything, anything, anything).map(Tenth._make), max_size=10))
-def test_any_forecasts_can_be_drawn(told: list[Tenth]) -> None:
+@given(st.lists(st.tuples(anything, anything, anything).map(CalibrationBin._make), max_size=10))
+def test_any_forecasts_can_be_drawn(told: list[CalibrationBin]) -> None:
     """Inside the drawing, each dot on its own whisker; and nothing in it is no number."""
-    trust(told)
-    root = ET.fromstring(str(reliability(told)))  # noqa: S314 - our own text
+    describe_calibration(told)
+    root = ET.fromstring(str(render_reliability_diagram(told)))  # noqa: S314 - our own text
     dots, whiskers = (
         list(root.iter("circle")),
         [each for each in root.iter("line") if each.attrib["class"] == "whisker"],
     )
-    assert len(dots) == len(whiskers) == len(tenth_lines(told))
+    assert len(dots) == len(whiskers) == len(build_calibration_rows(told))
     for dot, whisker in zip(dots, whiskers, strict=True):
         assert 0 <= float(dot.attrib["cx"].rstrip("%")) <= 100
         assert TOP <= float(dot.attrib["cy"]) <= BOTTOM
@@ -200,7 +208,7 @@ def test_any_forecasts_can_be_drawn(told: list[Tenth]) -> None:
 @given(rate=anything, low=st.none() | anything, high=st.none() | anything, share=st.none() | anything)
 def test_any_rate_and_any_share_has_words(rate: float, low: float | None, high: float | None, share: float) -> None:
     """They are short, and no number in them is none."""
-    for words in (every(rate, low, high), per_cent(share)):
+    for words in (format_interval(rate, low, high), format_percent(share)):
         assert len(words) < 120
         assert "nan" not in words
         assert "inf" not in words
@@ -209,7 +217,7 @@ def test_any_rate_and_any_share_has_words(rate: float, low: float | None, high: 
 @given(st.floats(0.5, 3000.0))
 def test_the_ends_of_a_rate_stand_in_the_unit_of_its_middle(days: float) -> None:
     """The shorter time comes first."""
-    words = every(1 / days, 1 / (2 * days), 2 / days).replace(THIN, "").replace("about every", "")
+    words = format_interval(1 / days, 1 / (2 * days), 2 / days).replace(THIN, "").replace("about every", "")
     shortest, longest = (float(word.strip("()")) for word in words.partition("between ")[2].split(" and "))
     assert math.isclose(longest, 4 * shortest, rel_tol=0.25)
 
@@ -242,14 +250,14 @@ def test_explaining_a_page_tells_of_fetching_it_again() -> None:
 )
 def test_what_is_not_known_is_said_as_such(changed: dict[str, object], words: str) -> None:
     """Nothing is made up for a page that was fetched once, or whose gain is not measured."""
-    assert any(words in fact.words for fact in refresh_facts({**TOLD, **changed}))
+    assert any(words in fact.words for fact in describe_refresh({**TOLD, **changed}))
 
 
 def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
     """And a policy that says little leaves out what it does not say."""
-    assert list(refresh_facts(None)) == []
+    assert list(describe_refresh(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
-    assert [fact.name for fact in refresh_facts(silent)] == ["The last fetch"]
+    assert [fact.name for fact in describe_refresh(silent)] == ["The last fetch"]
 
 
 def test_policy_and_budget_are_set_on_the_page() -> None:
@@ -262,7 +270,7 @@ def test_policy_and_budget_are_set_on_the_page() -> None:
     answer = console.post("/console/refresh/set", policy="nutch", budget="0")
     assert answer.status_code == 303
     assert console.operator.orders[-1] == SetMachine({"refresh.policy": "nutch"})
-    console.watch.machine_now = Machine("nutch", "0", ("refresh.policy",))
+    console.watch.machine_now = RuntimeSettings("nutch", "0", ("refresh.policy",))
     assert "Let refresh.policy be as configured" in text_of(console)
     console.post("/console/refresh/set", configured="policy")
     assert console.operator.orders[-1] == SetMachine({"refresh.policy": None})
@@ -291,4 +299,4 @@ def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field:
 
 def test_every_policy_that_may_run_has_its_sentence() -> None:
     """The list of the console is that of the configuration."""
-    assert {*POLICY_WORDS} == {*POLICIES}
+    assert {*POLICY_DESCRIPTIONS} == {*POLICIES}

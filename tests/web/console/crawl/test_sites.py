@@ -9,7 +9,7 @@ from starlette.routing import Mount, Route
 from tests.web.small_operator import Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S
 
-from vedette.config.site_settings import OWNED
+from vedette.config.site_settings import OWNERSHIP_PHRASE
 from vedette.errors import SiteError
 from vedette.model import Site
 from vedette.web.commands.commands import (
@@ -23,7 +23,7 @@ from vedette.web.commands.commands import (
     Rule,
     SetSite,
 )
-from vedette.web.console.ports.sites import KeptRule, Mishap, SiteLine, Stranger
+from vedette.web.console.ports.sites import FetchFailure, SiteLine, StoredRule, UnlistedHost
 
 DOCS = Site("https://docs.example.org/", delay_s=2.0, exclude=("/old/*",))
 WHOLE = {"scope": "host", "sort_parameters": "yes", "drop_parameters": "\n".join(Site("").drop_parameters)}
@@ -66,7 +66,7 @@ class Desk(SmallDesk):
         super().__init__(*sites)
         self.changed = changed
 
-    def explain(self, url: str) -> dict[str, Any]:
+    def explain_url(self, url: str) -> dict[str, Any]:
         """Of whatever is asked."""
         return facts(url, **self.changed)
 
@@ -126,9 +126,16 @@ def test_what_is_no_site_is_asked_for_again(text: str) -> None:
 def test_robots_are_ignored_only_where_the_site_is_confirmed_as_ones_own() -> None:
     """The confirmation is never filled in, and nothing but its exact words counts."""
     console = signed_in(Desk(DOCS))
-    assert f'value="{OWNED}"' not in console.client.get("/console/sites/edit?site=" + DOCS.start).text
-    assert console.post("/console/sites/add", **WHOLE, site="a.example", ignore_robots=OWNED.lower()).status_code == 422
-    assert console.post("/console/sites/add", **WHOLE, site="a.example", ignore_robots=OWNED).status_code == 303
+    assert f'value="{OWNERSHIP_PHRASE}"' not in console.client.get("/console/sites/edit?site=" + DOCS.start).text
+    assert (
+        console.post(
+            "/console/sites/add", **WHOLE, site="a.example", ignore_robots=OWNERSHIP_PHRASE.lower()
+        ).status_code
+        == 422
+    )
+    assert (
+        console.post("/console/sites/add", **WHOLE, site="a.example", ignore_robots=OWNERSHIP_PHRASE).status_code == 303
+    )
     assert console.operator.orders == [AddSite(Site("https://a.example/", ignore_robots=True))]
 
 
@@ -263,7 +270,7 @@ def test_a_page_its_folder_or_its_domain_can_be_hidden_where_it_is_explained() -
 def test_hosts_that_pages_link_to_are_offered_and_can_be_dismissed() -> None:
     """Adding leads to the form with the host in it; dismissing is an order."""
     desk = Desk()
-    desk.hosts = [Stranger("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
+    desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
     console = signed_in(desk)
     shown = console.client.get("/console/discover").text
     assert "None of them is crawled by itself" in shown
@@ -326,11 +333,11 @@ def test_nothing_is_changed_by_a_link() -> None:
 class TroubledDesk(Desk):
     """Its one site has had a mishap."""
 
-    mishap: Mishap | None = None
+    mishap: FetchFailure | None = None
 
-    def sites(self) -> list[SiteLine]:
+    def list_sites(self) -> list[SiteLine]:
         """With what went wrong last."""
-        return [line._replace(mishap=self.mishap, trouble="too slow", state="trouble") for line in super().sites()]
+        return [line._replace(mishap=self.mishap, trouble="too slow", state="trouble") for line in super().list_sites()]
 
 
 @pytest.fixture(scope="module")
@@ -349,9 +356,9 @@ def test_whatever_strangers_wrote_is_shown_as_text(shared: tuple[Console, Troubl
     hidden = [{"kind": "hide", "query": text, "value": url, "added_s": 0.0}]
     page = {**facts("")["page"], "title": text + HOSTILE, "location": url}
     desk.changed = {"known_as": url, "page": page, "hidden": hidden}
-    desk.hosts = [Stranger("other.example", 7, 2, NOW_S - 60, url)]
-    desk.kept_rules = [KeptRule(Rule("pin", text + HOSTILE, url), NOW_S)]
-    desk.mishap = Mishap(url, text + HOSTILE, NOW_S)
+    desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, url)]
+    desk.kept_rules = [StoredRule(Rule("pin", text + HOSTILE, url), NOW_S)]
+    desk.mishap = FetchFailure(url, text + HOSTILE, NOW_S)
     for path in ("/console/sites", "/console/explain?url=docs.example.org", "/console/discover", "/console/results"):
         answer = console.client.get(path)
         assert answer.status_code == 200

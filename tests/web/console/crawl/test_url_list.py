@@ -9,9 +9,9 @@ import pytest
 from tests.web.small_operator import Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S
 
-from vedette.adapters.crawl_store.url_list import ListedUrl, Which
+from vedette.adapters.crawl_store.url_list import ListedUrl, UrlFilter
 from vedette.model import Site
-from vedette.web.console.ports.monitoring import Crawl
+from vedette.web.console.ports.monitoring import CrawlStatus
 
 START = "https://docs.example.org/"
 EVIL = 'https://docs.example.org/"><script>alert(1)</script>'
@@ -48,16 +48,20 @@ def test_counts_of_sites_lead_to_their_rows(console: Console, desk: SmallDesk) -
     """Pages kept to pages kept, known URLs to all."""
     kept, known = links(console.client.get("/console/sites").text)
     assert all(console.client.get(each).status_code == 200 for each in (kept, known))
-    assert desk.asked == [Which(Site(START), "kept"), Which(Site(START))]
+    assert desk.asked == [UrlFilter(Site(START), "kept"), UrlFilter(Site(START))]
 
 
 def test_counts_of_errors_lead_to_their_rows(console: Console, desk: SmallDesk) -> None:
     """Each to those of its own reason."""
     refused, failed = "disallowed by robots.txt", "too slow"
-    console.watch.crawl_now = Crawl(statuses={"200": 9, "404": 44}, failures={failed: 2}, refusals={refused: 3})
+    console.watch.crawl_now = CrawlStatus(statuses={"200": 9, "404": 44}, failures={failed: 2}, refusals={refused: 3})
     for each in links(console.client.get("/console/queue").text):
         assert console.client.get(each).status_code == 200
-    assert desk.asked == [Which(None, "errors", "404"), Which(None, "failed", failed), Which(None, "refused", refused)]
+    assert desk.asked == [
+        UrlFilter(None, "errors", "404"),
+        UrlFilter(None, "failed", failed),
+        UrlFilter(None, "refused", refused),
+    ]
 
 
 def test_pages_follow_one_another_to_the_end(console: Console) -> None:

@@ -6,17 +6,17 @@ import pytest
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
-from vedette.learn.clicks.experiment_groups import ALL, PLAIN, UNTRIED
-from vedette.learn.clicks.off_policy import NOT_ENOUGH, Estimate, OtherOrder
-from vedette.learn.clicks.rollback_guard import Arm, Guarded
+from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
+from vedette.learn.clicks.off_policy import NOT_ENOUGH_DATA, Estimate, OrderEstimate
+from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.ports.monitoring import Machine, Promoted, RankingTold
-from vedette.web.console.search.ranking import verdict
+from vedette.web.console.ports.monitoring import ExploredPage, RankingReport, RuntimeSettings
+from vedette.web.console.search.ranking import describe_verdict
 from vedette.web.formatting import THIN
 
-GOOD = Promoted("https://docs.example.org/new", NOW_S - 7200, 40, 12, 9.0, 21.0, 0.41)
-BAD = Promoted("https://docs.example.org/poor", NOW_S - 7200, 30, 1, 0.0, 18.0, 0.05)
-TOLD = RankingTold(
+GOOD = ExploredPage("https://docs.example.org/new", NOW_S - 7200, 40, 12, 9.0, 21.0, 0.41)
+BAD = ExploredPage("https://docs.example.org/poor", NOW_S - 7200, 30, 1, 0.0, 18.0, 0.05)
+TOLD = RankingReport(
     NOW_S - 60,
     is_learned=True,
     searches=900,
@@ -36,7 +36,7 @@ TOLD = RankingTold(
 )
 
 
-def page(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, query: str = "") -> str:
+def page(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, query: str = "") -> str:
     """The page where this was told."""
     monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
     answer = signed_in().client.get(f"/console/ranking{query}")
@@ -52,10 +52,10 @@ def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert "No difference can be told so far" in text
 
 
-def order(name: str, readers: int, low: float, high: float, said: str = "") -> OtherOrder:
+def order(name: str, readers: int, low: float, high: float, said: str = "") -> OrderEstimate:
     """An order of which all estimates say the same."""
     found = Estimate((low + high) / 2, low, high, float(readers), said)
-    return OtherOrder(name, readers, 5000, found, found, found)
+    return OrderEstimate(name, readers, 5000, found, found, found)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,11 @@ def test_orders_that_most_did_not_get_are_told(
     monkeypatch: pytest.MonkeyPatch, plain: tuple[float, float], untried: tuple[float, float], words: tuple[str, ...]
 ) -> None:
     """Each with its interval, and no more is said than that intervals lie apart."""
-    orders = (order(PLAIN, 500, *plain), order(UNTRIED, 510, *untried), order(ALL, 3990, 0.5, 0.6))
+    orders = (
+        order(RELEVANCE_ONLY, 500, *plain),
+        order(LEARNED_ONLY, 510, *untried),
+        order(WITH_TRIALS, 3990, 0.5, 0.6),
+    )
     text = page(monkeypatch, TOLD._replace(orders=orders))
     for said in (*words, "55 % (50 % to 60 %)", f"({round(100 * plain[0])} % to {round(100 * plain[1])} %)"):
         assert said in text
@@ -77,16 +81,16 @@ def test_orders_that_most_did_not_get_are_told(
 
 def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a number nor a verdict; how many readers are there is said."""
-    orders = (order(PLAIN, 42, 0.1, 0.9, NOT_ENOUGH), order(ALL, 390, 0.5, 0.6))
+    orders = (order(RELEVANCE_ONLY, 42, 0.1, 0.9, NOT_ENOUGH_DATA), order(WITH_TRIALS, 390, 0.5, 0.6))
     text = page(monkeypatch, TOLD._replace(orders=orders))
-    assert text.count(NOT_ENOUGH) == 3
+    assert text.count(NOT_ENOUGH_DATA) == 3
     assert "100 readers must have got an order before it is told, and it is 42" in text
     assert "What if everybody" not in page(monkeypatch, TOLD)
 
 
 def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """With why and until when; when it is over nothing is said of it."""
-    guard = Guarded(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
+    guard = RollbackGuard(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
     assert "safe order: quality per click fell from 0.60 to 0.40" in page(monkeypatch, TOLD._replace(guard=guard))
     assert "safe order" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
 
@@ -95,11 +99,11 @@ def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> No
     ("told", "words"),
     [
         (None, "Nobody has opened a result yet"),
-        (RankingTold(searches=9, clicks=4), "too little to learn from"),
+        (RankingReport(searches=9, clicks=4), "too little to learn from"),
         (TOLD._replace(promoted=()), "None so far"),
     ],
 )
-def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, words: str) -> None:
+def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, words: str) -> None:
     """Each state has its words."""
     assert words in page(monkeypatch, told)
 
@@ -115,7 +119,7 @@ def test_learning_is_switched_here() -> None:
     assert "Switch learning off" in console.client.get("/console/ranking").text
     console.post("/console/ranking/set", learn="off")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "false"})
-    console.watch.machine_now = Machine("expected-gain", "0", ("serve.learn",), learn=False)
+    console.watch.machine_now = RuntimeSettings("expected-gain", "0", ("serve.learn",), learn=False)
     text = console.client.get("/console/ranking").text
     assert "Learning from clicks is switched off, here" in text
     console.post("/console/ranking/set", learn="on")
@@ -140,10 +144,10 @@ def test_nobody_else_sees_it() -> None:
 
 def test_verdicts_are_no_surer_than_the_numbers() -> None:
     """Better, worse, and unknown, by the interval of the difference."""
-    assert "worth more" in verdict(TOLD._replace(difference=0.2))
-    assert "worth less" in verdict(TOLD._replace(difference=-0.2))
-    assert "too early" in verdict(TOLD._replace(is_enough=False))
-    assert "too early" in verdict(TOLD._replace(difference_give_or_take=math.inf))
+    assert "worth more" in describe_verdict(TOLD._replace(difference=0.2))
+    assert "worth less" in describe_verdict(TOLD._replace(difference=-0.2))
+    assert "too early" in describe_verdict(TOLD._replace(is_enough=False))
+    assert "too early" in describe_verdict(TOLD._replace(difference_give_or_take=math.inf))
 
 
 def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,16 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.web.console.ui.charts import HEIGHT, SIDE, Line, bars, line_chart, stacked
-from vedette.web.console.ui.scales import said, time_ticks, top_of
-from vedette.web.console.ui.time_series import growth_per_day
+from vedette.web.console.ui.charts import (
+    HEIGHT,
+    VIEWBOX_SIDE,
+    LineChart,
+    render_bar_table,
+    render_line_chart,
+    render_stacked_bar,
+)
+from vedette.web.console.ui.scales import build_time_ticks, format_value, round_axis_top
+from vedette.web.console.ui.time_series import compute_daily_growth
 
 UNITS = ("n", "share", "s", "bytes", "1/s", "1/h", "no unit of ours")
 NOW_S = 1_770_000_000.0
@@ -20,9 +27,11 @@ some_points = st.lists(st.tuples(near | anything, anything), max_size=30)
 words = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff"), max_size=20)
 
 
-def line(points: list[tuple[float, float]], unit: str = "n", title: str = "Pages") -> Line:
+def line(points: list[tuple[float, float]], unit: str = "n", title: str = "Pages") -> LineChart:
     """A line over the last day."""
-    return Line("pages", title, "pages kept", unit, points, NOW_S - DAY_S, NOW_S, "/console/series.csv?name=a&over=day")
+    return LineChart(
+        "pages", title, "pages kept", unit, points, NOW_S - DAY_S, NOW_S, "/console/series.csv?name=a&over=day"
+    )
 
 
 def drawn(text: str) -> ET.Element:
@@ -39,11 +48,11 @@ def numbers_of(element: ET.Element) -> list[tuple[float, float]]:
 @given(points=some_points, unit=st.sampled_from(UNITS), title=words)
 def test_any_line_is_well_formed_and_inside(points: list[tuple[float, float]], unit: str, title: str) -> None:
     """No value breaks the drawing, none is drawn outside of it, and no number in it is none."""
-    text = str(line_chart(line(points, unit, title)))
+    text = str(render_line_chart(line(points, unit, title)))
     root = drawn(text)
     assert "nan" not in text.replace(title, "").lower()
     for path in root.iter("path"):
-        assert all(0 <= x <= SIDE and 0 <= y <= SIDE for x, y in numbers_of(path))
+        assert all(0 <= x <= VIEWBOX_SIDE and 0 <= y <= VIEWBOX_SIDE for x, y in numbers_of(path))
     for label in root.iter("text"):
         assert 0 <= float(label.attrib["x"].rstrip("%")) <= 100
         assert 0 <= float(label.attrib["y"]) <= HEIGHT
@@ -52,7 +61,7 @@ def test_any_line_is_well_formed_and_inside(points: list[tuple[float, float]], u
 @given(rows=st.lists(st.tuples(words, anything), max_size=8), unit=st.sampled_from(UNITS))
 def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit: str) -> None:
     """Each bar lies within its drawing, and the pieces of a stack within theirs."""
-    for text in (bars(rows, unit, ("What", "Times")), stacked(rows, unit, "Room taken")):
+    for text in (render_bar_table(rows, unit, ("What", "Times")), render_stacked_bar(rows, unit, "Room taken")):
         for piece in drawn(str(text)).iter("rect"):
             start, wide = float(piece.attrib.get("x", 0)), float(piece.attrib["width"])
             assert start >= 0
@@ -63,7 +72,7 @@ def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit
 @given(values=st.lists(st.floats(0, 1e17), min_size=1), unit=st.sampled_from(UNITS))
 def test_an_axis_holds_all_its_values(values: list[float], unit: str) -> None:
     """Its end is above them all (a share ends at 1), and never so far that they are lost at the bottom."""
-    top = top_of(values, unit)
+    top = round_axis_top(values, unit)
     assert 0 < top < math.inf
     if unit != "share":
         assert max(values) <= top * (1 + 1e-6)
@@ -71,24 +80,24 @@ def test_an_axis_holds_all_its_values(values: list[float], unit: str) -> None:
 
 def test_a_line_says_its_latest_value_and_its_range() -> None:
     """In words, for those who see no drawing; and the table beside it has every point."""
-    root = drawn(str(line_chart(line([(NOW_S - 3600 * hour, 1000.0 + hour) for hour in range(5)]))))
-    assert said(1000, "n") in "".join(root.find(".//figcaption").itertext())  # type: ignore[union-attr]  # it has one
+    root = drawn(str(render_line_chart(line([(NOW_S - 3600 * hour, 1000.0 + hour) for hour in range(5)]))))
+    assert format_value(1000, "n") in "".join(root.find(".//figcaption").itertext())  # type: ignore[union-attr]  # it has one
     told = root.find(".//desc").text or ""  # type: ignore[union-attr]  # it has one
-    assert said(1004, "n") in told
+    assert format_value(1004, "n") in told
     assert len(list(root.iter("tr"))) == 1 + 5
 
 
 def test_a_gap_without_numbers_is_a_gap_in_the_line() -> None:
     """Nothing is drawn where nothing was measured; a single point is a dot."""
     minutes = [*range(10), 300, *range(600, 610)]
-    text = line_chart(line([(NOW_S - 60 * minute, 5.0) for minute in minutes]))
+    text = render_line_chart(line([(NOW_S - 60 * minute, 5.0) for minute in minutes]))
     assert len(list(drawn(str(text)).iter("path"))) == 3
 
 
 def test_too_few_numbers_are_said_in_words() -> None:
     """An empty frame would look like a fault."""
     for points in ([], [(NOW_S, 1.0)]):
-        root = drawn(str(line_chart(line(points))))
+        root = drawn(str(render_line_chart(line(points))))
         assert root.find(".//svg") is None
         assert "".join(root.find(".//p").itertext()).endswith(".")  # type: ignore[union-attr]  # it has one
 
@@ -97,9 +106,9 @@ def test_hostile_words_are_escaped() -> None:
     """Names come from strangers' pages."""
     told = '<script>"&'
     for text in (
-        bars([(told, 1.0)], "n", (told, told)),
-        stacked([(told, 1.0)], "n", told),
-        line_chart(line([], "n", told)),
+        render_bar_table([(told, 1.0)], "n", (told, told)),
+        render_stacked_bar([(told, 1.0)], "n", told),
+        render_line_chart(line([], "n", told)),
     ):
         assert "<script" not in str(text)
         drawn(str(text))
@@ -108,7 +117,7 @@ def test_hostile_words_are_escaped() -> None:
 def test_times_are_said_from_the_start_to_now() -> None:
     """The first stands at the left edge and the last, which is now, at the right one."""
     for span_s in (1.0, 3600.0, DAY_S, 30 * DAY_S, 1e12):
-        ticks = time_ticks(span_s)
+        ticks = build_time_ticks(span_s)
         assert ticks[0][0] == 0
         assert ticks[-1] == (1.0, "now")
         assert all(text.endswith(" ago") for _, text in ticks[:-1])
@@ -120,7 +129,7 @@ def test_growth_is_found_and_one_clearing_out_does_not_hide_it(slope: float, sta
     places = [span_s * share / 20 for share in range(21)]
     cleared = places[-3]
     points = [(at_s, start + slope * at_s / DAY_S - (1e9 if at_s >= cleared else 0.0)) for at_s in places]
-    found = growth_per_day(points)
+    found = compute_daily_growth(points)
     assert found is not None
     assert math.isclose(found, slope, rel_tol=1e-3, abs_tol=1e-3 + 1e-6 * start)
-    assert growth_per_day([(at_s / 100, value) for at_s, value in points if at_s / 100 < DAY_S / 2]) is None
+    assert compute_daily_growth([(at_s / 100, value) for at_s, value in points if at_s / 100 < DAY_S / 2]) is None

@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.candidates import Candidates
-from vedette.serve.ads.pacing import rests
-
-__all__ = ["AdBook", "Offers"]
+from vedette.serve.ads.candidates import AdCandidates
+from vedette.serve.ads.pacing import is_resting
 
 Bools = npt.NDArray[np.bool_]
 
 
-class Offers(NamedTuple):
+class AdOffers(NamedTuple):
     """Ads as they are offered, one row each: phrase, advertiser, cluster, bid, and what is believed beforehand."""
 
     phrase: Ints
@@ -34,19 +32,19 @@ _COUNTED = ("shown", "views", "clicked")
 _COUNTS = (*_COUNTED, "shown_then", "clicked_then")
 
 
-class AdBook:
+class AdStats:
     """Counts of ads by phrase, and money by advertiser. ``factors`` say how much a slot is seen, the first being 1."""
 
-    def __init__(self, offers: Offers, budget: Floats, factors: Floats, reserve: float = 0.0) -> None:
+    def __init__(self, offers: AdOffers, budget: Floats, factors: Floats, reserve: float = 0.0) -> None:
         self._offers, self._factors, self._reserve = offers, factors, reserve
         self._counts: Mapping[str, Floats] = {name: np.zeros(len(offers.bid)) for name in _COUNTS}
         phrases = int(offers.phrase.max(initial=-1)) + 1
         self._asked, self._asked_then = np.zeros(phrases), np.zeros(phrases)
         self._budget, self._remaining = budget, budget.copy()
         self._allowed = np.inf
-        self._ads = _grouped(offers.phrase)
+        self._ads = _group_rows(offers.phrase)
         self._phrases_of = _phrases_by_advertiser(offers)
-        self._ready: dict[int, Candidates] = {}
+        self._ready: dict[int, AdCandidates] = {}
         self._may: dict[int, Ints] = {}
 
     @property
@@ -54,38 +52,38 @@ class AdBook:
         """What each advertiser has left today."""
         return self._remaining
 
-    def see(self, factors: Floats) -> None:
+    def set_slot_factors(self, factors: Floats) -> None:
         """Slots are believed to be seen so much from now on."""
         self._factors = factors
 
-    def allow(self, share: float) -> None:
+    def set_spend_limit(self, share: float) -> None:
         """From now on whoever was charged this share of the day's budget rests."""
         if share != self._allowed:
-            self._put_back()
+            self._flush_all()
             self._allowed = share
 
     def begin_day(self, budget: Floats) -> None:
         """Budgets are whole again."""
-        self._put_back()
+        self._flush_all()
         self._budget, self._remaining = budget, budget.copy()
 
-    def replace(self, ads: Ints, offers: Offers) -> None:
+    def replace_ads(self, ads: Ints, offers: AdOffers) -> None:
         """Other ads stand in the places of some, of which nothing is known."""
-        self._put_back()
+        self._flush_all()
         self._offers = offers
         for column in self._counts.values():
             column[ads] = 0.0
 
-    def options(self, phrase: int) -> Candidates:
+    def get_options(self, phrase: int) -> AdCandidates:
         """The ads that may be shown for a phrase. They are good until the next entry: counts are kept in place."""
         found = self._ready.get(phrase)
         if found is None:
-            found = self._ready[phrase] = self._set_apart(phrase)
+            found = self._ready[phrase] = self._select_options(phrase)
         return found
 
-    def enter(self, phrase: int, rows: Ints, clicked: Bools, charged: Floats) -> None:
+    def record_query(self, phrase: int, rows: Ints, clicked: Bools, charged: Floats) -> None:
         """A query of a phrase was answered with these rows of its options, of which some were clicked and charged."""
-        options = self.options(phrase)
+        options = self.get_options(phrase)
         options.asked[:] += 1.0
         self._asked[phrase] += 1.0
         for slot, row in enumerate(rows.tolist()):
@@ -97,38 +95,38 @@ class AdBook:
         for slot in clicked.nonzero()[0].tolist():
             self._charge(int(options.advertiser[rows[slot]]), float(charged[slot]))
 
-    def all_ads(self) -> Candidates:
+    def all_ads(self) -> AdCandidates:
         """Every ad, whether it may be shown or not."""
         for found in self._ready.values():
             self._write_back(found)
-        return self._rows(np.arange(len(self._offers.bid)))
+        return self._build_candidates(np.arange(len(self._offers.bid)))
 
     def _charge(self, advertiser: int, amount: float) -> None:
         if np.isfinite(self._remaining[advertiser]):
             self._remaining[advertiser] -= amount
             for phrase in self._phrases_of.get(advertiser, ()):
-                self._put_back_one(phrase)
+                self._flush(phrase)
 
-    def _set_apart(self, phrase: int) -> Candidates:
+    def _select_options(self, phrase: int) -> AdCandidates:
         ads = self._ads.get(phrase, np.zeros(0, np.int64))
         bid = self._offers.bid[ads]
         payer = self._offers.advertiser[ads]
-        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~self._rests()[payer]]
+        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~self._is_resting()[payer]]
         if not np.array_equal(may, self._may.get(phrase, may[:0])):
             self._may[phrase] = may
             self._asked_then[phrase] = self._asked[phrase]
             for name in ("shown", "clicked"):
                 self._counts[f"{name}_then"][ads] = self._counts[name][ads]
-        return self._rows(may)
+        return self._build_candidates(may)
 
-    def _rests(self) -> Bools:
-        return rests(self._remaining, self._budget, self._allowed)
+    def _is_resting(self) -> Bools:
+        return is_resting(self._remaining, self._budget, self._allowed)
 
-    def _rows(self, ads: Ints) -> Candidates:
+    def _build_candidates(self, ads: Ints) -> AdCandidates:
         offers = self._offers
         advertiser, phrase = offers.advertiser[ads], offers.phrase[ads]
         counts = {name: column[ads] for name, column in self._counts.items()}
-        return Candidates(
+        return AdCandidates(
             ad=ads,
             phrase=phrase,
             advertiser=advertiser,
@@ -143,25 +141,25 @@ class AdBook:
             **counts,
         )
 
-    def _put_back(self) -> None:
+    def _flush_all(self) -> None:
         for phrase in list(self._ready):
-            self._put_back_one(phrase)
+            self._flush(phrase)
 
-    def _put_back_one(self, phrase: int) -> None:
+    def _flush(self, phrase: int) -> None:
         found = self._ready.pop(phrase, None)
         if found is not None:
             self._write_back(found)
 
-    def _write_back(self, found: Candidates) -> None:
+    def _write_back(self, found: AdCandidates) -> None:
         """Counts of the ads that were set apart go to where all are kept."""
         for name in _COUNTED:
             self._counts[name][found.ad] = getattr(found, name)
 
 
-def _grouped(keys: Ints) -> dict[int, Ints]:
+def _group_rows(keys: Ints) -> dict[int, Ints]:
     return {int(key): np.flatnonzero(keys == key) for key in np.unique(keys)}
 
 
-def _phrases_by_advertiser(offers: Offers) -> dict[int, list[int]]:
-    groups = _grouped(offers.advertiser)
+def _phrases_by_advertiser(offers: AdOffers) -> dict[int, list[int]]:
+    groups = _group_rows(offers.advertiser)
     return {advertiser: np.unique(offers.phrase[ads]).tolist() for advertiser, ads in groups.items()}

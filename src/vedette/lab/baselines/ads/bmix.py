@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from vedette.lab.baselines.ads.mix import Mix
 
-__all__ = ["Bmix"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bmix(Mix):

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import rates, tuned_bonus
+from vedette.lab.baselines.ads.estimates import click_rates, tuned_bonus
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["BmixE"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class BmixE(ByScore):
+class BmixE(ScorePolicy):
     """BMIX-E: the bonus is sqrt(ln n_j / n_ij min(1/4, c (1 - c) + sqrt(2 ln n_j / n_ij))).
 
     Useful as the best of its family where budgets are loose. Not useful with few queries an ad: the inner root is again
@@ -22,7 +20,7 @@ class BmixE(ByScore):
 
     name: str = "bmix-e"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """The printed priority."""
-        rate = rates(options)
+        rate = click_rates(options)
         return (rate + tuned_bonus(options, rate)) * options.bid

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import mix_bonus, msvv_discount, rates
+from vedette.lab.baselines.ads.estimates import click_rates, mix_bonus, msvv_discount
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["BmixT"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class BmixT(ByScore):
+class BmixT(ScorePolicy):
     """BMIX-T: the bid counts times 1 - exp(-d'/d), where d' of the budget d is left.
 
     Without a budget the factor is 1 - 1/e (see ``discount``).
@@ -24,7 +22,7 @@ class BmixT(ByScore):
 
     name: str = "bmix-t"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """The priority of BMIX with the discounted bid."""
         counted = msvv_discount(options.remaining, options.budget) * options.bid
-        return (rates(options) + mix_bonus(options)) * counted
+        return (click_rates(options) + mix_bonus(options)) * counted

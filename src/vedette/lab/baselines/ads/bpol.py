@@ -7,9 +7,7 @@ import numpy as np
 
 from vedette.lab.baselines.ads.mix import Mix
 from vedette.policy import Choice
-from vedette.serve.ads.candidates import Candidates, Ranked
-
-__all__ = ["Bpol"]
+from vedette.serve.ads.candidates import AdCandidates, RankedPicks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +27,28 @@ class Bpol:
     """
 
     name: str = "bpol"
-    bandit: Choice[None, Any, Candidates, Candidates] = field(default_factory=Mix)
+    bandit: Choice[None, Any, AdCandidates, AdCandidates] = field(default_factory=Mix)
     keeps: bool = False
 
     def start(self, config: None) -> Any:  # noqa: ANN401 - the bandit's own
         """As the bandit starts."""
         return self.bandit.start(config)
 
-    def observe(self, state: Any, batch: Candidates, now: float) -> Any:  # noqa: ANN401 - as above
+    def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401 - as above
         """As the bandit learns."""
-        return self.bandit.observe(state, self._since(batch), now)
+        return self.bandit.observe(state, self._counts_since_start(batch), now)
 
-    def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Ranked:  # noqa: ANN401 - as above
+    def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401 - as above
         """What the bandit shows, by what was counted since its start."""
-        picks = self.bandit.choose(state, self._since(options), k, now, rng)
-        assert isinstance(picks, Ranked), "a bandit of ads gives scores"
+        picks = self.bandit.choose(state, self._counts_since_start(options), k, now, rng)
+        assert isinstance(picks, RankedPicks), "a bandit of ads gives scores"
         return picks
 
-    def reason(self, state: Any, batch: Candidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
+    def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
         """The bandit's reason."""
-        return f"bpol of {self.bandit.reason(state, self._since(batch), row, now)}"
+        return f"bpol of {self.bandit.reason(state, self._counts_since_start(batch), row, now)}"
 
-    def _since(self, options: Candidates) -> Candidates:
+    def _counts_since_start(self, options: AdCandidates) -> AdCandidates:
         if self.keeps:
             return options
         return replace(

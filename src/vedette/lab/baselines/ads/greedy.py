@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import rates
+from vedette.lab.baselines.ads.estimates import click_rates
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["Greedy"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class Greedy(ByScore):
+class Greedy(ScorePolicy):
     """GREEDY: show the ads with the largest c b, where c is clicks by showings and b the bid.
 
     An ad that was never shown comes first, so each is shown once; after that nothing is tried. With known rates and no
@@ -25,6 +23,6 @@ class Greedy(ByScore):
 
     name: str = "greedy"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """Expected revenue."""
-        return rates(options) * options.bid
+        return click_rates(options) * options.bid

@@ -6,25 +6,23 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import NOTHING, ByScore, Told
-from vedette.serve.ads.candidates import Candidates
+from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.ads.click_rates import FIRST_RATE
-
-__all__ = ["Features", "LinearRates"]
 
 # What the guess that features say nothing is worth, in showings; and the least that a rate is believed to be.
 GUESS_VIEWS = 50.0
-LEAST_RATE = 1e-4
+MIN_RATE = 1e-4
 
 
-class Features(NamedTuple):
+class LinearMemory(NamedTuple):
     """What follows for each ad, as clicks of so many showings."""
 
-    ads: Told
+    ads: AdPriors
 
 
 @dataclass(frozen=True, slots=True)
-class LinearRates(ByScore):
+class LinearRates(ScorePolicy):
     """Feature-linear: (theta x + exploration sqrt(r x' inv(A) x)) bid, A = guess + sum of views x x', r its mean rate.
 
     x has a 1 for the phrase, the advertiser and the cluster of an ad, and one for all ads; theta is the ridge
@@ -40,35 +38,35 @@ class LinearRates(ByScore):
     name: str = "linear"
     exploration: float = 1.0
 
-    def start(self, config: None) -> Features:  # noqa: ARG002 - the shape that all policies have
+    def start(self, config: None) -> LinearMemory:  # noqa: ARG002 - the shape that all policies have
         """Nothing was seen."""
-        return Features(NOTHING)
+        return LinearMemory(NO_PRIORS)
 
-    def observe(self, state: Features, batch: Candidates, now: float) -> Features:  # noqa: ARG002 - as above
+    def observe(self, state: LinearMemory, batch: AdCandidates, now: float) -> LinearMemory:  # noqa: ARG002 - as above
         """Solve it anew for all ads."""
         if not len(batch):
             return state
-        x = _features(batch)
+        x = _build_features(batch)
         rate = (batch.clicked.sum() + FIRST_RATE * GUESS_VIEWS) / (batch.views.sum() + GUESS_VIEWS)
         inverse = np.linalg.inv((x.T * batch.views) @ x + GUESS_VIEWS * np.eye(x.shape[1]))
         # What is learned is how a rate differs from that of all ads: so an unknown feature adds nothing.
         theta = inverse @ (x.T @ (batch.clicked - rate * batch.views))
-        mean = np.maximum(rate + x @ theta, LEAST_RATE)
+        mean = np.maximum(rate + x @ theta, MIN_RATE)
         # As many showings as would leave a rate as unsure as the features do.
         views = 1 / np.maximum(np.einsum("ij,jk,ik->i", x, inverse, x), 1e-12)
         size = int(batch.ad.max()) + 1
-        told = Told(np.full(size, FIRST_RATE), np.ones(size), np.ones(size))
+        told = AdPriors(np.full(size, FIRST_RATE), np.ones(size), np.ones(size))
         told.clicks[batch.ad], told.views[batch.ad] = mean * views, views
-        return Features(told)
+        return LinearMemory(told)
 
-    def told(self, state: Features) -> Told:
+    def get_ad_priors(self, state: LinearMemory) -> AdPriors:
         """What follows for each ad."""
         return state.ads
 
-    def score(self, told: Told, options: Candidates) -> Floats:
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """What a showing is worth."""
         clicks, views = (
-            _of(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
+            _look_up(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
         )
         # A prior that somebody has counts as showings of the ad itself.
         clicks, views = clicks + options.prior_clicked, views + options.prior_shown
@@ -76,7 +74,7 @@ class LinearRates(ByScore):
         return (mean + self.exploration * np.sqrt(mean / views)) * options.bid
 
 
-def _features(ads: Candidates) -> Floats:
+def _build_features(ads: AdCandidates) -> Floats:
     """One row an ad: a 1 for all, then for its phrase, its advertiser and its cluster."""
     blocks = [np.ones((len(ads), 1))]
     for number in (ads.phrase, ads.advertiser, ads.cluster):
@@ -85,7 +83,7 @@ def _features(ads: Candidates) -> Floats:
     return np.concatenate(blocks, axis=1)
 
 
-def _of(column: Floats, ad: Ints, usual: float) -> Floats:
+def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
     if len(column) > ad.max(initial=-1):
         return column[ad]
     return np.append(column, usual)[np.minimum(ad, len(column))]

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import mix_bonus, rates
+from vedette.lab.baselines.ads.estimates import click_rates, mix_bonus
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["Mix"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class Mix(ByScore):
+class Mix(ScorePolicy):
     """MIX: priority (c + sqrt(2 ln n_j / n_ij)) b, infinite for an ad that was never shown.
 
     n_j counts the queries of the phrase and is carried over the days with n_ij. It makes at most
@@ -25,6 +23,6 @@ class Mix(ByScore):
 
     name: str = "mix"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """The printed priority."""
-        return (rates(options) + mix_bonus(options)) * options.bid
+        return (click_rates(options) + mix_bonus(options)) * options.bid

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import msvv_discount, rates
+from vedette.lab.baselines.ads.estimates import click_rates, msvv_discount
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["Msvv"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class Msvv(ByScore):
+class Msvv(ScorePolicy):
     """MSVV: the largest c b (1 - exp(x - 1)), x being the share of the budget that is spent.
 
     With known rates and bids that are small beside budgets it earns at least 1 - 1/e of what could be earned, whatever
@@ -25,7 +23,7 @@ class Msvv(ByScore):
 
     name: str = "msvv"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """Expected revenue with the discounted bid."""
         counted = msvv_discount(options.remaining, options.budget) * options.bid
-        return rates(options) * counted
+        return click_rates(options) * counted

@@ -4,16 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.lab.baselines.ads.estimates import rates, tuned_bonus
+from vedette.lab.baselines.ads.estimates import click_rates, tuned_bonus
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-
-__all__ = ["TwoLevel"]
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class TwoLevel(ByScore):
+class TwoLevel(ScorePolicy):
     """Two levels for clustered ads: each cluster of a phrase is an arm of its own, and so is each ad within it.
 
     A cluster's counts are those of its ads together, its bid that of its best; clusters and ads are both judged as by
@@ -28,12 +26,12 @@ class TwoLevel(ByScore):
 
     name: str = "two-level"
 
-    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
         """The cluster's priority, divided among its ads."""
         kinds, of = np.unique(options.cluster, return_inverse=True)
-        cluster = _priority(_together(options, of, len(kinds)))
+        cluster = _priority(_merge_clusters(options, of, len(kinds)))
         ad = _priority(options)
-        best = _highest(ad, of, len(kinds))[of]
+        best = _max_by_cluster(ad, of, len(kinds))[of]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(best > 0, ad / best, 1.0)
         # What was never shown comes first in its cluster, and what was shown waits for it.
@@ -41,29 +39,29 @@ class TwoLevel(ByScore):
         return cluster[of] * share
 
 
-def _priority(options: Candidates) -> Floats:
-    rate = rates(options)
+def _priority(options: AdCandidates) -> Floats:
+    rate = click_rates(options)
     return (rate + tuned_bonus(options, rate)) * options.bid
 
 
-def _together(options: Candidates, of: Ints, kinds: int) -> Candidates:
+def _merge_clusters(options: AdCandidates, of: Ints, kinds: int) -> AdCandidates:
     """The clusters as if each were an ad; columns that no priority asks for stay as they are."""
     return replace(
         options,
-        shown=_sum(options.shown, of, kinds),
-        clicked=_sum(options.clicked, of, kinds),
-        prior_clicked=_sum(options.prior_clicked, of, kinds),
-        prior_shown=_sum(options.prior_shown, of, kinds),
-        bid=_highest(options.bid, of, kinds),
-        asked=_highest(options.asked, of, kinds),
+        shown=_sum_by_cluster(options.shown, of, kinds),
+        clicked=_sum_by_cluster(options.clicked, of, kinds),
+        prior_clicked=_sum_by_cluster(options.prior_clicked, of, kinds),
+        prior_shown=_sum_by_cluster(options.prior_shown, of, kinds),
+        bid=_max_by_cluster(options.bid, of, kinds),
+        asked=_max_by_cluster(options.asked, of, kinds),
     )
 
 
-def _sum(values: Floats, of: Ints, kinds: int) -> Floats:
+def _sum_by_cluster(values: Floats, of: Ints, kinds: int) -> Floats:
     return np.bincount(of, values, kinds).astype(np.float64)
 
 
-def _highest(values: Floats, of: Ints, kinds: int) -> Floats:
+def _max_by_cluster(values: Floats, of: Ints, kinds: int) -> Floats:
     found = np.zeros(kinds)
     np.maximum.at(found, of, values)
     return found

@@ -5,13 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.sources import Sources, latest_yields, room_for
+from vedette.discover.polling.sources import Sources, get_latest_yields, grow_rows
 from vedette.policy import Floats, Picks
 
-__all__ = ["BatchBandit", "Played"]
 
-
-class Played(NamedTuple):
+class BanditState(NamedTuple):
     """How many new pages came up while each place was looked at, how many of them it showed, and how many in all."""
 
     rounds: Floats
@@ -36,42 +34,42 @@ class BatchBandit:
     Reference: Pandey08, section 7.1; UCB1 of Auer02, which it names as one that can be used.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, both, start = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
-    >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, both, start = PollHistory(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
+    >>> came = PollResults(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
     >>> policy = BatchBandit()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
-    >>> policy.choose(state, book.options(), k=1, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
+    >>> policy.choose(state, book.list_options(), k=1, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1]
     """
 
     name: str = "batch-bandit"
 
-    def start(self, config: None) -> Played:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> BanditState:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing arrived yet."""
-        return Played(np.zeros(0), np.zeros(0), 0.0)
+        return BanditState(np.zeros(0), np.zeros(0), 0.0)
 
-    def observe(self, state: Played, batch: Sources, now: float) -> Played:  # noqa: ARG002 - rounds are its time
+    def observe(self, state: BanditState, batch: Sources, now: float) -> BanditState:  # noqa: ARG002 - rounds are its time
         """As many rounds for each source looked at as pages were found, at least one, and those that it showed."""
-        rounds, covered = room_for(state.rounds, batch.place), room_for(state.covered, batch.place)
+        rounds, covered = grow_rows(state.rounds, batch.place), grow_rows(state.covered, batch.place)
         arrived = max(float(len(np.unique(batch.shown[batch.shown_new]))), 1.0)
         rounds[batch.place] += arrived
-        covered[batch.place] += latest_yields(batch)
-        return Played(rounds, covered, state.arrived + arrived)
+        covered[batch.place] += get_latest_yields(batch)
+        return BanditState(rounds, covered, state.arrived + arrived)
 
-    def choose(self, state: Played, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: BanditState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
         """The k highest indices; nothing is drawn."""
-        rows = np.lexsort((options.place, options.last_look_s, -_index(state, options)))[:k].astype(np.int64)
+        rows = np.lexsort((options.place, options.last_poll_s, -_compute_index(state, options)))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
-    def reason(self, state: Played, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - rounds are its time
+    def reason(self, state: BanditState, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - rounds are its time
         """The index, and whether anything is known."""
-        index = _index(state, batch)[row]
+        index = _compute_index(state, batch)[row]
         return f"batch-bandit: index {index:.3f}" if np.isfinite(index) else "batch-bandit: never played"
 
 
-def _index(state: Played, options: Sources) -> Floats:
-    rounds, covered = (room_for(rows, options.place)[options.place] for rows in (state.rounds, state.covered))
+def _compute_index(state: BanditState, options: Sources) -> Floats:
+    rounds, covered = (grow_rows(rows, options.place)[options.place] for rows in (state.rounds, state.covered))
     some = np.maximum(rounds, 1.0)
     bonus = np.sqrt(2 * np.log(max(state.arrived, 1.0)) / some)
     return np.where(rounds > 0, covered / some + bonus, np.inf)

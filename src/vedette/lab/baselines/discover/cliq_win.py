@@ -5,19 +5,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.sources import Sources, room_for
-from vedette.lab.baselines.full_crawl import best_first, clusters, new_sets, news, shares, worth_at
+from vedette.discover.polling.sources import Sources, grow_rows
+from vedette.lab.baselines.full_crawl import (
+    build_new_sets,
+    cluster_sets,
+    compute_shares,
+    count_new,
+    lookup_values,
+    pick_best,
+)
 from vedette.policy import Floats, Picks
 
-__all__ = ["CliqWin", "Clustered"]
 
-
-class Clustered(NamedTuple):
+class ClusterState(NamedTuple):
     """For each place: its cluster at the latest crawl, counted from 1 (0: none), its share then, and all its shares."""
 
     cluster: Floats
     share: Floats
-    led: Floats
+    share_sum: Floats
     crawls: float
 
 
@@ -36,12 +41,12 @@ class CliqWin:
     Reference: Pandey08, sections 3.6.2 and 3.6.4.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 1, 3, 4])
-    >>> came = Brought(np.arange(3), all_three, start, np.array([0, 0, 1, 2]), np.ones(4, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, all_three, start = PollHistory(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 1, 3, 4])
+    >>> came = PollResults(np.arange(3), all_three, start, np.array([0, 0, 1, 2]), np.ones(4, bool))
     >>> policy = CliqWin()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
-    >>> policy.choose(state, book.options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
+    >>> policy.choose(state, book.list_options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1, 2]
     """
 
@@ -49,34 +54,36 @@ class CliqWin:
     likeness: float = 0.2
     remembers: bool = True
 
-    def start(self, config: None) -> Clustered:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> ClusterState:  # noqa: ARG002 - the shape that all policies of its kind have
         """No crawl was made."""
-        return Clustered(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+        return ClusterState(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
-    def observe(self, state: Clustered, batch: Sources, now: float) -> Clustered:  # noqa: ARG002 - crawls are its time
+    def observe(self, state: ClusterState, batch: Sources, now: float) -> ClusterState:  # noqa: ARG002 - crawls are its time
         """Cluster anew, and add the shares; a crawl without anything new changes nothing."""
-        if not news(batch):
+        if not count_new(batch):
             return state
-        led = room_for(state.led, batch.place)
+        led = grow_rows(state.share_sum, batch.place)
         cluster, share = np.zeros(len(led)), np.zeros(len(led))
-        cluster[batch.place] = np.array(clusters(new_sets(batch), self.likeness)) + 1.0
-        share[batch.place] = shares(batch)
-        return Clustered(cluster, share, led + share, state.crawls + 1)
+        cluster[batch.place] = np.array(cluster_sets(build_new_sets(batch), self.likeness)) + 1.0
+        share[batch.place] = compute_shares(batch)
+        return ClusterState(cluster, share, led + share, state.crawls + 1)
 
-    def choose(self, state: Clustered, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: ClusterState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
         """The best page of each of the k best clusters; nothing is drawn."""
-        return best_first(options, self._worth(state, options), k, told=state.crawls > 0)
+        return pick_best(options, self._compute_worth(state, options), k, told=state.crawls > 0)
 
-    def reason(self, state: Clustered, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+    def reason(self, state: ClusterState, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
         """Whether it stands for a cluster, and with how much."""
-        worth = self._worth(state, batch)[row]
+        worth = self._compute_worth(state, batch)[row]
         return (
             f"{self.name}: leads to {worth:.0%} of what is new" if worth else f"{self.name}: another leads to as much"
         )
 
-    def _worth(self, state: Clustered, options: Sources) -> Floats:
+    def _compute_worth(self, state: ClusterState, options: Sources) -> Floats:
         """The q of the pages that stand for a cluster, 0 for all others."""
-        cluster, share, led = (worth_at(rows, options.place) for rows in (state.cluster, state.share, state.led))
+        cluster, share, led = (
+            lookup_values(rows, options.place) for rows in (state.cluster, state.share, state.share_sum)
+        )
         order = np.lexsort((options.place, -share))
         heads = order[np.unique(cluster[order], return_index=True)[1]]
         alone = led / max(state.crawls, 1.0) * self.remembers

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from vedette.lab.baselines.discover.cliq_win import CliqWin
 
-__all__ = ["CliqWinStrict"]
-
 
 @dataclass(frozen=True, slots=True)
 class CliqWinStrict(CliqWin):

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.discover.polling.sources import Sources
-from vedette.lab.baselines.full_crawl import best_first, new_sets, news, worth_at
-from vedette.lab.baselines.greedy_cover import greedy
+from vedette.lab.baselines.full_crawl import build_new_sets, count_new, lookup_values, pick_best
+from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.policy import Ints, Picks
-
-__all__ = ["Cov"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +22,12 @@ class Cov:
     Reference: Pandey08, section 3.6.3.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 2, 5, 6])
-    >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 0, 1, 2, 3]), np.ones(6, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, all_three, start = PollHistory(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 2, 5, 6])
+    >>> came = PollResults(np.arange(3), all_three, start, np.array([0, 1, 0, 1, 2, 3]), np.ones(6, bool))
     >>> policy = Cov()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
-    >>> policy.choose(state, book.options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
+    >>> policy.choose(state, book.list_options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1, 2]
     """
 
@@ -41,13 +39,13 @@ class Cov:
 
     def observe(self, state: Ints, batch: Sources, now: float) -> Ints:  # noqa: ARG002 - crawls are its time
         """The cover of what is new, as places; a crawl without anything new leaves the last one."""
-        return batch.place[list(greedy(new_sets(batch)).rows)] if news(batch) else state
+        return batch.place[list(compute_greedy_cover(build_new_sets(batch)).rows)] if count_new(batch) else state
 
     def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
         """The cover in its order, as far as its pages are still there."""
         ranks = np.zeros(int(state.max(initial=-1)) + 1)
         ranks[state] = 1.0 / np.arange(1, len(state) + 1)
-        return best_first(options, worth_at(ranks, options.place), k, told=len(state) > 0)
+        return pick_best(options, lookup_values(ranks, options.place), k, told=len(state) > 0)
 
     def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
         """Whether it is in the cover, and where."""

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from vedette.lab.baselines.discover.od_win import OdWin
 
-__all__ = ["Od1"]
-
 
 @dataclass(frozen=True, slots=True)
 class Od1(OdWin):
@@ -17,12 +15,12 @@ class Od1(OdWin):
     Reference: Pandey08, section 3.6.4.
 
     >>> import numpy as np
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, one, policy = LookBook(np.zeros(2, np.int64)), np.array([True]), Od1()
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, one, policy = PollHistory(np.zeros(2, np.int64)), np.array([True]), Od1()
     >>> state = policy.start(None)
     >>> for place in (0, 1):
-    ...     came = Brought(np.array([place]), one, np.array([0, 1]), np.array([place]), one)
-    ...     state = policy.observe(state, book.enter(came, 60.0), 60.0)
+    ...     came = PollResults(np.array([place]), one, np.array([0, 1]), np.array([place]), one)
+    ...     state = policy.observe(state, book.record(came, 60.0), 60.0)
     >>> state.tolist()
     [0.0, 1.0]
     """

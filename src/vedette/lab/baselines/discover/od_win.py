@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.discover.polling.sources import Sources, room_for
-from vedette.lab.baselines.full_crawl import best_first, news, shares, worth_at
+from vedette.discover.polling.sources import Sources, grow_rows
+from vedette.lab.baselines.full_crawl import compute_shares, count_new, lookup_values, pick_best
 from vedette.policy import Floats, Picks
-
-__all__ = ["OdWin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +25,12 @@ class OdWin:
     Reference: Pandey08, sections 3.6.1 and 3.6.4.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 0, 2, 3])
-    >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 1]), np.ones(3, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, all_three, start = PollHistory(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 0, 2, 3])
+    >>> came = PollResults(np.arange(3), all_three, start, np.array([0, 1, 1]), np.ones(3, bool))
     >>> policy = OdWin()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
-    >>> policy.choose(state, book.options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
+    >>> policy.choose(state, book.list_options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1, 2]
     """
 
@@ -45,17 +43,17 @@ class OdWin:
 
     def observe(self, state: Floats, batch: Sources, now: float) -> Floats:  # noqa: ARG002 - crawls are its time
         """Add the shares of a crawl; one without anything new has none."""
-        if not news(batch):
+        if not count_new(batch):
             return state
-        led = self.alpha * room_for(state, batch.place)
-        led[batch.place] += shares(batch)
+        led = self.alpha * grow_rows(state, batch.place)
+        led[batch.place] += compute_shares(batch)
         return led
 
     def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
         """The k largest; nothing is drawn."""
-        return best_first(options, worth_at(state, options.place), k, told=len(state) > 0)
+        return pick_best(options, lookup_values(state, options.place), k, told=len(state) > 0)
 
     def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
         """How much it led to."""
-        led = worth_at(state, batch.place)[row]
+        led = lookup_values(state, batch.place)[row]
         return f"{self.name}: led to {led:.2f} times all that was new at a full crawl"

@@ -6,10 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.polling.sources import Sources, hour_of_week, room_for
+from vedette.discover.polling.sources import Sources, grow_rows, hour_of_week
 from vedette.policy import Floats, Ints, Picks
-
-__all__ = ["HOUR_S", "Learned", "Pham", "Told", "features", "fitted", "recent_yields"]
 
 # Thirty-five features: mean and standard deviation of the yields of the last 24 hours (0 where there was no look),
 # hours since the last try, mean times hours, and an indicator for each hour of the day and each day of the week. With
@@ -20,12 +18,12 @@ __all__ = ["HOUR_S", "Learned", "Pham", "Told", "features", "fitted", "recent_yi
 HOUR_S = 3_600.0
 WINDOW_S = 24 * HOUR_S
 # Nobody has waited longer than this: a source that was never looked at has no last look to count from.
-LONGEST_H = 168.0
+MAX_WAIT_H = 168.0
 _HOURS, _DAYS = 24, 7
 _PENALTY = 1.0
 
 
-class Told(NamedTuple):
+class YieldInputs(NamedTuple):
     """What is told of each row at a time: mean and deviation of its recent yields, and hours since the last try."""
 
     at_s: Floats
@@ -34,11 +32,11 @@ class Told(NamedTuple):
     waited_h: Floats
 
 
-def recent_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats, Floats]:
+def summarize_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the yields of a day, row by row; 0 where there was no look.
 
     >>> look_s, yields = np.array([[50.0, 40.0], [np.nan] * 2]), np.array([[2.0, 4.0], [0.0, 0.0]])
-    >>> mean, deviation = recent_yields(look_s, yields, 60.0)
+    >>> mean, deviation = summarize_yields(look_s, yields, 60.0)
     >>> mean.tolist(), deviation.tolist()
     ([3.0, 0.0], [1.0, 0.0])
     """
@@ -49,15 +47,15 @@ def recent_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats, F
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
-def features(told: Told) -> Floats:
+def build_features(told: YieldInputs) -> Floats:
     """A row of 35 features and an intercept for each row."""
     hours = hour_of_week(told.at_s)
-    waited_h = np.minimum(told.waited_h, LONGEST_H)
+    waited_h = np.minimum(told.waited_h, MAX_WAIT_H)
     summary = np.column_stack([told.mean, told.deviation, waited_h, told.mean * waited_h, np.ones(len(hours))])
     return np.hstack([summary, np.eye(_HOURS)[hours % _HOURS], np.eye(_DAYS)[hours // _HOURS]])
 
 
-def fitted(rows: Floats, yields: Floats) -> Floats:
+def fit_ridge(rows: Floats, yields: Floats) -> Floats:
     """The weights of a ridge regression."""
     return np.linalg.solve(rows.T @ rows + _PENALTY * np.eye(rows.shape[1]), rows.T @ yields).astype(np.float64)
 
@@ -67,21 +65,21 @@ RETRAIN_S = 3 * HOUR_S
 MEMORY_S = 7 * 24 * HOUR_S
 
 
-class Learned(NamedTuple):
+class PhamState(NamedTuple):
     """What is remembered.
 
-    ``tried_s`` has the last try of each place, 0 for never; ``looks`` what was told before each look of the last week,
-    as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its age; ``plays`` and
-    ``reward`` how often each share was used and what that brought, ``most`` the most that a step ever brought.
+    ``last_try_s`` has the last try of each place, 0 for never; ``examples`` what was told before each look of the last
+    week, as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its age; ``plays`` and
+    ``reward`` how often each share was used and what that brought, ``max_yield`` the most that a step ever brought.
     """
 
-    tried_s: Floats
-    looks: Floats
+    last_try_s: Floats
+    examples: Floats
     weights: Floats
     trained_s: float
     plays: Floats
     reward: Floats
-    most: float
+    max_yield: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,79 +99,83 @@ class Pham:
     Reference: Pham18 as told in Thompson23, sections 2.3 and 3.2.2.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, both, start = LookBook(np.zeros(3, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
-    >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, both, start = PollHistory(np.zeros(3, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
+    >>> came = PollResults(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
     >>> policy = Pham()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 3600.0), 3600.0)
-    >>> policy.choose(state, book.options(), k=2, now=7200.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 3600.0), 3600.0)
+    >>> policy.choose(state, book.list_options(), k=2, now=7200.0, rng=rng_for(1, "discover")).rows.tolist()
     [2, 0]
     """
 
     name: str = "pham"
     scaled: bool = False
 
-    def start(self, config: None) -> Learned:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> PhamState:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was looked at, and no share was tried."""
-        width = len(Told._fields) + 1
+        width = len(YieldInputs._fields) + 1
         nothing = np.zeros(len(SHARES))
-        weights = np.zeros(features(Told(*np.zeros((len(Told._fields), 1)))).shape[1])
-        return Learned(np.zeros(0), np.zeros((0, width)), weights, -np.inf, nothing, nothing, 1.0)
+        weights = np.zeros(build_features(YieldInputs(*np.zeros((len(YieldInputs._fields), 1)))).shape[1])
+        return PhamState(np.zeros(0), np.zeros((0, width)), weights, -np.inf, nothing, nothing, 1.0)
 
-    def observe(self, state: Learned, batch: Sources, now: float) -> Learned:
+    def observe(self, state: PhamState, batch: Sources, now: float) -> PhamState:
         """Learn from each look, and credit the share that was used: which one follows from the state alone."""
-        tried_s = room_for(state.tried_s, batch.place)
-        looks = np.vstack([state.looks[state.looks[:, 0] >= now - MEMORY_S], _told_before(batch, tried_s, now)])
+        tried_s = grow_rows(state.last_try_s, batch.place)
+        looks = np.vstack(
+            [state.examples[state.examples[:, 0] >= now - MEMORY_S], _build_examples(batch, tried_s, now)]
+        )
         tried_s[batch.place] = now
         combined = float(len(np.unique(batch.shown[batch.shown_new])))
-        used = np.arange(len(SHARES)) == self._share(state)
+        used = np.arange(len(SHARES)) == self._choose_share(state)
         played = state._replace(
-            tried_s=tried_s,
-            looks=looks,
+            last_try_s=tried_s,
+            examples=looks,
             plays=state.plays + used,
             reward=state.reward + used * combined,
-            most=max(state.most, combined),
+            max_yield=max(state.max_yield, combined),
         )
-        return _trained(played, now) if now - state.trained_s >= RETRAIN_S and len(looks) else played
+        return _train(played, now) if now - state.trained_s >= RETRAIN_S and len(looks) else played
 
-    def choose(self, state: Learned, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: PhamState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
         """The best predictions, then the stalest of the others."""
-        best = np.lexsort((options.place, options.last_look_s, -_predicted(state, options, now)))
-        exploited = best[: int(k * SHARES[self._share(state)] + 0.5)]
+        best = np.lexsort((options.place, options.last_poll_s, -_predict_yields(state, options, now)))
+        exploited = best[: int(k * SHARES[self._choose_share(state)] + 0.5)]
         others = np.setdiff1d(best, exploited)
-        stalest = others[np.lexsort((options.place[others], options.last_look_s[others]))]
+        stalest = others[np.lexsort((options.place[others], options.last_poll_s[others]))]
         rows = np.concatenate([exploited, stalest])[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
-    def reason(self, state: Learned, batch: Sources, row: int, now: float) -> str:
+    def reason(self, state: PhamState, batch: Sources, row: int, now: float) -> str:
         """The prediction, and how much of the budget goes by predictions."""
-        predicted, share = _predicted(state, batch, now)[row], SHARES[self._share(state)]
+        predicted, share = _predict_yields(state, batch, now)[row], SHARES[self._choose_share(state)]
         return f"{self.name}: {predicted:.1f} new links predicted; {share:.0%} of the looks go by predictions"
 
-    def _share(self, state: Learned) -> int:
+    def _choose_share(self, state: PhamState) -> int:
         if not state.plays.all():
             return int(np.argmin(state.plays > 0))
-        mean = state.reward / state.plays / (state.most if self.scaled else 1.0)
+        mean = state.reward / state.plays / (state.max_yield if self.scaled else 1.0)
         return int(np.argmax(mean + np.sqrt(2 * np.log(state.plays.sum()) / state.plays)))
 
 
-def _predicted(state: Learned, options: Sources, now: float) -> Floats:
-    mean, deviation = recent_yields(options.look_s, options.yields.astype(np.float64), now)
-    waited_h = (now - options.last_look_s) / HOUR_S
-    predicted: Floats = features(Told(np.full(len(options), now), mean, deviation, waited_h)) @ state.weights
+def _predict_yields(state: PhamState, options: Sources, now: float) -> Floats:
+    mean, deviation = summarize_yields(options.poll_s, options.yields.astype(np.float64), now)
+    waited_h = (now - options.last_poll_s) / HOUR_S
+    predicted: Floats = (
+        build_features(YieldInputs(np.full(len(options), now), mean, deviation, waited_h)) @ state.weights
+    )
     return predicted
 
 
-def _told_before(batch: Sources, tried_s: Floats, now: float) -> Floats:
+def _build_examples(batch: Sources, tried_s: Floats, now: float) -> Floats:
     """What was told of each row before the look that it was just given, and what that look brought."""
-    good: npt.NDArray[np.bool_] = (batch.failures == 0) & (batch.looks > 0)
+    good: npt.NDArray[np.bool_] = (batch.failures == 0) & (batch.polls > 0)
     place: Ints = batch.place[good]
     yields = batch.yields[good].astype(np.float64)
-    mean, deviation = recent_yields(batch.look_s[good, 1:], yields[:, 1:], now)
+    mean, deviation = summarize_yields(batch.poll_s[good, 1:], yields[:, 1:], now)
     waited_h = np.where(tried_s[place] > 0, now - tried_s[place], np.inf) / HOUR_S
     return np.column_stack([np.full(len(place), now), mean, deviation, waited_h, yields[:, 0]])
 
 
-def _trained(state: Learned, now: float) -> Learned:
-    rows = features(Told(*state.looks.T[:-1]))
-    return state._replace(weights=fitted(rows, state.looks[:, -1]), trained_s=now)
+def _train(state: PhamState, now: float) -> PhamState:
+    rows = build_features(YieldInputs(*state.examples.T[:-1]))
+    return state._replace(weights=fit_ridge(rows, state.examples[:, -1]), trained_s=now)

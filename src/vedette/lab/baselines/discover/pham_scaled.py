@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from vedette.lab.baselines.discover.pham import Pham
 
-__all__ = ["PhamScaled"]
-
 
 @dataclass(frozen=True, slots=True)
 class PhamScaled(Pham):
@@ -19,9 +17,9 @@ class PhamScaled(Pham):
     Reference: Auer02 for the scale; otherwise as ``pham``.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import LookBook
+    >>> from vedette.discover.polling.sources import PollHistory
     >>> import numpy as np
-    >>> policy, options = PhamScaled(), LookBook(np.zeros(3, np.int64)).options()
+    >>> policy, options = PhamScaled(), PollHistory(np.zeros(3, np.int64)).list_options()
     >>> policy.choose(policy.start(None), options, k=2, now=0.0, rng=rng_for(1, "discover")).rows.tolist()
     [0, 1]
     """

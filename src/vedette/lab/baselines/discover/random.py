@@ -7,8 +7,6 @@ import numpy as np
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Picks
 
-__all__ = ["Random"]
-
 # Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 
 
@@ -24,9 +22,9 @@ class Random:
     Reference: simple random sampling without replacement.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import LookBook
+    >>> from vedette.discover.polling.sources import PollHistory
     >>> policy = Random()
-    >>> picks = policy.choose((), LookBook(np.zeros(4, np.int64)).options(), k=2, now=0.0, rng=rng_for(1, "discover"))
+    >>> picks = policy.choose((), PollHistory(np.zeros(4, np.int64)).list_options(), k=2, now=0.0, rng=rng_for(1, "discover"))
     >>> picks.rows.tolist(), picks.propensities.tolist()
     ([3, 0], [0.5, 0.5])
     """

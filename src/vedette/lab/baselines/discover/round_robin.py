@@ -7,8 +7,6 @@ import numpy as np
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Picks
 
-__all__ = ["RoundRobin"]
-
 # Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 
 
@@ -26,11 +24,11 @@ class RoundRobin:
     Reference: the exploring half of Pham et al. as told in Thompson23, section 2.3 ("the most stale sources"), alone.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, none = LookBook(np.zeros(3, np.int64)), np.zeros(0, np.int64)
-    >>> seen = book.enter(Brought(np.array([0]), np.array([True]), np.array([0, 0]), none, none.astype(bool)), 60.0)
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, none = PollHistory(np.zeros(3, np.int64)), np.zeros(0, np.int64)
+    >>> seen = book.record(PollResults(np.array([0]), np.array([True]), np.array([0, 0]), none, none.astype(bool)), 60.0)
     >>> policy = RoundRobin()
-    >>> policy.choose((), book.options(), k=2, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> policy.choose((), book.list_options(), k=2, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1, 2]
     """
 
@@ -46,11 +44,11 @@ class RoundRobin:
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, stalest first; nothing is drawn."""
-        rows = np.lexsort((options.place, options.last_look_s))[:k].astype(np.int64)
+        rows = np.lexsort((options.place, options.last_poll_s))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
     def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How long ago it was looked at, in words."""
-        if np.isneginf(batch.last_look_s[row]):
+        if np.isneginf(batch.last_poll_s[row]):
             return "round-robin: never looked at"
-        return f"round-robin: last looked at {(now - batch.last_look_s[row]) / 60:.0f} min ago"
+        return f"round-robin: last looked at {(now - batch.last_poll_s[row]) / 60:.0f} min ago"

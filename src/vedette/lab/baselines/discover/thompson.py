@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.sources import Sources, hour_of_week, latest_yields, room_for
+from vedette.discover.polling.sources import Sources, get_latest_yields, grow_rows, hour_of_week
 from vedette.policy import Floats, Ints, Picks
-
-__all__ = ["Thompson", "Yields"]
 
 HOURS = 24
 # Both hyperparameters of the prior, which the document leaves untuned.
@@ -17,11 +15,11 @@ ALPHA = BETA = 1.0
 REDRAWS = 15
 
 
-class Yields(NamedTuple):
+class ThompsonState(NamedTuple):
     """The sum of yields and the number of looks, with a row for each source and a column for each hour of the day."""
 
     found: Floats
-    looks: Floats
+    polls: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +38,52 @@ class Thompson:
     Reference: Thompson23, section 2.4 and figure 1.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import Brought, LookBook
-    >>> book, both, start = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
-    >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
+    >>> from vedette.discover.polling.sources import PollResults, PollHistory
+    >>> book, both, start = PollHistory(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
+    >>> came = PollResults(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
     >>> policy = Thompson()
-    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
-    >>> policy.choose(state, book.options(), k=1, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
+    >>> policy.choose(state, book.list_options(), k=1, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1]
     """
 
     name: str = "thompson"
 
-    def start(self, config: None) -> Yields:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> ThompsonState:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was looked at."""
-        return Yields(np.zeros((0, HOURS)), np.zeros((0, HOURS)))
+        return ThompsonState(np.zeros((0, HOURS)), np.zeros((0, HOURS)))
 
-    def observe(self, state: Yields, batch: Sources, now: float) -> Yields:
+    def observe(self, state: ThompsonState, batch: Sources, now: float) -> ThompsonState:
         """Count the looks at their hour, and what they brought."""
-        hour = _hour(now)
-        found, looks = room_for(state.found, batch.place), room_for(state.looks, batch.place)
-        found[batch.place, hour] += latest_yields(batch)
+        hour = _get_hour(now)
+        found, looks = grow_rows(state.found, batch.place), grow_rows(state.polls, batch.place)
+        found[batch.place, hour] += get_latest_yields(batch)
         looks[batch.place, hour] += 1
-        return Yields(found, looks)
+        return ThompsonState(found, looks)
 
-    def choose(self, state: Yields, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
+    def choose(self, state: ThompsonState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k highest draws, highest first."""
-        shape, rate = _posterior(state, options.place, _hour(now))
+        shape, rate = _compute_posterior(state, options.place, _get_hour(now))
         draws = rng.gamma(shape, size=(1 + REDRAWS, len(options))) / rate
         chosen = np.argsort(-draws, axis=1, kind="stable")[:, :k]
         rows = chosen[0].astype(np.int64)
         times = np.bincount(chosen.ravel(), minlength=len(options))
         return Picks(rows, times[rows] / (1 + REDRAWS))
 
-    def reason(self, state: Yields, batch: Sources, row: int, now: float) -> str:
+    def reason(self, state: ThompsonState, batch: Sources, row: int, now: float) -> str:
         """What is believed of this hour, in words."""
-        hour = _hour(now)
-        shape, rate = _posterior(state, batch.place[row : row + 1], hour)
+        hour = _get_hour(now)
+        shape, rate = _compute_posterior(state, batch.place[row : row + 1], hour)
         return (
             f"thompson: {shape[0] / rate[0]:.1f} new links expected at {hour} h UTC, by {rate[0] - BETA:.0f} looks then"
         )
 
 
-def _hour(now: float) -> int:
+def _get_hour(now: float) -> int:
     return int(hour_of_week(now)) % HOURS
 
 
-def _posterior(state: Yields, place: Ints, hour: int) -> tuple[Floats, Floats]:
+def _compute_posterior(state: ThompsonState, place: Ints, hour: int) -> tuple[Floats, Floats]:
     """Shape and rate of what is believed of each place at an hour."""
-    found, looks = (room_for(rows[:, hour], place)[place] for rows in state)
+    found, looks = (grow_rows(rows[:, hour], place)[place] for rows in state)
     return found + ALPHA, looks + BETA

@@ -19,8 +19,6 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.models.age_chain import AgeChain
 
-__all__ = ["Turn", "best_order", "chosen_today", "floored", "time_to_find"]
-
 
 def best_order(chance: Floats, time: Floats, benefit: Floats | None = None) -> Ints:
     """Eq. 36 and 38: rows in falling order of P / T, or of B P / T; the earlier row first among equals.
@@ -32,13 +30,13 @@ def best_order(chance: Floats, time: Floats, benefit: Floats | None = None) -> I
     return np.argsort(-rate, kind="stable")
 
 
-def time_to_find(order: Ints, chance: Floats, time: Floats, benefit: Floats | None = None) -> float:
+def expected_search_time(order: Ints, chance: Floats, time: Floats, benefit: Floats | None = None) -> float:
     """How long it takes, looking in this order, until a look finds a change or all have been looked at.
 
     t = T1 + (1 - P1) [T2 + (1 - P2) [ … ]]. Eq. 35 and 37 multiply T1 by P1, as if a look in vain took no time; by
     them P / T would not be the best order. With benefits it is the time to a unit of benefit: T / B stands for T.
 
-    >>> time_to_find(np.array([0, 1]), np.array([0.5, 1.0]), np.array([2.0, 4.0]))
+    >>> expected_search_time(np.array([0, 1]), np.array([0.5, 1.0]), np.array([2.0, 4.0]))
     4.0
     """
     takes = time if benefit is None else time / benefit
@@ -46,20 +44,20 @@ def time_to_find(order: Ints, chance: Floats, time: Floats, benefit: Floats | No
     return float(still_looking[: len(order)] @ takes[order])
 
 
-def floored(chain: AgeChain, least: float) -> AgeChain:
+def with_floor(chain: AgeChain, least: float) -> AgeChain:
     """The same chain where no age is quite without a chance of change: what seems never to change is not forgotten."""
     return AgeChain(np.maximum(chain.resets, least))
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnLimits:
     """The rule of a turn: how much may be spent, and after how many turns of waiting a page goes before all others."""
 
     budget: float
     bound: int
 
 
-def chosen_today(worth: Floats, cost: Floats, waited: Ints, turn: Turn, rng: np.random.Generator) -> Ints:
+def choose_pages(worth: Floats, cost: Floats, waited: Ints, turn: TurnLimits, rng: np.random.Generator) -> Ints:
     """The rows to look at in this turn, in their order: those that waited too long, then by worth over cost.
 
     ``worth`` is the chance of a change (C1), or the expected days out of date (C2); lots are drawn among equals. Looks
@@ -68,7 +66,7 @@ def chosen_today(worth: Floats, cost: Floats, waited: Ints, turn: Turn, rng: np.
 
     >>> from vedette.policy import rng_for
     >>> worth, cost, waited = np.array([0.9, 0.2, 0.1]), np.ones(3), np.array([1, 4, 30])
-    >>> chosen_today(worth, cost, waited, Turn(budget=2, bound=30), rng_for(1, "refresh")).tolist()
+    >>> choose_pages(worth, cost, waited, TurnLimits(budget=2, bound=30), rng_for(1, "refresh")).tolist()
     [2, 0]
     """
     overdue = np.where(waited >= turn.bound, waited, 0)

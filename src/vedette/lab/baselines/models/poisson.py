@@ -5,11 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.rows import gap_d, group_rows, levels, page_rows, tallied, told, waited_d
-
-__all__ = ["Poisson"]
+from vedette.refresh.models.rows import (
+    add_to_groups,
+    days_between,
+    days_since_fetch,
+    group_levels,
+    group_rows,
+    is_informative,
+    page_rows,
+)
 
 BINS = 12
 # Gaps from an hour to four years, each about 2.6 times the one before; others count as the nearest.
@@ -42,7 +48,7 @@ class Poisson:
     access).
 
     >>> model = Poisson()
-    >>> weekly = Known(np.arange(1), np.array([7 * 86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> weekly = KnownPages(np.arange(1), np.array([7 * 86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...                before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), weekly)
     >>> bool(model.rates(memory, weekly).mean[0] > 1 / 30)
@@ -54,45 +60,45 @@ class Poisson:
     group_width: int = BINS + 1
     weight: float = 0.5
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count a changed gap on the grid, or add the time without change; for the page and its groups alike."""
-        after, seen = memory.reaching(batch), told(batch)
+        after, seen = memory.grow_for(batch), is_informative(batch)
         amounts = np.zeros((len(batch), BINS + 1))
-        amounts[:, 0] = seen * np.where(batch.changed, 0.0, gap_d(batch))
-        amounts[:, 1:] = _on_grid(gap_d(batch)) * (seen & batch.changed)[:, None]
+        amounts[:, 0] = seen * np.where(batch.changed, 0.0, days_between(batch))
+        amounts[:, 1:] = _spread_on_grid(days_between(batch)) * (seen & batch.changed)[:, None]
         after.pages[batch.place] += amounts
-        tallied(after.groups, batch, amounts, seen)
+        add_to_groups(after.groups, batch, amounts, seen)
         return after
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """As though the most likely rate were the true one."""
-        chance: Floats = -np.expm1(-self._rate(memory, batch) * waited_d(batch, at_s))
+        chance: Floats = -np.expm1(-self._rate(memory, batch) * days_since_fetch(batch, at_s))
         return chance
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """The most likely rate, with its interval."""
-        rate, above = self._rate(memory, batch), self._above(memory, batch)
+        rate, above = self._rate(memory, batch), self._group_rate(memory, batch)
         row = page_rows(memory, batch)
         turns = rate[:, None] * GRID_D
         information = rate * (row[:, 0] + self.weight / above) + (row[:, 1:] * _curvature(turns)).sum(axis=1)
         wide = np.exp(_Z_90 / np.sqrt(information))
         return Rates(rate, rate / wide, rate * wide)
 
-    def _rate(self, memory: Memory, batch: Known) -> Floats:
-        return _solved(page_rows(memory, batch), self._above(memory, batch), self.weight)
+    def _rate(self, memory: Memory, batch: KnownPages) -> Floats:
+        return _solve_rates(page_rows(memory, batch), self._group_rate(memory, batch), self.weight)
 
-    def _above(self, memory: Memory, batch: Known) -> Floats:
+    def _group_rate(self, memory: Memory, batch: KnownPages) -> Floats:
         """The rate of the smallest group that a page belongs to; each is drawn towards the one above it."""
         rate = np.full(len(batch), FIRST_RATE)
-        for numbers, apart in levels(batch):
+        for numbers, apart in group_levels(batch):
             # Groups are few: each is solved once, for all its pages.
             some, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-            own = _solved(group_rows(memory.groups, some), rate[first], self.weight)
+            own = _solve_rates(group_rows(memory.groups, some), rate[first], self.weight)
             rate = np.where(apart, own[place], rate)
         return rate
 
 
-def _on_grid(gaps_d: Floats) -> Floats:
+def _spread_on_grid(gaps_d: Floats) -> Floats:
     """Each gap as shares of its two neighbours on the grid."""
     step = np.log(GRID_D[1] / GRID_D[0])
     where = np.clip(np.log(np.maximum(gaps_d, 1e-9) / GRID_D[0]) / step, 0, BINS - 1)
@@ -100,7 +106,7 @@ def _on_grid(gaps_d: Floats) -> Floats:
     return shares
 
 
-def _solved(rows: Floats, above: Floats, weight: float) -> Floats:
+def _solve_rates(rows: Floats, above: Floats, weight: float) -> Floats:
     """The root for each row, by Newton's method from a bound below it: a / (e^(D a) - 1) >= 1 / D - a / 2."""
     time, counts = rows[:, 0] + weight / above, rows[:, 1:]
     rate: Floats = (counts.sum(axis=1) + weight) / (time + counts @ (GRID_D / 2))

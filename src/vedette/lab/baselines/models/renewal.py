@@ -1,7 +1,7 @@
 """Ages in continuous time: a page as a renewal process, and the two-stage model of why pages change.
 
 A renewal process begins anew at every change; all of it follows from the *survival*, the probability that a life
-between two changes lasts longer than t. An age chain is the same thing in steps (``TwoStage.chain``).
+between two changes lasts longer than t. An age chain is the same thing in steps (``TwoStageLife.chain``).
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.1 and 3; W. Feller, *An
 Introduction to Probability Theory and Its Applications*, volume 2, chapter XI.
@@ -14,21 +14,19 @@ from math import log
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.models.age_chain import AgeChain, from_survival
-
-__all__ = ["Renewal", "TwoStage", "memoryless_life"]
+from vedette.refresh.models.age_chain import AgeChain, chain_from_survival
 
 Survival = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStage:
+class TwoStageLife:
     """A reason to change a page comes, then somebody gets round to it: two memoryless waits with rates of their own.
 
     The sum of both is not memoryless (eq. 3): just after a change the next is improbable. Where one rate is far larger
     than the other it nearly is, with the smaller rate.
 
-    >>> round(TwoStage(2.0, 1.0).likeliest, 4)
+    >>> round(TwoStageLife(2.0, 1.0).mode, 4)
     0.6931
     """
 
@@ -39,28 +37,28 @@ class TwoStage:
         assert min(self.motive, self.response) > 0, "both rates are above 0"
 
     @property
-    def likeliest(self) -> float:
+    def mode(self) -> float:
         """The life with the greatest density: ln(l1 / l2) / (l1 - l2). Eq. 4 multiplies by the difference instead."""
-        if self.alike:
+        if self.has_equal_rates:
             return 2 / (self.motive + self.response)
         return log(self.motive / self.response) / (self.motive - self.response)
 
     @property
-    def alike(self) -> bool:
+    def has_equal_rates(self) -> bool:
         """Whether the rates are so near that the difference of exponentials would be lost in rounding."""
         return abs(self.motive - self.response) < 1e-6 * self.motive
 
     def density(self, life: Floats) -> Floats:
         """Eq. 3; its limit where the rates are alike."""
         one, two = self.motive, self.response
-        if self.alike:
+        if self.has_equal_rates:
             return one * two * life * np.exp(-(one + two) / 2 * life)
         return one * two / (two - one) * (np.exp(-one * life) - np.exp(-two * life))
 
     def survival(self, life: Floats) -> Floats:
         """How probably a life lasts longer."""
         one, two = self.motive, self.response
-        if self.alike:
+        if self.has_equal_rates:
             mean = (one + two) / 2
             return (1 + mean * life) * np.exp(-mean * life)
         return (two * np.exp(-one * life) - one * np.exp(-two * life)) / (two - one)
@@ -71,7 +69,7 @@ class TwoStage:
 
     def chain(self, step: float, last_age: int) -> AgeChain:
         """The same in steps."""
-        return from_survival(self.survival(step * np.arange(last_age + 2, dtype=np.float64)))
+        return chain_from_survival(self.survival(step * np.arange(last_age + 2, dtype=np.float64)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +78,7 @@ class Renewal:
 
     survival: Survival
 
-    def unchanged(self, age: Floats, wait: Floats) -> Floats:
+    def conditional_survival(self, age: Floats, wait: Floats) -> Floats:
         """How probably it stays as it is for a while, from an age."""
         reached = self.survival(age)
         return np.divide(self.survival(age + wait), reached, out=np.zeros_like(reached), where=reached > 0)
@@ -99,7 +97,7 @@ class Renewal:
 
         A part's changes count at its middle, so the error falls with the square of its length.
 
-        >>> round(Renewal(memoryless_life(0.5)).expected_changes(4.0), 3)
+        >>> round(Renewal(memoryless_survival(0.5)).expected_changes(4.0), 3)
         2.0
         """
         ends = 1 - self.survival(np.linspace(0.0, wait, parts + 1))
@@ -114,7 +112,7 @@ class Renewal:
         return float(changes[-1])
 
 
-def memoryless_life(rate: float) -> Survival:
+def memoryless_survival(rate: float) -> Survival:
     """The survival of a page without memory, which changes at a rate."""
 
     def survival(life: Floats) -> Floats:

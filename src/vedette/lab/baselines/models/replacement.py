@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS
+from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import gap_d, inner, told, waited_d
-from vedette.refresh.models.trust import scores_of, trust_learned, trusted
-
-__all__ = ["Replacement"]
+from vedette.refresh.models.rows import days_between, days_since_fetch, is_informative, slice_memory
+from vedette.refresh.models.trust import get_weights, log_scores, update_weights
 
 # The share of pages that would differ from an old copy for ever; 1: none ever comes back.
 SHARES = (1.0, 0.8, 0.6, 0.4)
@@ -34,7 +32,7 @@ class Replacement:
     Reference: Observe99, section 2.2, after R. Howard, *Dynamic Programming and Markov Processes*, 1960.
 
     >>> model = Replacement()
-    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
     ...               before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
     >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
@@ -42,32 +40,32 @@ class Replacement:
     """
 
     name: str = "replacement"
-    page_width: int = ROW
-    group_width: int = SUMS + 1 + len(SHARES)
+    page_width: int = PAGE_WIDTH
+    group_width: int = GROUP_WIDTH + 1 + len(SHARES)
     rate: Pooled = _RATE
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Shares are judged by what they would have said; the rate is learned besides."""
-        after = memory.reaching(batch)
-        said = self._chances(memory, batch, gap_d(batch))
-        trust_learned(after.groups[:, SUMS:], batch, scores_of(said, batch.changed), told(batch))
-        learned = self.rate.learn(self._of_rate(memory), batch)
-        after.groups[:, :SUMS] = learned.groups
+        after = memory.grow_for(batch)
+        said = self._chances(memory, batch, days_between(batch))
+        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), is_informative(batch))
+        learned = self.rate.learn(self._rate_memory(memory), batch)
+        after.groups[:, :GROUP_WIDTH] = learned.groups
         return Memory(learned.pages, after.groups)
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """The mean over all shares, as they are trusted."""
-        said = self._chances(memory, batch, waited_d(batch, at_s))
-        chance: Floats = (trusted(memory.groups[:, SUMS:], batch) * said).sum(axis=1)
+        said = self._chances(memory, batch, days_since_fetch(batch, at_s))
+        chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
         return chance
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """How often the copy's content is left."""
-        return self.rate.rates(self._of_rate(memory), batch)
+        return self.rate.rates(self._rate_memory(memory), batch)
 
-    def _of_rate(self, memory: Memory) -> Memory:
-        return inner(memory, 0, self.rate.page_width, 0, self.rate.group_width)
+    def _rate_memory(self, memory: Memory) -> Memory:
+        return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
-    def _chances(self, memory: Memory, batch: Known, wait_d: Floats) -> Floats:
-        belief = self.rate.belief(self._of_rate(memory), batch)
+    def _chances(self, memory: Memory, batch: KnownPages, wait_d: Floats) -> Floats:
+        belief = self.rate.belief(self._rate_memory(memory), batch)
         return np.stack([share * belief.chance(wait_d / share) for share in SHARES], axis=1)

@@ -3,21 +3,19 @@
 from dataclasses import dataclass
 
 from vedette.policy import Floats
-from vedette.refresh.known_pages import Known, Memory
-from vedette.refresh.models.announced import COUNTS, Announced, Worth, is_heard
+from vedette.refresh.known_pages import KnownPages, Memory
+from vedette.refresh.models.announced import COUNTS, Announcements, SignalQuality, is_announced
 from vedette.refresh.models.base import Rates
-from vedette.refresh.models.gamma import ROW, SUMS
+from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import inner, waited_d
-
-__all__ = ["Signals"]
+from vedette.refresh.models.rows import days_since_fetch, slice_memory
 
 _RATE = Pooled()
-_ANNOUNCED = Announced()
+_ANNOUNCED = Announcements()
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class SignalModel:
     """Changes come at the page's rate D; a share r of them is signalled, and signals come for nothing at a rate v.
 
         P(still fresh | t days, no signal)  = e^(-(1 - r) D t)
@@ -32,8 +30,8 @@ class Signals:
     Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025.
 
     >>> import numpy as np
-    >>> model = Signals()
-    >>> page = Known(np.arange(1), np.array([86400.0]), np.array([False]), np.array([False]), np.array([np.nan]),
+    >>> model = SignalModel()
+    >>> page = KnownPages(np.arange(1), np.array([86400.0]), np.array([False]), np.array([False]), np.array([np.nan]),
     ...              before_s=np.zeros(1), signal_s=np.array([100000.0]))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), page)
     >>> before, after = (model.chance(memory, page, np.array([at_s])) for at_s in (99999.0, 100001.0))
@@ -42,38 +40,38 @@ class Signals:
     """
 
     name: str = "signals"
-    page_width: int = ROW
-    group_width: int = SUMS + COUNTS
+    page_width: int = PAGE_WIDTH
+    group_width: int = GROUP_WIDTH + COUNTS
     rate: Pooled = _RATE
-    announced: Announced = _ANNOUNCED
+    announced: Announcements = _ANNOUNCED
 
-    def learn(self, memory: Memory, batch: Known) -> Memory:
+    def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count what was announced and what was not, and learn the rates."""
-        after = memory.reaching(batch)
-        learned = self.rate.learn(self._of_rate(memory), batch)
-        after.groups[:, :SUMS] = learned.groups
-        after.groups[:, SUMS:] = self.announced.learn(self._of_counts(memory), batch).groups
+        after = memory.grow_for(batch)
+        learned = self.rate.learn(self._rate_memory(memory), batch)
+        after.groups[:, :GROUP_WIDTH] = learned.groups
+        after.groups[:, GROUP_WIDTH:] = self.announced.learn(self._counts_memory(memory), batch).groups
         return Memory(learned.pages, after.groups)
 
-    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+    def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """With what has been announced since the last fetch."""
-        belief, worth = self.rate.belief(self._of_rate(memory), batch), self.worth(memory, batch)
-        unheard = 1 - belief.chance(waited_d(batch, at_s) * (1 - worth.recall))
+        belief, worth = self.rate.belief(self._rate_memory(memory), batch), self.estimate_quality(memory, batch)
+        unheard = 1 - belief.chance(days_since_fetch(batch, at_s) * (1 - worth.recall))
         for_nothing = worth.false_d / (worth.recall * belief.mean + worth.false_d)
-        for_nothing[~is_heard(batch, at_s)] = 1.0
+        for_nothing[~is_announced(batch, at_s)] = 1.0
         current: Floats = unheard * for_nothing
         return 1 - current
 
-    def rates(self, memory: Memory, batch: Known) -> Rates:
+    def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Of all changes, announced or not."""
-        return self.rate.rates(self._of_rate(memory), batch)
+        return self.rate.rates(self._rate_memory(memory), batch)
 
-    def worth(self, memory: Memory, batch: Known) -> Worth:
+    def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
         """What the signals of each page's site are worth; a section has none of its own."""
-        return self.announced.worth(self._of_counts(memory), batch)
+        return self.announced.estimate_quality(self._counts_memory(memory), batch)
 
-    def _of_rate(self, memory: Memory) -> Memory:
-        return inner(memory, 0, self.rate.page_width, 0, self.rate.group_width)
+    def _rate_memory(self, memory: Memory) -> Memory:
+        return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
-    def _of_counts(self, memory: Memory) -> Memory:
-        return inner(memory, 0, 0, SUMS, COUNTS)
+    def _counts_memory(self, memory: Memory) -> Memory:
+        return slice_memory(memory, 0, 0, GROUP_WIDTH, COUNTS)

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import Asking, Expectation, learned, start
-from vedette.frontier.impact.url_features import Brought, described
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
+from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["HybridLearned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class HybridLearned:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> batch = UnseenUrls(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
     >>> policy = HybridLearned()
     >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
     [0.0, 0.0]
@@ -31,20 +29,20 @@ class HybridLearned:
 
     name: str = "hybrid-learned"
 
-    def start(self, config: Asking | None) -> Expectation:
+    def start(self, config: ImpactSettings | None) -> ImpactModel:
         """Nothing was fetched yet."""
-        return start(config)
+        return create_model(config)
 
-    def observe(self, state: Expectation, batch: Unseen, now: float) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
         """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return learned(state, batch) if isinstance(batch, Brought) else state
+        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
-    def worth(self, state: Expectation, batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The average by learned weights."""
-        return state.weighted(described(batch))
+        return state.estimate_hybrid(complete_batch(batch))
 
-    def reason(self, state: Expectation, batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """Both estimates and their weights, in words."""
         by_queries, by_importance = state.weights
-        worth = state.weighted(described(batch))[row]
+        worth = state.estimate_hybrid(complete_batch(batch))[row]
         return f"{worth:.3g}, with weights {by_queries:.2g} for what is asked and {by_importance:.2g} for importance"

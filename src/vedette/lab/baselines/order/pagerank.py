@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.url_features import described
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.impact.url_features import complete_batch
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["Pagerank"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Pagerank:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> batch = UnseenUrls(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
     >>> Pagerank().worth((), batch, now=0.0, rng=rng_for(1, "order")).round(2).tolist()
     [0.69, 2.3]
     """
@@ -34,14 +32,14 @@ class Pagerank:
         """Nothing is learned here, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Links that fetches brought are in the importance of the next batch."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The importance of each."""
-        return described(batch).importance.astype(np.float64)
+        return complete_batch(batch).importance.astype(np.float64)
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The importance, in words."""
-        return f"important pages first: importance {described(batch).importance[row]:.3g}"
+        return f"important pages first: importance {complete_batch(batch).importance[row]:.3g}"

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import Expectation, learned, start
-from vedette.frontier.impact.url_features import Brought, described
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.impact.estimator import ImpactModel, create_model, train_model
+from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["QueryIndependent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class QueryIndependent:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> batch = UnseenUrls(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
     >>> policy = QueryIndependent()
     >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
     [0.0, 0.0]
@@ -29,19 +27,19 @@ class QueryIndependent:
 
     name: str = "query-independent"
 
-    def start(self, config: None) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing was fetched yet."""
-        return start(None)
+        return create_model(None)
 
-    def observe(self, state: Expectation, batch: Unseen, now: float) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
         """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return learned(state, batch) if isinstance(batch, Brought) else state
+        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
-    def worth(self, state: Expectation, batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The impact that is usual at this importance."""
-        return state.independent(described(batch))
+        return state.estimate_by_importance(complete_batch(batch))
 
-    def reason(self, state: Expectation, batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The importance and what follows, in words."""
-        full = described(batch)
-        return f"by importance alone: {full.importance[row]:.3g} usually brings {state.independent(full)[row]:.3g}"
+        full = complete_batch(batch)
+        return f"by importance alone: {full.importance[row]:.3g} usually brings {state.estimate_by_importance(full)[row]:.3g}"

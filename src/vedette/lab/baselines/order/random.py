@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.unseen import Unseen
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
-
-__all__ = ["Random"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,7 @@ class Random:
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
-    >>> batch = Unseen(depth=np.arange(3), found=np.arange(3), inlinks=np.arange(3))
+    >>> batch = UnseenUrls(depth=np.arange(3), found=np.arange(3), inlinks=np.arange(3))
     >>> len(Random().worth((), batch, now=0.0, rng=rng_for(1, "order")))
     3
     """
@@ -29,14 +27,14 @@ class Random:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What was fetched changes nothing."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """A lot for each."""
         return rng.random(len(batch))
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """That there is none."""
         return "at random: a lot was drawn"

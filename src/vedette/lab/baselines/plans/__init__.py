@@ -11,21 +11,21 @@ Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sec
 """
 
 from vedette.lab.baselines.plans.exact import best_plans
-from vedette.lab.baselines.plans.lagrange import Certified, certified_plans
+from vedette.lab.baselines.plans.lagrange import CertifiedPlans, solve_certified
 from vedette.lab.baselines.plans.two_days import TwoDays, best_two_days, two_day_costs
-from vedette.refresh.outlook import Outlook, looks_of, memoryless_outlook, outlook_of, plan_costs, written
+from vedette.refresh.outlook import Outlook, compute_outlook, format_plan, memoryless_outlook, plan_costs, plan_matrix
 
 __all__ = [
-    "Certified",
+    "CertifiedPlans",
     "Outlook",
     "TwoDays",
     "best_plans",
     "best_two_days",
-    "certified_plans",
-    "looks_of",
+    "solve_certified",
+    "plan_matrix",
     "memoryless_outlook",
-    "outlook_of",
+    "compute_outlook",
     "plan_costs",
     "two_day_costs",
-    "written",
+    "format_plan",
 ]

@@ -5,12 +5,10 @@ from math import prod
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.outlook import looks_of
-
-__all__ = ["MOST_STEPS", "best_plans"]
+from vedette.refresh.outlook import plan_matrix
 
 # Pages times budgets times plans, above which nobody should wait for it.
-MOST_STEPS = 200_000_000
+MAX_STEPS = 200_000_000
 
 
 def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None = None) -> Ints:
@@ -31,19 +29,21 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
     taken = np.ones(pages, np.int64) if look_cost is None else look_cost
     assert len(costs) == 2 ** len(budgets), "a row for each plan"
     assert taken.min(initial=1) >= 1, "a look takes something"
-    assert pages * prod(budget + 1 for budget in budgets) * len(costs) <= MOST_STEPS, "too large to be exact"
-    looks = looks_of(len(budgets))
+    assert pages * prod(budget + 1 for budget in budgets) * len(costs) <= MAX_STEPS, "too large to be exact"
+    looks = plan_matrix(len(budgets))
     # least[b]: what the pages so far cost where at most b is spent on them.
     least = np.zeros([budget + 1 for budget in budgets])
     choices = []
     for page in range(pages):
-        after = np.array([costs[plan, page] + _spent(least, looks[plan] * taken[page]) for plan in range(len(costs))])
+        after = np.array(
+            [costs[plan, page] + _shift_budget(least, looks[plan] * taken[page]) for plan in range(len(costs))]
+        )
         choices.append(after.argmin(axis=0))
         least = after.min(axis=0)
-    return _read_back(choices, looks, taken, budgets)
+    return _backtrack(choices, looks, taken, budgets)
 
 
-def _spent(least: Floats, looks: Ints) -> Floats:
+def _shift_budget(least: Floats, looks: Ints) -> Floats:
     """The least cost before, for each budget after so much of it is taken away; infinite where there is not so much."""
     before = np.full(least.shape, np.inf)
     kept = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
@@ -52,7 +52,7 @@ def _spent(least: Floats, looks: Ints) -> Floats:
     return before
 
 
-def _read_back(choices: list[Ints], looks: Ints, taken: Ints, budgets: tuple[int, ...]) -> Ints:
+def _backtrack(choices: list[Ints], looks: Ints, taken: Ints, budgets: tuple[int, ...]) -> Ints:
     left = np.array(budgets)
     plans = np.zeros(len(choices), np.int64)
     for page in reversed(range(len(choices))):

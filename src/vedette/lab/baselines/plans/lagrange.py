@@ -16,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.outlook import looks_of
-
-__all__ = ["Certified", "Point", "certified_plans", "highest", "repaired", "spent_by"]
+from vedette.refresh.outlook import plan_matrix
 
 # Quasi-Newton steps (BFGS) with a line search by halves: it finds its way also where the slope jumps, as it does for
 # a minimum of many straight lines. Reference: A. Lewis, M. Overton, *Nonsmooth optimization via quasi-Newton
@@ -39,32 +37,32 @@ class Point(NamedTuple):
     slope: Floats
 
 
-def highest(function: Callable[[Floats], Point], start: Floats, rounds: int, tolerance: float = SMALL) -> Point:
+def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, tolerance: float = SMALL) -> Point:
     """The highest point that was met in so many steps; it ends where the next promises less than a part of the value.
 
     >>> tent = lambda x: Point(x, -abs(float(x[0]) - 3.0), -np.sign(x - 3.0))
-    >>> highest(tent, np.zeros(1), rounds=50).at.round(6).tolist()
+    >>> maximize(tent, np.zeros(1), rounds=50).at.round(6).tolist()
     [3.0]
     """
     here = best = function(start)
-    curve = _first_curve(here)
+    curve = _initial_curvature(here)
     for _ in range(rounds):
         way = curve @ here.slope
         if float(here.slope @ way) <= tolerance * max(abs(here.value), 1.0):
             break
-        there = _along(function, here, way)
+        there = _line_search(function, here, way)
         best = max(best, there, key=lambda point: point.value)
-        curve = _bent(curve, there.at - here.at, here.slope - there.slope)
+        curve = _update_curvature(curve, there.at - here.at, here.slope - there.slope)
         here = there
     return best
 
 
-def _first_curve(here: Point) -> Floats:
+def _initial_curvature(here: Point) -> Floats:
     """Steps of length 1 along the first slope: prices are of that size where costs count days."""
     return np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
 
 
-def _along(function: Callable[[Floats], Point], here: Point, way: Floats) -> Point:
+def _line_search(function: Callable[[Floats], Point], here: Point, way: Floats) -> Point:
     low, high, step = 0.0, np.inf, 1.0
     promised = float(here.slope @ way)
     there = here
@@ -80,7 +78,7 @@ def _along(function: Callable[[Floats], Point], here: Point, way: Floats) -> Poi
     return there
 
 
-def _bent(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
+def _update_curvature(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
     """The BFGS update of the inverse curvature; unchanged where the slope did not fall along the step."""
     along = float(moved @ fallen)
     if along <= SMALL * float(np.linalg.norm(moved)) * float(np.linalg.norm(fallen)):
@@ -90,41 +88,41 @@ def _bent(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
     return bent
 
 
-def spent_by(plans: Ints, look_cost: Floats, days: int) -> Floats:
+def budget_used(plans: Ints, look_cost: Floats, days: int) -> Floats:
     """What plans take of each day's budget."""
-    spent: Floats = np.bincount(plans, look_cost, 2**days).astype(np.float64) @ looks_of(days)
+    spent: Floats = np.bincount(plans, look_cost, 2**days).astype(np.float64) @ plan_matrix(days)
     return spent
 
 
-def repaired(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
+def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
     """Plans within the budgets: first looks are taken away where a day has too many, then given where it has room."""
     plans = plans.copy()
     for day in range(len(budgets)):
-        _take_away(costs, look_cost, budgets, plans, prices, day)
+        _remove_looks(costs, look_cost, budgets, plans, prices, day)
     for _ in range(2):
         for day in np.argsort(-prices, kind="stable").tolist():
-            _give(costs, look_cost, budgets, plans, day)
+            _add_looks(costs, look_cost, budgets, plans, day)
     return plans
 
 
-def _take_away(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats, day: int) -> None:
+def _remove_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats, day: int) -> None:
     """Fewer looks on a day, until it is within its budget; a page goes to the best plan that is a part of its own."""
-    excess = spent_by(plans, look_cost, len(budgets))[day] - budgets[day]
+    excess = budget_used(plans, look_cost, len(budgets))[day] - budgets[day]
     if excess <= 0:
         return
     pages = np.flatnonzero(plans >> day & 1)
-    to, loss = _best_part(costs, look_cost, plans, prices, pages, day)
+    to, loss = _best_subplan(costs, look_cost, plans, prices, pages, day)
     order = np.argsort(loss / look_cost[pages], kind="stable")
     freed = np.cumsum(look_cost[pages[order]])
     gone = order[: int(np.searchsorted(freed, excess)) + 1]
     plans[pages[gone]] = to[gone]
 
 
-def _best_part(
+def _best_subplan(
     costs: Floats, look_cost: Floats, plans: Ints, prices: Floats, pages: Ints, day: int
 ) -> tuple[Ints, Floats]:
     """For each page the part of its plan without a day that costs least at the prices, and what is lost by it."""
-    price = looks_of(len(prices)) @ prices
+    price = plan_matrix(len(prices)) @ prices
     own = plans[pages]
     least, to = np.full(len(pages), np.inf), np.zeros(len(pages), np.int64)
     for plan in range(len(costs)):
@@ -135,9 +133,9 @@ def _best_part(
     return to, least - costs[own, pages] - price[own] * look_cost[pages]
 
 
-def _give(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, day: int) -> None:
+def _add_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, day: int) -> None:
     """More looks on a day, to those who gain most by what they take, as far as its budget goes."""
-    room = budgets[day] - spent_by(plans, look_cost, len(budgets))[day]
+    room = budgets[day] - budget_used(plans, look_cost, len(budgets))[day]
     pages = np.flatnonzero((~(plans >> day) & 1 == 1) & (look_cost <= room))
     more = plans[pages] | (1 << day)
     gain = (costs[plans[pages], pages] - costs[more, pages]) / look_cost[pages]
@@ -156,7 +154,7 @@ SAMPLE_ROUNDS, ROUNDS = 120, 12
 TOLERANCE = 1e-6
 
 
-class Certified(NamedTuple):
+class CertifiedPlans(NamedTuple):
     """Plans, what they cost, what no plans can undercut, and the price of a look on each day per unit of its cost."""
 
     plans: Ints
@@ -171,7 +169,7 @@ class Certified(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class PlanProblem:
     """Costs with a row per plan and a column per page, what a look at each page takes, and the daily budgets."""
 
     costs: Floats
@@ -186,14 +184,14 @@ class Problem:
     def bound_at(self, prices: Floats) -> Point:
         """The bound at some prices, and how it grows with each: by what the cheapest plans spend over the budget."""
         value, spent = 0.0, np.zeros(self.days)
-        looks = looks_of(self.days)
+        looks = plan_matrix(self.days)
         for start in range(0, len(self.look_cost), CHUNK):
-            plans, least = self._cheapest(prices, start)
+            plans, least = self._cheapest_plans(prices, start)
             value += float(least.sum())
             spent += np.bincount(plans, self.look_cost[start : start + CHUNK], 2**self.days) @ looks
         return Point(prices, value - float(prices @ self.budgets), spent - self.budgets)
 
-    def fenced_at(self, prices: Floats) -> Point:
+    def penalized_bound_at(self, prices: Floats) -> Point:
         """The same, with a slope back to prices that are not negative: of others the bound would be none."""
         inside = self.bound_at(prices)
         fence = float(self.budgets.max(initial=0.0)) + 1.0
@@ -203,21 +201,21 @@ class Problem:
     def plans_at(self, prices: Floats) -> Ints:
         """The cheapest plan of each page."""
         starts = range(0, len(self.look_cost), CHUNK)
-        parts = [self._cheapest(prices, start)[0] for start in starts]
+        parts = [self._cheapest_plans(prices, start)[0] for start in starts]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
-    def sample(self, pages: int) -> "Problem":
+    def sample(self, pages: int) -> "PlanProblem":
         """So many pages, evenly spread over all, with their share of the budgets."""
         every = max(len(self.look_cost) // pages, 1)
         some = self.look_cost[::every].copy()
         share = some.sum() / self.look_cost.sum()
-        return Problem(np.ascontiguousarray(self.costs[:, ::every]), some, self.budgets * share)
+        return PlanProblem(np.ascontiguousarray(self.costs[:, ::every]), some, self.budgets * share)
 
-    def _cheapest(self, prices: Floats, start: int) -> tuple[Ints, Floats]:
+    def _cheapest_plans(self, prices: Floats, start: int) -> tuple[Ints, Floats]:
         look_cost = self.look_cost[start : start + CHUNK]
         costs = self.costs[:, start : start + CHUNK]
         least, plans = costs[0].copy(), np.zeros(len(look_cost), np.int64)
-        for plan, price in enumerate((looks_of(self.days) @ prices).tolist()):
+        for plan, price in enumerate((plan_matrix(self.days) @ prices).tolist()):
             cost = costs[plan] + price * look_cost
             better = cost < least
             np.copyto(least, cost, where=better)
@@ -225,29 +223,29 @@ class Problem:
         return plans, least
 
 
-def certified_plans(costs: Floats, budgets: Floats, look_cost: Floats | None = None) -> Certified:
+def solve_certified(costs: Floats, budgets: Floats, look_cost: Floats | None = None) -> CertifiedPlans:
     """Plans within daily budgets, and how far from the best they can be at most.
 
     ``look_cost`` is what a look at each page takes of a day's budget, 1 where it is not given.
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
-    >>> found = certified_plans(table_1, np.ones(2))
+    >>> found = solve_certified(table_1, np.ones(2))
     >>> found.plans.tolist(), round(found.cost, 2), found.bound <= found.cost
     ([2, 1], 0.9, True)
     """
     pages = costs.shape[1]
     taken = np.ones(pages) if look_cost is None else look_cost
     assert len(costs) == 2 ** len(budgets), "a row for each plan"
-    problem = Problem(costs, taken, np.asarray(budgets, np.float64))
-    best = _best_prices(problem)
-    plans = repaired(costs, taken, problem.budgets, problem.plans_at(best.at), best.at)
-    return Certified(plans, float(costs[plans, np.arange(pages)].sum()), best.value, best.at)
+    problem = PlanProblem(costs, taken, np.asarray(budgets, np.float64))
+    best = _find_prices(problem)
+    plans = repair_plans(costs, taken, problem.budgets, problem.plans_at(best.at), best.at)
+    return CertifiedPlans(plans, float(costs[plans, np.arange(pages)].sum()), best.value, best.at)
 
 
-def _best_prices(problem: Problem) -> Point:
+def _find_prices(problem: PlanProblem) -> Point:
     none = np.zeros(problem.days)
     few = problem if len(problem.look_cost) <= SAMPLE else problem.sample(SAMPLE)
-    best = highest(few.fenced_at, none, SAMPLE_ROUNDS)
+    best = maximize(few.penalized_bound_at, none, SAMPLE_ROUNDS)
     if few is not problem:
-        best = highest(problem.fenced_at, best.at, ROUNDS, TOLERANCE)
+        best = maximize(problem.penalized_bound_at, best.at, ROUNDS, TOLERANCE)
     return problem.bound_at(np.maximum(best.at, 0.0))

@@ -15,13 +15,11 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.models.age_chain import AgeChain
 
-__all__ = ["OO", "OX", "XO", "XX", "TwoDays", "best_two_days", "cost_of", "two_day_costs"]
-
 XX, OX, XO, OO = range(4)
 # Each plan, and all that is left of it where looks are left out.
 _PARTS = ((XX,), (XX, OX), (XX, XO), (XX, OX, XO, OO))
 # A rise that is smaller is one of rounding.
-_HAIR = 1e-12
+_ROUNDING = 1e-12
 
 
 class TwoDays(NamedTuple):
@@ -42,9 +40,9 @@ def two_day_costs(chain: AgeChain, age: int, steps: int) -> TwoDays:
     >>> two_day_costs(AgeChain(np.array([0.0, 0.0, 1.0])), age=0, steps=2)
     TwoDays(xx=1.0, ox=1.0, xo=0.0, oo=0.0)
     """
-    xo = float(chain.changed(age, steps))
-    ox = float(chain.ages_after(age, steps) @ chain.resets)
-    return TwoDays(2 * xo + float(chain.changed_at(age + steps, age)), ox, xo)
+    xo = float(chain.change_chance(age, steps))
+    ox = float(chain.age_distribution(age, steps) @ chain.resets)
+    return TwoDays(2 * xo + float(chain.first_change_chance(age + steps, age)), ox, xo)
 
 
 def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:
@@ -72,7 +70,7 @@ def _cheapest_flow(costs: Floats, first: int, second: int) -> Ints:
     best, best_cost = None, np.inf
     for plans in _flows(costs, first, second):
         cost = cost_of(costs, plans)
-        if best is not None and cost > best_cost + _HAIR:
+        if best is not None and cost > best_cost + _ROUNDING:
             break
         best, best_cost = plans.copy(), min(cost, best_cost)
     assert best is not None, "some number of pages can be looked at twice"
@@ -96,14 +94,14 @@ def _flows(costs: Floats, first: int, second: int) -> Iterator[Ints]:
 
 def _move(costs: Floats, plans: Ints, start: int, end: int) -> None:
     """One page less under a plan and one more under another, by the cheapest chain of pages that change places."""
-    price, mover = _steps(costs, plans)
-    way = min(_WAYS[start, end], key=lambda way: sum(price[step] for step in pairwise(way)))
+    price, mover = _cheapest_moves(costs, plans)
+    way = min(_PATHS[start, end], key=lambda way: sum(price[step] for step in pairwise(way)))
     movers = [(mover[step], step[1]) for step in pairwise(way)]
     for page, plan in movers:
         plans[page] = plan
 
 
-def _steps(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
+def _cheapest_moves(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
     """From plan to plan: what it costs at least that one page goes, and which page that is."""
     price, mover = np.full((4, 4), np.inf), np.full((4, 4), -1)
     for start in range(4):
@@ -115,10 +113,10 @@ def _steps(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
     return price, mover
 
 
-def _ways(start: int, end: int) -> list[tuple[int, ...]]:
+def _list_paths(start: int, end: int) -> list[tuple[int, ...]]:
     """All ways between two plans that pass none twice."""
     between = [plan for plan in range(4) if plan not in {start, end}]
     return [(start, *over, end) for many in range(3) for over in permutations(between, many)]
 
 
-_WAYS = {(start, end): _ways(start, end) for start, end in permutations(range(4), 2)}
+_PATHS = {(start, end): _list_paths(start, end) for start, end in permutations(range(4), 2)}

@@ -7,32 +7,30 @@ import numpy as np
 
 from vedette.policy import Floats, Picks
 from vedette.serve.rank.explore.candidates import Candidates
-from vedette.serve.rank.explore.randomized_lists import Tied, tied
-
-__all__ = ["BayesianMean", "General", "general_of", "leaning"]
+from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
 # How many views the general share counts for, against a page's own.
 WEIGHT = 5.0
 
 
-class General(NamedTuple):
+class GlobalCounts(NamedTuple):
     """The likes and views of all pages; the one of each before anything was seen is a flat belief."""
 
     likes: float = 1.0
     aware: float = 2.0
 
 
-def general_of(batch: Candidates) -> General:
+def count_all(batch: Candidates) -> GlobalCounts:
     """What is known of pages in general.
 
-    >>> from vedette.serve.rank.explore.candidates import Crowd, unknown
-    >>> general_of(unknown(3, Crowd(10.0, 10.0, 100.0)))
-    General(likes=1.0, aware=2.0)
+    >>> from vedette.serve.rank.explore.candidates import UserPopulation, unseen_candidates
+    >>> count_all(unseen_candidates(3, UserPopulation(10.0, 10.0, 100.0)))
+    GlobalCounts(likes=1.0, aware=2.0)
     """
-    return General(1.0 + float(batch.likes.sum()), 2.0 + float(batch.aware.sum()))
+    return GlobalCounts(1.0 + float(batch.likes.sum()), 2.0 + float(batch.aware.sum()))
 
 
-def leaning(state: General, batch: Candidates) -> tuple[Floats, Floats]:
+def beta_counts(state: GlobalCounts, batch: Candidates) -> tuple[Floats, Floats]:
     """The two counts of the Beta law that is believed of each page: likes, and views without one."""
     share = state.likes / state.aware
     return batch.likes + WEIGHT * share, np.maximum(batch.aware - batch.likes, 0.0) + WEIGHT * (1 - share)
@@ -48,24 +46,24 @@ class BayesianMean:
 
     name: str = "bayesian-mean"
 
-    def start(self, config: None) -> General:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> GlobalCounts:  # noqa: ARG002 - the shape that all policies of its kind have
         """A flat belief."""
-        return General()
+        return GlobalCounts()
 
-    def observe(self, state: General, batch: Candidates, now: float) -> General:  # noqa: ARG002 - as above
+    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:  # noqa: ARG002 - as above
         """What pages are like, by all that were handed in."""
-        return general_of(batch) if len(batch) else state
+        return count_all(batch) if len(batch) else state
 
-    def plan(self, state: General, batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order, with lots among equals."""
-        liked, not_liked = leaning(state, batch)
-        return tied(batch.relevance * liked / (liked + not_liked))
+        liked, not_liked = beta_counts(state, batch)
+        return rank_with_ties(batch.relevance * liked / (liked + not_liked))
 
-    def choose(self, state: General, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+    def choose(self, state: GlobalCounts, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k best means."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
-    def reason(self, state: General, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The mean, in words."""
-        liked, not_liked = (float(part[row]) for part in leaning(state, batch))
+        liked, not_liked = (float(part[row]) for part in beta_counts(state, batch))
         return f"bayesian-mean: {liked / (liked + not_liked):.1%} expected, by {batch.aware[row]:.0f} who saw it"

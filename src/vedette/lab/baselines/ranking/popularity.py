@@ -6,12 +6,10 @@ import numpy as np
 
 from vedette.policy import Floats, Picks
 from vedette.serve.rank.explore.candidates import Candidates
-from vedette.serve.rank.explore.randomized_lists import Tied, tied
-
-__all__ = ["Popularity", "popularity"]
+from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
 
-def popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
+def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
     """Relevance times the share of counted people who like a page (Pandey08, eq. 5.1, as it can be measured).
 
     Where older ones come first among equals, as in the joke study (5.10), it is a number of the same order.
@@ -34,8 +32,8 @@ class Popularity:
 
     Reference: Pandey08, section 5.4.1.
 
-    >>> from vedette.serve.rank.explore.candidates import Crowd
-    >>> batch = Candidates(np.ones(2), np.array([1.0, 4.0]), *(np.full(2, 5.0),) * 3, Crowd(10.0, 10.0, 100.0))
+    >>> from vedette.serve.rank.explore.candidates import UserPopulation
+    >>> batch = Candidates(np.ones(2), np.array([1.0, 4.0]), *(np.full(2, 5.0),) * 3, UserPopulation(10.0, 10.0, 100.0))
     >>> Popularity().choose((), batch, k=2, now=0.0, rng=np.random.default_rng(1)).rows.tolist()
     [1, 0]
     """
@@ -51,13 +49,13 @@ class Popularity:
         """Likes are told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order, with lots among equals."""
-        return tied(popularity(batch, older_first=self.older_first))
+        return rank_with_ties(score_popularity(batch, older_first=self.older_first))
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k most popular."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Likes, in words."""

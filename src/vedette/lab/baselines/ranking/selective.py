@@ -5,18 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.baselines.ranking.popularity import popularity
+from vedette.lab.baselines.ranking.popularity import score_popularity
 from vedette.policy import Floats, Picks
 from vedette.serve.rank.explore.candidates import Candidates
-from vedette.serve.rank.explore.randomized_lists import Merge, best_first
-
-__all__ = ["RelaxedSelective", "Selective", "promoting"]
+from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 
 
-def promoting(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degree: float) -> Merge:
+def build_merge(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degree: float) -> PoolMerge:
     """The merge of the pool with everything else, most popular first."""
     order = best_first(popular)
-    return Merge(order[~pooled[order]], np.flatnonzero(pooled).astype(np.int64), first, degree)
+    return PoolMerge(order[~pooled[order]], np.flatnonzero(pooled).astype(np.int64), first, degree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,14 @@ class Selective:
         """Awareness is told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Merge:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
         """The list, the pool, the coin."""
-        popular = popularity(batch, older_first=self.older_first)
-        return promoting(popular, batch.aware <= 0, self.first, self.degree)
+        popular = score_popularity(batch, older_first=self.older_first)
+        return build_merge(popular, batch.aware <= 0, self.first, self.degree)
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """One list, dealt anew."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""
@@ -81,13 +79,13 @@ class RelaxedSelective:
         """Awareness is told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Merge:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
         """The list, the pool, the coin."""
-        return promoting(popularity(batch), batch.aware <= self.most_aware, self.first, self.degree)
+        return build_merge(score_popularity(batch), batch.aware <= self.most_aware, self.first, self.degree)
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """One list, dealt anew."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""

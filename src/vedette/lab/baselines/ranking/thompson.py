@@ -5,12 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.ranking.bayesian_mean import General, general_of, leaning
+from vedette.lab.baselines.ranking.bayesian_mean import GlobalCounts, beta_counts, count_all
 from vedette.policy import Floats, Ints, Picks
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import best_first
-
-__all__ = ["DampedThompson", "Drawn", "Thompson"]
 
 # Draws beyond the one that counts, by which propensities are estimated: there is no closed form.
 REDRAWS = 15
@@ -18,7 +16,7 @@ REDRAWS = 15
 SHARED_LISTS = 2
 
 
-class Drawn(NamedTuple):
+class ThompsonDraws(NamedTuple):
     """Counts of a Beta law for each row, relevance, and by what the spread of draws is multiplied."""
 
     liked: Floats
@@ -26,17 +24,17 @@ class Drawn(NamedTuple):
     relevance: Floats
     spread: float
 
-    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+    def draw(self, k: int, rng: np.random.Generator) -> Picks:
         """A list; the propensity is the share of 16 lists, this one among them, where the row stands at its place."""
-        dealt = [self._one(rng)[:k] for _ in range(1 + REDRAWS)]
+        dealt = [self._draw_list(rng)[:k] for _ in range(1 + REDRAWS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
-    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """Visitors share a few lists."""
-        lists = np.array([self._one(rng) for _ in range(SHARED_LISTS)])
+        lists = np.array([self._draw_list(rng) for _ in range(SHARED_LISTS)])
         return np.asarray(lists[rng.integers(0, SHARED_LISTS, len(ranks)), ranks - 1])
 
-    def _one(self, rng: np.random.Generator) -> Ints:
+    def _draw_list(self, rng: np.random.Generator) -> Ints:
         mean = self.liked / (self.liked + self.not_liked)
         draws = rng.beta(self.liked, self.not_liked)
         return best_first(self.relevance * (mean + self.spread * (draws - mean)))
@@ -62,13 +60,13 @@ class Thompson:
         """Views and likes are told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Drawn:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
         """The laws to draw from."""
-        return Drawn(1 + batch.likes, 1 + np.maximum(batch.aware - batch.likes, 0.0), batch.relevance, 1.0)
+        return ThompsonDraws(1 + batch.likes, 1 + np.maximum(batch.aware - batch.likes, 0.0), batch.relevance, 1.0)
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k highest draws."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """What is believed, in words."""
@@ -87,23 +85,23 @@ class DampedThompson:
 
     name: str = "damped-thompson"
 
-    def start(self, config: None) -> General:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> GlobalCounts:  # noqa: ARG002 - the shape that all policies of its kind have
         """A flat belief."""
-        return General()
+        return GlobalCounts()
 
-    def observe(self, state: General, batch: Candidates, now: float) -> General:  # noqa: ARG002 - as above
+    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:  # noqa: ARG002 - as above
         """What pages are like, by all that were handed in."""
-        return general_of(batch) if len(batch) else state
+        return count_all(batch) if len(batch) else state
 
-    def plan(self, state: General, batch: Candidates, now: float) -> Drawn:  # noqa: ARG002 - as above
+    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
         """The laws to draw from."""
-        return Drawn(*leaning(state, batch), batch.relevance, 0.5)
+        return ThompsonDraws(*beta_counts(state, batch), batch.relevance, 0.5)
 
-    def choose(self, state: General, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+    def choose(self, state: GlobalCounts, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k highest draws."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
-    def reason(self, state: General, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """What is believed, in words."""
-        liked, not_liked = (float(part[row]) for part in leaning(state, batch))
+        liked, not_liked = (float(part[row]) for part in beta_counts(state, batch))
         return f"damped-thompson: {liked / (liked + not_liked):.1%} expected, give or take what views leave open"

@@ -6,9 +6,7 @@ import numpy as np
 
 from vedette.policy import Floats, Picks
 from vedette.serve.rank.explore.candidates import Candidates
-from vedette.serve.rank.explore.randomized_lists import Tied, tied
-
-__all__ = ["Ucb"]
+from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
 # What the bound is for a page that nobody saw: above any other, so that all of them come first, in any order.
 UNSEEN = 1e6
@@ -34,13 +32,13 @@ class Ucb:
         """Views and likes are told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order by upper bounds."""
-        return tied(batch.relevance * _bounds(batch))
+        return rank_with_ties(batch.relevance * _bounds(batch))
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k highest bounds."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The bound, in words."""

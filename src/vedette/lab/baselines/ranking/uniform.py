@@ -5,34 +5,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.ranking.popularity import popularity
+from vedette.lab.baselines.ranking.popularity import score_popularity
 from vedette.policy import Ints, Picks
 from vedette.serve.rank.explore.candidates import Candidates
-from vedette.serve.rank.explore.randomized_lists import Merge, best_first
-
-__all__ = ["Shaken", "Uniform"]
+from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 
 # Lists beyond the one that is dealt, by which propensities are estimated: a closed form would sum over all pools.
 REDEALS = 15
 
 
-class Shaken(NamedTuple):
+class ShuffledOrder(NamedTuple):
     """An order from which each list draws its own pool; r is used twice, for the pool and for the coin."""
 
     order: Ints
     first: int
     degree: float
 
-    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+    def draw(self, k: int, rng: np.random.Generator) -> Picks:
         """A list; the propensity is the share of 16 lists, this one among them, where the row stands at its place."""
-        dealt = [self._one(k, rng) for _ in range(1 + REDEALS)]
+        dealt = [self._draw_list(k, rng) for _ in range(1 + REDEALS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
-    def _one(self, k: int, rng: np.random.Generator) -> Ints:
+    def _draw_list(self, k: int, rng: np.random.Generator) -> Ints:
         pooled = rng.random(len(self.order)) < self.degree
-        return Merge(self.order[~pooled], self.order[pooled], self.first, self.degree).deal(k, rng).rows
+        return PoolMerge(self.order[~pooled], self.order[pooled], self.first, self.degree).draw(k, rng).rows
 
-    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """Who is drawn from a pool is anybody; who is not stands as far down as pooled ones before him leave room."""
         anybody = rng.integers(0, len(self.order), len(ranks))
         if self.degree >= 1:
@@ -65,13 +63,13 @@ class Uniform:
         """Likes are told with each batch."""
         return state
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Shaken:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ShuffledOrder:  # noqa: ARG002 - as above
         """The order that is shaken."""
-        return Shaken(best_first(popularity(batch)), self.first, self.degree)
+        return ShuffledOrder(best_first(score_popularity(batch)), self.first, self.degree)
 
     def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """One list, dealt anew."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Likes, and the chance of any page."""

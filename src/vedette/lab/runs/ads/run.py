@@ -1,8 +1,8 @@
 """A market day by day: whoever chooses is asked query by query, and told what was shown, clicked and charged.
 
 A policy is handed what was counted, and nothing of the world: neither true rates nor what is asked next. Clicks are
-charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``BEATS`` times a day the policy
-learns from all ads together, and how much lower slots are seen is learned from their clicks.
+charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day
+the policy learns from all ads together, and how much lower slots are seen is learned from their clicks.
 """
 
 from collections.abc import Sequence
@@ -11,33 +11,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.ads.ad_statistics import AdBook, Offers
-from vedette.lab.worlds.ads_market import MarketDay
+from vedette.lab.baselines.ads.ad_statistics import AdOffers, AdStats
+from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Choice, Floats, rng_for
-from vedette.serve.ads.by_score import ByScore
-from vedette.serve.ads.candidates import Candidates
+from vedette.serve.ads.by_score import ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.ads.slot_factors import FIRST_FACTORS, SlotCounts
 
-__all__ = ["BEATS", "Desk", "MarketPolicy", "Outcome", "beats_of", "knowing", "run_market"]
-
-BEATS = 24
-KNOWN = 1e12
-MarketPolicy = Choice[None, Any, Candidates, Candidates]
+PERIODS_PER_DAY = 24
+KNOWN_WEIGHT = 1e12
+AdPolicy = Choice[None, Any, AdCandidates, AdCandidates]
 
 
-class Outcome(NamedTuple):
+class MarketOutcome(NamedTuple):
     """What was earned, in cents.
 
     ``spent`` has what each advertiser had paid by the end of each beat of each day (day, beat, advertiser), ``budget``
-    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day. ``seen`` is how much each slot
-    is believed to be seen in the end.
+    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day. ``slot_factors`` is how much
+    each slot is believed to be seen in the end.
     """
 
     spent: Floats
     budget: Floats
     shown: Floats
     clicked: Floats
-    seen: Floats
+    slot_factors: Floats
 
     @property
     def revenue(self) -> Floats:
@@ -51,84 +49,84 @@ class Outcome(NamedTuple):
         return float(np.maximum(self.spent[:, -1, :] - self.budget, 0.0).sum())
 
 
-def knowing(days: Sequence[MarketDay]) -> list[MarketDay]:
+def with_known_rates(days: Sequence[AdMarketDay]) -> list[AdMarketDay]:
     """The same days, with true rates told beforehand: as priors that no count can move."""
-    return [day._replace(offers=_told(day)) for day in days]
+    return [day._replace(offers=_with_true_priors(day)) for day in days]
 
 
-def _told(day: MarketDay) -> Offers:
-    return day.offers._replace(prior_clicked=day.rate * KNOWN, prior_shown=np.full(len(day.rate), KNOWN))
+def _with_true_priors(day: AdMarketDay) -> AdOffers:
+    return day.offers._replace(prior_clicked=day.rate * KNOWN_WEIGHT, prior_shown=np.full(len(day.rate), KNOWN_WEIGHT))
 
 
-def beats_of(queries: int) -> list[range]:
+def split_periods(queries: int) -> list[range]:
     """The queries of each beat of a day."""
-    cuts = np.linspace(0, queries, BEATS + 1).astype(int).tolist()
+    cuts = np.linspace(0, queries, PERIODS_PER_DAY + 1).astype(int).tolist()
     return [range(*ends) for ends in pairwise(cuts)]
 
 
-def run_market(days: Sequence[MarketDay], policy: MarketPolicy, slots: int, factors: Floats, seed: int) -> Outcome:
+def run_market(days: Sequence[AdMarketDay], policy: AdPolicy, slots: int, factors: Floats, seed: int) -> MarketOutcome:
     """Run any policy through all days, with the book that is used live."""
-    desk = Desk(days[0], policy, slots, factors, seed)
-    spent = np.zeros((len(days), BEATS, len(days[0].budget)))
+    desk = AdServer(days[0], policy, slots, factors, seed)
+    spent = np.zeros((len(days), PERIODS_PER_DAY, len(days[0].budget)))
     counts = np.zeros((2, len(days)))
     for number, day in enumerate(days):
-        desk.open(day)
-        for step, beat in enumerate(beats_of(len(day.query))):
+        desk.open_day(day)
+        for step, beat in enumerate(split_periods(len(day.query))):
             desk.learn(float(day.at_s[beat.start]))
             paid = spent[number, step]
             paid += spent[number, step - 1] if step else 0.0
             for query in beat:
                 counts[:, number] += desk.answer(query, paid)
-    return Outcome(spent, np.array([day.budget for day in days]), counts[0], counts[1], desk.seen)
+    return MarketOutcome(spent, np.array([day.budget for day in days]), counts[0], counts[1], desk.slot_factors)
 
 
-class Desk:
+class AdServer:
     """Where queries are answered, one after the other."""
 
-    def __init__(self, first: MarketDay, policy: MarketPolicy, slots: int, factors: Floats, seed: int) -> None:
+    def __init__(self, first: AdMarketDay, policy: AdPolicy, slots: int, factors: Floats, seed: int) -> None:
         # Clicks follow the true factors; how much a slot is seen is a guess until it is learned.
-        self.seen: Floats = FIRST_FACTORS[:slots]
-        self._book = AdBook(first.offers, first.budget, self.seen)
+        self.slot_factors: Floats = FIRST_FACTORS[:slots]
+        self._ad_store = AdStats(first.offers, first.budget, self.slot_factors)
         self._counts = SlotCounts(len(first.rate), slots)
         self._policy, self._slots, self._factors = policy, slots, factors
         self._rng = rng_for(seed, f"serve/sponsor/{policy.name}")
         self._state = policy.start(None)
-        self._day, self._luck = first, first.luck()
+        self._day, self._luck = first, first.click_draws()
 
     @property
-    def book(self) -> AdBook:
+    def ad_store(self) -> AdStats:
         """What was counted."""
-        return self._book
+        return self._ad_store
 
-    def open(self, day: MarketDay) -> None:
+    def open_day(self, day: AdMarketDay) -> None:
         """A new day, with its ads."""
-        self._day, self._luck = day, day.luck()
-        self._book.begin_day(day.budget)
-        self._book.replace(day.new, day.offers)
+        self._day, self._luck = day, day.click_draws()
+        self._ad_store.begin_day(day.budget)
+        self._ad_store.replace_ads(day.new, day.offers)
         self._counts.forget(day.new)
 
     def learn(self, now: float) -> None:
         """The policy is shown all ads."""
-        ads = self._book.all_ads()
+        ads = self._ad_store.all_ads()
         self._state = self._policy.observe(self._state, ads, now)
-        if not isinstance(self._policy, ByScore):
+        if not isinstance(self._policy, ScorePolicy):
             return
-        self._book.allow(self._policy.allowed(self._state, now))
+        self._ad_store.set_spend_limit(self._policy.get_spend_limit(self._state, now))
         if self._slots > 1:
-            found = self._counts.factors(self._policy.told(self._state), ads)
-            self.seen = self.seen if found is None else found
-            self._book.see(self.seen)
+            found = self._counts.estimate_factors(self._policy.get_ad_priors(self._state), ads)
+            self.slot_factors = self.slot_factors if found is None else found
+            self._ad_store.set_slot_factors(self.slot_factors)
 
     def answer(self, query: int, paid: Floats) -> tuple[int, int]:
         """Show, see what is clicked, charge; how many were shown and clicked."""
         day, phrase = self._day, int(self._day.query[query])
-        options = self._book.options(phrase)
+        options = self._ad_store.get_options(phrase)
         rows = self._policy.choose(self._state, options, self._slots, float(day.at_s[query]), self._rng).rows
         ads = options.ad[rows]
-        hits = self._luck[query, day.place[ads]] < day.rate[ads] * self._factors[: len(rows)]
+        hits = self._luck[query, day.position[ads]] < day.rate[ads] * self._factors[: len(rows)]
         bids = options.bid[rows]
         paid[options.advertiser[rows[hits]]] += bids[hits]
         if self._slots > 1:
-            self._counts.enter(ads, np.arange(len(rows)), np.ones(len(rows)), hits.astype(np.float64))
-        self._book.enter(phrase, rows, hits, bids)
+            self._counts.add(ads, np.arange(len(rows)), np.ones(len(rows)), hits.astype(np.float64))
+        self._ad_store.record_query(phrase, rows, hits, bids)
         return len(rows), int(np.count_nonzero(hits))

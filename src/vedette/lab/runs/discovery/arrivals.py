@@ -16,22 +16,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.baselines.greedy_cover import Cover, greedy
+from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints
 
 __all__ = [
-    "PACES",
+    "INTERVALS_S",
     "Arrivals",
     "Backlinks",
     "Cover",
-    "Reach",
-    "Step",
-    "greedy",
-    "hosts_of",
-    "overlaps",
-    "reaches",
-    "steps_of",
+    "CoverSets",
+    "Interval",
+    "compute_greedy_cover",
+    "number_hosts",
+    "jaccard_overlaps",
+    "compute_cover_sets",
+    "split_intervals",
 ]
 
 # What leads to what is said by ``arrivals``. Whoever fetches old pages ``O`` and so finds the new pages ``N(O)`` has an
@@ -39,10 +39,10 @@ __all__ = [
 # Reference: Pandey08, sections 3.2 and 3.5.
 
 
-def overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
+def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
     """The Jaccard coefficients of all pairs of sets that share something, each with the number of such pairs.
 
-    >>> sorted(overlaps([0b011, 0b011, 0b110, 0b1000]))
+    >>> sorted(jaccard_overlaps([0b011, 0b011, 0b110, 0b1000]))
     [(0.3333333333333333, 2), (1.0, 1)]
     """
     counts = Counter(bits for bits in sets if bits)
@@ -57,7 +57,7 @@ def overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
 
 Bools = npt.NDArray[np.bool_]
 
-PACES = {
+INTERVALS_S = {
     "weekly": 7 * 86400.0,
     "daily": 86400.0,
     "monthly": 30 * 86400.0,
@@ -65,21 +65,21 @@ PACES = {
 }  # seconds to the next snapshot
 
 
-class Step(NamedTuple):
+class Interval(NamedTuple):
     """From one snapshot to the next."""
 
     before_s: float
     now_s: float
 
 
-def steps_of(begin_s: float, end_s: float, every_s: float) -> list[Step]:
+def split_intervals(begin_s: float, end_s: float, every_s: float) -> list[Interval]:
     """Whole steps from the begin on; what is left over at the end is not looked at.
 
-    >>> steps_of(0.0, 25.0, 10.0)
-    [Step(before_s=0.0, now_s=10.0), Step(before_s=10.0, now_s=20.0)]
+    >>> split_intervals(0.0, 25.0, 10.0)
+    [Interval(before_s=0.0, now_s=10.0), Interval(before_s=10.0, now_s=20.0)]
     """
     count = int((end_s - begin_s) // every_s)
-    return [Step(begin_s + number * every_s, begin_s + (number + 1) * every_s) for number in range(count)]
+    return [Interval(begin_s + number * every_s, begin_s + (number + 1) * every_s) for number in range(count)]
 
 
 class Arrivals(NamedTuple):
@@ -106,25 +106,25 @@ class Backlinks:
     first_s: Floats  # when a page's URL was first there: a page that comes back is not new
 
     @classmethod
-    def of(cls, history: History) -> "Backlinks":
+    def from_history(cls, history: History) -> "Backlinks":
         """The links of a history, by target."""
         order = np.argsort(history.link_to, kind="stable")
         owner = np.repeat(np.arange(len(history.version_page)), np.diff(history.link_start))
         start = np.searchsorted(history.link_to[order], np.arange(history.pages + 1))
-        return cls(history, owner[order], start, history.version_end_s, _first_births(history))
+        return cls(history, owner[order], start, history.version_end_s, _compute_first_births(history))
 
-    def arrivals(self, step: Step) -> Arrivals:
+    def find_arrivals(self, step: Interval) -> Arrivals:
         """The pages that are there now for the first time, and what leads to them now."""
         history = self.history
         first = (step.before_s < self.first_s) & (self.first_s <= step.now_s) & (step.now_s < history.died_s)
         new = np.flatnonzero(first & (history.born_s <= step.now_s) & (history.kind == PAGE))
-        source, target = self._present_links(new, step.now_s)
+        source, target = self._find_current_links(new, step.now_s)
         place = np.full(history.pages, -1, np.int64)
         place[new] = np.arange(len(new))
         old, other = place[source] < 0, place[source] >= 0
         return Arrivals(new, source[old], target[old], place[source[other]], target[other])
 
-    def _present_links(self, pages: Ints, now_s: float) -> tuple[Ints, Ints]:
+    def _find_current_links(self, pages: Ints, now_s: float) -> tuple[Ints, Ints]:
         """Links that lead to these pages now: from which page, and to which place among them."""
         counts = self.start[pages + 1] - self.start[pages]
         target = np.repeat(np.arange(len(pages)), counts)
@@ -136,14 +136,14 @@ class Backlinks:
         return source[present], target[present]
 
 
-def _first_births(history: History) -> Floats:
+def _compute_first_births(history: History) -> Floats:
     first: dict[str, float] = {}
     for url, born_s in zip(history.urls, history.born_s.tolist(), strict=True):
         first.setdefault(url, born_s)  # pages are numbered by birth
     return np.array([first[url] for url in history.urls], np.float64)
 
 
-def hosts_of(history: History) -> Ints:
+def number_hosts(history: History) -> Ints:
     """The number of each page's host, which is what a link must not leave; in order of appearance.
 
     A history's sites may be finer: folders of one host, whose navigation leads from each to all others.
@@ -153,22 +153,22 @@ def hosts_of(history: History) -> Ints:
     return np.fromiter((numbers.setdefault(host, len(numbers)) for host in hosts), np.int64, history.pages)
 
 
-class Reach(NamedTuple):
+class CoverSets(NamedTuple):
     """What the old pages of a group cover: a set of bits for each page that covers anything, a bit for each thing.
 
-    ``wanted`` counts the things that there are, ``orphans`` those that no old page covers, ``direct`` those that an
+    ``item_count`` counts the things that there are, ``orphans`` those that no old page covers, ``direct`` those that an
     old page itself links to.
     """
 
     group: int
-    old: Ints
-    sets: tuple[int, ...]
-    wanted: int
+    old_pages: Ints
+    cover_bits: tuple[int, ...]
+    item_count: int
     orphans: int
     direct: int
 
 
-def reaches(arrivals: Arrivals, things: Ints, group: Ints) -> list[Reach]:
+def compute_cover_sets(arrivals: Arrivals, things: Ints, group: Ints) -> list[CoverSets]:
     """What the old pages of each group cover, for the groups in which anything is new.
 
     ``things`` says what each new page counts for: the number of a thing within its group, or -1 for nothing (it may
@@ -177,23 +177,23 @@ def reaches(arrivals: Arrivals, things: Ints, group: Ints) -> list[Reach]:
     of_new = group[arrivals.new]
     inner = of_new[arrivals.new_source] == of_new[arrivals.new_target]
     outer = group[arrivals.old_source] == of_new[arrivals.old_target]
-    component, covers = _closure(things, arrivals.new_source[inner], arrivals.new_target[inner])
+    component, covers = _compute_closure(things, arrivals.new_source[inner], arrivals.new_target[inner])
     source, target = arrivals.old_source[outer], arrivals.old_target[outer]
-    sets = _sets(source, component[target], covers)
+    sets = _union_bits(source, component[target], covers)
     linked = np.zeros(len(things), bool)
     linked[target] = True
-    by_group = _by_group(group, sets)
+    by_group = _split_by_group(group, sets)
     order = np.argsort(of_new, kind="stable")
     cuts = np.flatnonzero(np.diff(of_new[order])) + 1
     found = (
-        _reach(int(of_new[places[0]]), by_group, things[places], linked[places])
+        _build_cover_sets(int(of_new[places[0]]), by_group, things[places], linked[places])
         for places in np.split(order, cuts)
         if len(places)
     )
-    return [reach for reach in found if reach.wanted]
+    return [reach for reach in found if reach.item_count]
 
 
-def _reach(group: int, by_group: dict[int, dict[int, int]], things: Ints, linked: Bools) -> Reach:
+def _build_cover_sets(group: int, by_group: dict[int, dict[int, int]], things: Ints, linked: Bools) -> CoverSets:
     sets = by_group.get(group, {})
     counted = things >= 0
     wanted, direct = len(np.unique(things[counted])), len(np.unique(things[counted & linked]))
@@ -201,10 +201,10 @@ def _reach(group: int, by_group: dict[int, dict[int, int]], things: Ints, linked
     for bits in sets.values():
         covered |= bits
     pages = np.fromiter(sets, np.int64, len(sets))
-    return Reach(group, pages, tuple(sets.values()), wanted, wanted - covered.bit_count(), direct)
+    return CoverSets(group, pages, tuple(sets.values()), wanted, wanted - covered.bit_count(), direct)
 
 
-def _sets(source: Ints, component: Ints, covers: list[int]) -> dict[int, int]:
+def _union_bits(source: Ints, component: Ints, covers: list[int]) -> dict[int, int]:
     """The bits that each source covers, sources in order; such as cover nothing are left out."""
     sets: dict[int, int] = {}
     pairs = np.unique(source * max(len(covers), 1) + component)
@@ -214,16 +214,16 @@ def _sets(source: Ints, component: Ints, covers: list[int]) -> dict[int, int]:
     return sets
 
 
-def _by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, int]]:
+def _split_by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, int]]:
     found: dict[int, dict[int, int]] = {}
     for page, bits in sets.items():
         found.setdefault(int(group[page]), {})[page] = bits
     return found
 
 
-def _closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
+def _compute_closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
     """The component of each new page, and what each component covers: its own things, and those that it leads to."""
-    component, count = _components(len(things), source, target)
+    component, count = _find_components(len(things), source, target)
     covers = [0] * count
     for place in np.flatnonzero(things >= 0).tolist():
         covers[component[place]] |= 1 << int(things[place])
@@ -234,7 +234,7 @@ def _closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]
     return component, covers
 
 
-def _components(count: int, source: Ints, target: Ints) -> tuple[Ints, int]:
+def _find_components(count: int, source: Ints, target: Ints) -> tuple[Ints, int]:
     """Strongly connected components, numbered so that links lead to the same or a lower number (Tarjan, no recursion).
 
     Reference: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing, 1972.
@@ -267,11 +267,11 @@ def _components(count: int, source: Ints, target: Ints) -> tuple[Ints, int]:
                 if trail:
                     lowest[trail[-1][0]] = min(lowest[trail[-1][0]], lowest[page])
                 if lowest[page] == entered[page]:
-                    components = _close(page, open_pages, component, components)
+                    components = _close_component(page, open_pages, component, components)
     return np.array(component, np.int64), components
 
 
-def _close(page: int, open_pages: list[int], component: list[int], number: int) -> int:
+def _close_component(page: int, open_pages: list[int], component: list[int], number: int) -> int:
     """Give the pages down to this one their component; the next free number."""
     last = -1
     while last != page:

@@ -10,114 +10,112 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from vedette.discover.polling.sources import Brought, LookBook, Sources
-from vedette.lab.baselines.greedy_cover import greedy
-from vedette.lab.core.experiment import Measured, Metric
+from vedette.discover.polling.sources import PollHistory, PollResults, Sources
+from vedette.lab.baselines.greedy_cover import compute_greedy_cover
+from vedette.lab.core.experiment import Measurements, Metric
 from vedette.lab.metrics.discovery import overhead, overhead_mean
-from vedette.lab.runs.discovery.arrivals import Backlinks, Reach, hosts_of, reaches, steps_of
+from vedette.lab.runs.discovery.arrivals import Backlinks, CoverSets, compute_cover_sets, number_hosts, split_intervals
 from vedette.lab.runs.discovery.run import DiscoveryPolicy
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Ints, rng_for
-
-__all__ = ["CYCLE_OWN", "FULL_CRAWLS", "Cycle", "Looks", "bound_rows", "cycles_of", "policy_rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """A host at a snapshot.
 
-    ``known`` are its pages, by their numbers, and ``there`` says which still answer. ``leads`` has those that lead to
-    anything new, with a bit for each new page, ``new`` counts these pages, and ``first`` is the number of the first:
-    no two cycles share one.
+    ``known`` are its pages, by their numbers, and ``alive`` says which still answer. ``link_bits`` has those that lead
+    to anything new, with a bit for each new page, ``new`` counts these pages, and ``first_number`` is the number of the
+    first: no two cycles share one.
     """
 
     now_s: float
     known: Ints
-    there: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    leads: dict[int, int]
+    alive: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    link_bits: dict[int, int]
     new: int
-    first: int
+    first_number: int
 
-    def found_by(self, pages: Ints) -> list[int]:
+    def count_found(self, pages: Ints) -> list[int]:
         """How many new pages the first 1, 2, … of these pages lead to."""
         found = 0
         counts = []
         for page in pages.tolist():
-            found |= self.leads.get(page, 0)
+            found |= self.link_bits.get(page, 0)
             counts.append(found.bit_count())
         return counts
 
-    def brought(self, pages: Ints) -> Brought:
+    def poll(self, pages: Ints) -> PollResults:
         """What looks at these known pages bring; all that they lead to is new."""
-        leading = np.flatnonzero(np.isin(pages, list(self.leads)))
-        targets = {bits: _places(bits) + self.first for bits in dict.fromkeys(self.leads.values())}
-        shown = [targets[self.leads[page]] for page in pages[leading].tolist()]
+        leading = np.flatnonzero(np.isin(pages, list(self.link_bits)))
+        targets = {bits: _bit_positions(bits) + self.first_number for bits in dict.fromkeys(self.link_bits.values())}
+        shown = [targets[self.link_bits[page]] for page in pages[leading].tolist()]
         many = np.zeros(len(pages), np.int64)
         many[leading] = [len(each) for each in shown]
         start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
         target = np.concatenate([np.zeros(0, np.int64), *shown])
-        ok = self.there[np.searchsorted(self.known, pages)]
-        return Brought(pages, ok, start, target, np.ones(len(target), bool))
+        ok = self.alive[np.searchsorted(self.known, pages)]
+        return PollResults(pages, ok, start, target, np.ones(len(target), bool))
 
 
-def _places(bits: int) -> Ints:
+def _bit_positions(bits: int) -> Ints:
     """The places of the bits that are set.
 
-    >>> _places(0b1010).tolist()
+    >>> _bit_positions(0b1010).tolist()
     [1, 3]
     """
     raw = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
-def cycles_of(history: History, begin_s: float, end_s: float, every_s: float) -> list[list[Cycle]]:
+def build_cycles(history: History, begin_s: float, end_s: float, every_s: float) -> list[list[Cycle]]:
     """The cycles of each host in which anything new could ever be found, whether or not something is new at them."""
-    backlinks, host = Backlinks.of(history), hosts_of(history)
+    backlinks, host = Backlinks.from_history(history), number_hosts(history)
     hosts: dict[int, list[Cycle]] = {number: [] for number in range(int(host.max(initial=-1)) + 1)}
     by_host = [np.flatnonzero((host == number) & (history.kind == PAGE)) for number in hosts]
     first = 0
-    for step in steps_of(begin_s, end_s, every_s):
-        arrivals = backlinks.arrivals(step)
-        found = {reach.group: reach for reach in reaches(arrivals, np.arange(len(arrivals.new)), host)}
+    for step in split_intervals(begin_s, end_s, every_s):
+        arrivals = backlinks.find_arrivals(step)
+        found = {reach.group: reach for reach in compute_cover_sets(arrivals, np.arange(len(arrivals.new)), host)}
         for number, pages in enumerate(by_host):
             known = pages[(history.born_s[pages] <= step.before_s) & (step.before_s < history.died_s[pages])]
-            leads = _leads(found[number], known) if number in found else {}
-            new = _union(leads).bit_count()
+            leads = _select_links(found[number], known) if number in found else {}
+            new = _union_bits(leads).bit_count()
             hosts[number].append(Cycle(step.now_s, known, step.now_s < history.died_s[known], leads, new, first))
             first += len(arrivals.new)
     return [cycles for cycles in hosts.values() if any(cycle.new for cycle in cycles)]
 
 
-def _leads(reach: Reach, known: Ints) -> dict[int, int]:
+def _select_links(reach: CoverSets, known: Ints) -> dict[int, int]:
     """What known pages lead to; one that was away at the last snapshot and is back is not known."""
-    rows = np.flatnonzero(np.isin(reach.old, known))
-    return {int(reach.old[row]): reach.sets[row] for row in rows.tolist()}
+    rows = np.flatnonzero(np.isin(reach.old_pages, known))
+    return {int(reach.old_pages[row]): reach.cover_bits[row] for row in rows.tolist()}
 
 
-def _union(leads: dict[int, int]) -> int:
+def _union_bits(leads: dict[int, int]) -> int:
     found = 0
     for bits in leads.values():
         found |= bits
     return found
 
 
-class Looks:
+class CyclePolls:
     """What is told of the pages of one host: a book of all looks, by which the batches of policies are made."""
 
     def __init__(self, cycles: Sequence[Cycle]) -> None:
         pages = max((int(cycle.known.max(initial=-1)) for cycle in cycles), default=-1) + 1
-        self._book = LookBook(np.zeros(pages, np.int64))
+        self._book = PollHistory(np.zeros(pages, np.int64))
 
     def options(self, cycle: Cycle) -> Sources:
         """The known pages, to choose from."""
-        return _rows(self._book.options(), cycle.known)
+        return _select_rows(self._book.list_options(), cycle.known)
 
-    def tell(self, cycle: Cycle, pages: Ints) -> Sources:
+    def record_polls(self, cycle: Cycle, pages: Ints) -> Sources:
         """What looks at these pages brought, to learn from."""
-        return self._book.enter(cycle.brought(pages), cycle.now_s)
+        return self._book.record(cycle.poll(pages), cycle.now_s)
 
 
-def _rows(every: Sources, rows: Ints) -> Sources:
+def _select_rows(every: Sources, rows: Ints) -> Sources:
     columns = {
         name: getattr(every, name)[rows]
         for name in ("place", "host", "last_look_s", "failures", "looks", "found", "links", "look_s", "yields")
@@ -137,13 +135,13 @@ def _rows(every: Sources, rows: Ints) -> Sources:
 
 
 # Those that learn from full crawls.
-FULL_CRAWLS = ("od-1", "od-win", "cliq-1", "cliq-win", "cliq-win-strict", "cov")
+FULL_CRAWL_POLICIES = ("od-1", "od-win", "cliq-1", "cliq-win", "cliq-win-strict", "cov")
 # Who learns from either, and also from a crawl that brought nothing new: then nothing came in that time.
-EITHER = ("accrual",)
-RECRAWLS = (1, 2, 4)
+MIXED_POLICIES = ("accrual",)
+RECRAWL_INTERVALS = (1, 2, 4)
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-_DRAWS = 1_000
-CYCLE_OWN: Mapping[str, Metric] = {
+_RESAMPLES = 1_000
+CYCLE_METRICS: Mapping[str, Metric] = {
     "coverage_low": Metric("where coverage lies with 95 %, over cycles: the lower end", "share"),
     "coverage_high": Metric("the upper end", "share"),
     "depth": Metric("pages looked at in a cycle with something new", "pages", False),
@@ -157,7 +155,7 @@ CYCLE_OWN: Mapping[str, Metric] = {
 class _Tally:
     """Looks, finds and what was new, case by case, for one number of looks; ``cycle`` tells cycles apart."""
 
-    looks: list[int] = field(default_factory=list)
+    polls: list[int] = field(default_factory=list)
     finds: list[int] = field(default_factory=list)
     new: list[int] = field(default_factory=list)
     cycle: list[int] = field(default_factory=list)
@@ -165,118 +163,120 @@ class _Tally:
     def add(self, cycle: Cycle, found: Sequence[int], most: int) -> None:
         """A case in which looks found so much, one after the other, of which the first ``most`` count."""
         counted = found[:most]
-        self.looks.append(len(counted))
+        self.polls.append(len(counted))
         self.finds.append(counted[-1] if counted else 0)
         self.new.append(cycle.new)
-        self.cycle.append(cycle.first)
+        self.cycle.append(cycle.first_number)
 
 
-def policy_rows(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> list[Measured]:
+def build_policy_rows(
+    policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int
+) -> list[Measurements]:
     """All rows of a policy."""
-    told: list[Measured] = []
-    if policy.name in (*FULL_CRAWLS, *EITHER):
-        told = [row for every in RECRAWLS for row in _historical(policy, hosts, k, seed, every)]
-    return told if policy.name in FULL_CRAWLS else [*told, _own_looks(policy, hosts, k, seed)]
+    told: list[Measurements] = []
+    if policy.name in (*FULL_CRAWL_POLICIES, *MIXED_POLICIES):
+        told = [row for every in RECRAWL_INTERVALS for row in _run_full_crawls(policy, hosts, k, seed, every)]
+    return told if policy.name in FULL_CRAWL_POLICIES else [*told, _run_own_polls(policy, hosts, k, seed)]
 
 
-def bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measured]:
+def build_bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measurements]:
     """GREEDY, which knows where every page leads, at the same cycles as those who are told of every one."""
-    tallies = {size: _Tally() for size in _sizes(k)}
-    for cycle in (cycle for cycles in hosts for cycle in _with_news(cycles)[1:]):
-        found = np.cumsum(greedy(list(cycle.leads.values()), most=k).gains).tolist()
+    tallies = {size: _Tally() for size in _budget_sizes(k)}
+    for cycle in (cycle for cycles in hosts for cycle in _select_productive(cycles)[1:]):
+        found = np.cumsum(compute_greedy_cover(list(cycle.link_bits.values()), most=k).gains).tolist()
         for size, tally in tallies.items():
             tally.add(cycle, found, size)
-    return [{"recrawl": 1.0, "k": float(size), **_numbers(tally)} for size, tally in tallies.items()]
+    return [{"recrawl": 1.0, "k": float(size), **_compute_metrics(tally)} for size, tally in tallies.items()]
 
 
-def _with_news(cycles: Sequence[Cycle]) -> list[Cycle]:
+def _select_productive(cycles: Sequence[Cycle]) -> list[Cycle]:
     return [cycle for cycle in cycles if cycle.new]
 
 
-def _sizes(k: int) -> list[int]:
+def _budget_sizes(k: int) -> list[int]:
     return [size for size in SIZES if size < k] + [k]
 
 
-def _historical(
+def _run_full_crawls(
     policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int, every: int
-) -> Iterator[Measured]:
-    tallies = {size: _Tally() for size in _sizes(k)}
+) -> Iterator[Measurements]:
+    tallies = {size: _Tally() for size in _budget_sizes(k)}
     new = reachable = crawled = found_by_crawls = 0
     for cycles in hosts:
         for phase in range(every):
-            run = _Phase(policy, cycles, seed)
+            run = _FullCrawlRun(policy, cycles, seed)
             for number, cycle in enumerate(cycles):
                 full = number % every == phase
-                if cycle.new and run.knows and (every == 1 or not full):
-                    found = cycle.found_by(run.chosen(cycle, k))
+                if cycle.new and run.has_evidence and (every == 1 or not full):
+                    found = cycle.count_found(run.choose(cycle, k))
                     for size, tally in tallies.items():
                         tally.add(cycle, found, size)
                     new += cycle.new
-                    reachable += run.reachable(cycle)
+                    reachable += run.count_reachable(cycle)
                 if full:
                     crawled += len(cycle.known)
                     found_by_crawls += cycle.new
                     run.crawl(cycle)
     for size, tally in tallies.items():
-        whole = overhead(sum(tally.looks) + crawled, found_by_crawls + sum(tally.finds) * (every > 1))
-        told = {**_numbers(tally), "ceiling": reachable / max(new, 1), "overhead_full": whole}
+        whole = overhead(sum(tally.polls) + crawled, found_by_crawls + sum(tally.finds) * (every > 1))
+        told = {**_compute_metrics(tally), "ceiling": reachable / max(new, 1), "overhead_full": whole}
         yield {"recrawl": float(every), "k": float(size), **told}
 
 
-class _Phase:
+class _FullCrawlRun:
     """A policy that is told of full crawls, and who ever led to anything new at one of them."""
 
     def __init__(self, policy: DiscoveryPolicy, cycles: Sequence[Cycle], seed: int) -> None:
         self._policy, self._seed = policy, seed
         self._state = policy.start(None)
-        self._looks = Looks(cycles)
+        self._looks = CyclePolls(cycles)
         self._led: dict[int, None] = {}
 
     @property
-    def knows(self) -> bool:
+    def has_evidence(self) -> bool:
         """Whether a full crawl has brought anything."""
         return bool(self._led)
 
-    def chosen(self, cycle: Cycle, k: int) -> Ints:
+    def choose(self, cycle: Cycle, k: int) -> Ints:
         """The pages that the policy takes."""
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{cycle.now_s:.0f}")
         rows = self._policy.choose(self._state, self._looks.options(cycle), k, cycle.now_s, rng).rows
         return cycle.known[rows]
 
-    def reachable(self, cycle: Cycle) -> int:
+    def count_reachable(self, cycle: Cycle) -> int:
         """How many new pages those lead to who ever led to any."""
-        pages = [page for page in cycle.leads if page in self._led]
-        return [0, *cycle.found_by(np.array(pages, np.int64))][-1]
+        pages = [page for page in cycle.link_bits if page in self._led]
+        return [0, *cycle.count_found(np.array(pages, np.int64))][-1]
 
     def crawl(self, cycle: Cycle) -> None:
         """Tell the policy of every known page. A crawl without anything new tells nothing of who leads to how much."""
-        self._led.update(dict.fromkeys(cycle.leads))
-        if cycle.new or self._policy.name in EITHER:
-            self._state = self._policy.observe(self._state, self._looks.tell(cycle, cycle.known), cycle.now_s)
+        self._led.update(dict.fromkeys(cycle.link_bits))
+        if cycle.new or self._policy.name in MIXED_POLICIES:
+            self._state = self._policy.observe(self._state, self._looks.record_polls(cycle, cycle.known), cycle.now_s)
 
 
-def _own_looks(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> Measured:
+def _run_own_polls(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> Measurements:
     """A policy that is told what its own looks brought, at every cycle, whether or not anything is new."""
     tally = _Tally()
     wasted = 0
     for cycles in hosts:
-        state, looks = policy.start(None), Looks(cycles)
-        first = cycles.index(_with_news(cycles)[0])
+        state, looks = policy.start(None), CyclePolls(cycles)
+        first = cycles.index(_select_productive(cycles)[0])
         for number, cycle in enumerate(cycles):
             rng = rng_for(seed, f"discover/{policy.name}/{cycle.now_s:.0f}")
             chosen = cycle.known[policy.choose(state, looks.options(cycle), k, cycle.now_s, rng).rows]
             if number > first and cycle.new:
-                tally.add(cycle, cycle.found_by(chosen), k)
+                tally.add(cycle, cycle.count_found(chosen), k)
             elif number > first:
                 wasted += len(chosen)
-            state = policy.observe(state, looks.tell(cycle, chosen), cycle.now_s)
-    whole = overhead(sum(tally.looks) + wasted, sum(tally.finds))
-    return {"recrawl": 0.0, "k": float(k), **_numbers(tally), "overhead_full": whole}
+            state = policy.observe(state, looks.record_polls(cycle, chosen), cycle.now_s)
+    whole = overhead(sum(tally.polls) + wasted, sum(tally.finds))
+    return {"recrawl": 0.0, "k": float(k), **_compute_metrics(tally), "overhead_full": whole}
 
 
-def _numbers(tally: _Tally) -> dict[str, float]:
-    looks, finds, new = np.array(tally.looks), np.array(tally.finds), sum(tally.new)
-    low, high = _interval(tally)
+def _compute_metrics(tally: _Tally) -> dict[str, float]:
+    looks, finds, new = np.array(tally.polls), np.array(tally.finds), sum(tally.new)
+    low, high = _bootstrap_coverage(tally)
     return {
         "coverage": float(finds.sum() / max(new, 1)),
         "coverage_low": low,
@@ -290,12 +290,12 @@ def _numbers(tally: _Tally) -> dict[str, float]:
     }
 
 
-def _interval(tally: _Tally) -> tuple[float, float]:
+def _bootstrap_coverage(tally: _Tally) -> tuple[float, float]:
     """The bootstrap interval of all finds by all that was new."""
     place = np.unique(np.array(tally.cycle, np.int64), return_inverse=True)[1]
     finds, new = (np.bincount(place, weights=np.array(values)) for values in (tally.finds, tally.new))
     if not len(new):
         return float("nan"), float("nan")
-    drawn = rng_for(1, "lab/cycles/interval").integers(0, len(new), (_DRAWS, len(new)))
+    drawn = rng_for(1, "lab/cycles/interval").integers(0, len(new), (_RESAMPLES, len(new)))
     low, high = np.percentile(finds[drawn].sum(axis=1) / new[drawn].sum(axis=1), [2.5, 97.5])
     return float(low), float(high)

@@ -5,18 +5,16 @@ from itertools import product
 
 import numpy as np
 
-from vedette.lab.core.experiment import Measured, Metric
-from vedette.lab.quality.quality import Standing, looks_s
-from vedette.lab.quality.workload import Asking
-from vedette.lab.runs.joint.run import KINDS, Batch, JointGame, Split, begun_with, play
+from vedette.lab.core.experiment import Measurements, Metric
+from vedette.lab.quality.quality import QualityTracker, measuring_times
+from vedette.lab.quality.workload import QuerySet
+from vedette.lab.runs.joint.run import KINDS, Batch, JointGame, Split, find_crawled, run_joint
 from vedette.lab.worlds.history import History
 
-__all__ = ["OWN", "PARTS", "SPLITS", "Watch", "best_split", "rows_of"]
-
 DAY_S = 86_400.0
-PARTS = 20
+PERIODS = 20
 # Shares of a split are multiples of one part in so many.
-GRID = 6
+GRID_STEPS = 6
 THIRD = 1 / 3
 # Fixed splits by the names of policies; what is not among them competes at one price.
 SPLITS: Mapping[str, Split] = {
@@ -24,7 +22,7 @@ SPLITS: Mapping[str, Split] = {
     "refresh-only": Split(1.0, 0.0, 0.0),
     "discover-only": Split(0.0, 0.5, 0.5),
 }
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "found": Metric("share of live pages that have a copy, averaged over time", "share", True),
     "current": Metric("share of live pages whose copy is current, averaged over time", "share", True),
     **{f"{kind}_share": Metric(f"part of the fetches that are of the kind {kind}", "share") for kind in KINDS},
@@ -35,86 +33,88 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-class Watch:
+class JointMonitor:
     """Follows a run and looks at it at the end of each day; fetches that are made at such a moment count."""
 
-    def __init__(self, history: History, asking: Asking, game: JointGame) -> None:
+    def __init__(self, history: History, asking: QuerySet, game: JointGame) -> None:
         self._history, self._game = history, game
-        self._left_s = list(looks_s(game.begin_s, game.end_s))[::-1]
+        self._left_s = list(measuring_times(game.begin_s, game.end_s))[::-1]
         self._every = np.arange(history.pages)
         self._live = history.version_at(self._every, game.begin_s)
         self._copy = np.full(history.pages, -1)
-        begun = begun_with(history, game.begin_s, game.begun)
+        begun = find_crawled(history, game.begin_s, game.crawled_share)
         self._copy[begun] = self._live[begun]
         self._counted = self._copy.copy()
-        self._standing = Standing(asking.workload, self._copy, self._live)
+        self._quality = QualityTracker(asking.workload, self._copy, self._live)
         self._days: list[tuple[float, float, float]] = []
         self._batches: list[Batch] = []
 
-    def decided(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         """A batch; they come in the order of time."""
         while self._left_s and self._left_s[-1] < batch.now_s:
-            self._look(self._left_s.pop())
+            self._measure(self._left_s.pop())
         self._copy[batch.pages] = batch.versions
         self._batches.append(batch)
 
-    def parts(self, count: int) -> list[dict[str, float]]:
+    def compute_periods(self, count: int) -> list[dict[str, float]]:
         """The numbers for so many parts of the time, once the run is over; no part is shorter than a day."""
         while self._left_s:
-            self._look(self._left_s.pop())
+            self._measure(self._left_s.pop())
         count = min(count, len(self._days), len(self._batches))
         days = np.array_split(np.array(self._days), count)
-        batches = [self._batches[part[0] : part[-1] + 1] for part in _split(len(self._batches), count)]
-        return [_numbers(day, some, self._game.step_s) for day, some in zip(days, batches, strict=True)]
+        batches = [self._batches[part[0] : part[-1] + 1] for part in _split_indices(len(self._batches), count)]
+        return [_compute_metrics(day, some, self._game.step_s) for day, some in zip(days, batches, strict=True)]
 
-    def _look(self, now_s: float) -> None:
+    def _measure(self, now_s: float) -> None:
         live = self._history.version_at(self._every, now_s)
         changed, fetched = np.flatnonzero(live != self._live), np.flatnonzero(self._copy != self._counted)
-        self._standing.changed(changed, live[changed])
-        self._standing.fetched(fetched, self._copy[fetched])
+        self._quality.update_live(changed, live[changed])
+        self._quality.update_copies(fetched, self._copy[fetched])
         self._live, self._counted = live, self._copy.copy()
         there = live >= 0
         same = self._history.digest[self._copy[there]] == self._history.digest[live[there]]
         held = self._copy[there] >= 0
-        self._days.append((self._standing.share(), float(held.mean()), float((held & same).mean())))
+        self._days.append((self._quality.relative_quality(), float(held.mean()), float((held & same).mean())))
 
 
-def rows_of(history: History, asking: Asking, policy: str, game: JointGame) -> list[Measured]:
+def build_rows(history: History, asking: QuerySet, policy: str, game: JointGame) -> list[Measurements]:
     """Play a game and tell its numbers, part by part."""
-    split = best_split(history, asking, game) if policy == "bound-split" else SPLITS.get(policy)
-    told = {} if split is None else {"split_refresh": split.refresh, "split_look": split.look}
-    return [part | told for part in _played(history, asking, game, split)]
+    split = find_best_split(history, asking, game) if policy == "bound-split" else SPLITS.get(policy)
+    told = {} if split is None else {"split_refresh": split.refresh, "split_look": split.poll}
+    return [part | told for part in _run_game(history, asking, game, split)]
 
 
-def best_split(history: History, asking: Asking, game: JointGame) -> Split:
+def find_best_split(history: History, asking: QuerySet, game: JointGame) -> Split:
     """The fixed split with the best quality over the whole time, of a grid, in hindsight."""
-    tried = {split: _quality(_played(history, asking, game, split)) for split in (*_grid(), SPLITS["thirds"])}
+    tried = {
+        split: _mean_quality(_run_game(history, asking, game, split)) for split in (*_iter_splits(), SPLITS["thirds"])
+    }
     return max(tried, key=lambda split: tried[split])
 
 
-def _grid() -> Iterator[Split]:
+def _iter_splits() -> Iterator[Split]:
     """Splits in steps; one that fetches nothing unseen, or nothing known, is no rival."""
-    for refresh, look in product(range(GRID + 1), repeat=2):
-        first = GRID - refresh - look
-        if 0 < first < GRID:
-            yield Split(refresh / GRID, look / GRID, first / GRID)
+    for refresh, look in product(range(GRID_STEPS + 1), repeat=2):
+        first = GRID_STEPS - refresh - look
+        if 0 < first < GRID_STEPS:
+            yield Split(refresh / GRID_STEPS, look / GRID_STEPS, first / GRID_STEPS)
 
 
-def _played(history: History, asking: Asking, game: JointGame, split: Split | None) -> list[dict[str, float]]:
-    watch = Watch(history, asking, game)
-    play(history, asking, game, split, watch.decided)
-    return watch.parts(PARTS)
+def _run_game(history: History, asking: QuerySet, game: JointGame, split: Split | None) -> list[dict[str, float]]:
+    watch = JointMonitor(history, asking, game)
+    run_joint(history, asking, game, split, watch.on_batch)
+    return watch.compute_periods(PERIODS)
 
 
-def _quality(parts: Sequence[Mapping[str, float]]) -> float:
+def _mean_quality(parts: Sequence[Mapping[str, float]]) -> float:
     return float(np.mean([part["quality"] for part in parts]))
 
 
-def _split(many: int, count: int) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def _split_indices(many: int, count: int) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
     return [part for part in np.array_split(np.arange(many), count) if len(part)]
 
 
-def _numbers(
+def _compute_metrics(
     days: np.ndarray[tuple[int, int], np.dtype[np.float64]], batches: Sequence[Batch], step_s: float
 ) -> dict[str, float]:
     quality, found, current = days.mean(axis=0).tolist()

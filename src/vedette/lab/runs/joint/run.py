@@ -13,7 +13,7 @@ The rules of the game:
 - ``Split`` gives each kind of fetch a fixed share; what a kind cannot use goes to the others. Without a split all
   compete at one price: known pages with what they have probably changed and what they probably link to by now,
   unseen ones with what such pages brought. All worths are known at a batch, so the price is found, not approached
-  (``vedette.pricing.cleared``).
+  (``vedette.pricing.clear_price``).
 
 All of them are told the same, rank each kind by the same rule, and see the world only through their fetches.
 """
@@ -25,101 +25,99 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.discover.policies.accrual import Accrual
-from vedette.discover.polling.arrivals import LIVES_H, chance_up
-from vedette.discover.polling.overlap import gathered
-from vedette.discover.polling.poll_value import urgency
-from vedette.discover.polling.sources import Brought, LookBook
-from vedette.engine.scheduling.first_fetch import groups_of_unseen
+from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chance
+from vedette.discover.polling.overlap import compute_accrued
+from vedette.discover.polling.poll_value import compute_urgency
+from vedette.discover.polling.sources import PollHistory, PollResults
+from vedette.engine.scheduling.first_fetch import list_groups
 from vedette.engine.scheduling.schedule import is_source
-from vedette.lab.quality.workload import Asking
-from vedette.lab.runs.refresh.agents import Mind, Told
-from vedette.lab.runs.refresh.gains import Gains
-from vedette.lab.worlds.history import Answers, Asked, Bools, History
+from vedette.lab.quality.workload import QuerySet
+from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent
+from vedette.lab.runs.refresh.gains import GainTracker
+from vedette.lab.worlds.history import Bools, FetchAnswers, History, HistoryFetcher
 from vedette.policy import Floats, Ints
-from vedette.pricing import LASTING_D, Firsts, cleared, parts_of
+from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, clear_price, split_by_shares
 from vedette.refresh.policies.expected_gain import ExpectedGain
-
-__all__ = ["KINDS", "Batch", "JointGame", "Looker", "Refresher", "Split", "Unseen", "begun_with", "play"]
 
 DAY_H = 24.0
 
 
-class Refresher(Mind):
+class RefreshAgent(PolicyAgent):
     """The refresh policy, asked what fetches are worth and never when: all pages are weighed at each batch."""
 
     def __init__(self, history: History, seed: int) -> None:
         super().__init__(ExpectedGain(), history, seed)
 
-    def came(self, pages: Ints, told: Told, now_s: float) -> None:
+    def on_fetches(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
         """What fetches found."""
-        made = self._made(pages, told)
-        self._keep(pages, made.groups, self._policy.observe(made.state, made.batch, now_s))
+        made = self._prepare_batch(pages, told)
+        self._store_state(pages, made.groups, self._policy.observe(made.state, made.batch, now_s))
 
     def value(self, pages: Ints, since_s: Floats, now_s: float) -> Floats:
         """What fetches of these pages are worth now, by what they have probably changed."""
         none = np.zeros(len(pages), np.bool_)
-        worth = self.worth(pages, Told(since_s, none, none), now_s)
+        worth = self.worth(pages, FetchFindings(since_s, none, none), now_s)
         assert worth is not None, "the policy has a price"
         return worth
 
 
-class Looker:
+class PollAgent:
     """The discovery policy over all pages with copies; a fetch of any of them is a look."""
 
     def __init__(self, history: History) -> None:
         self._policy = Accrual()
         self._state = self._policy.start(None)
-        self._book = LookBook(history.site)
+        self._book = PollHistory(history.site)
 
-    def came(self, answers: Answers, new: Sequence[Bools], now_s: float) -> None:
+    def on_fetches(self, answers: FetchAnswers, new: Sequence[Bools], now_s: float) -> None:
         """What fetches showed, and which of it was new."""
         start = np.concatenate([[0], np.cumsum([len(links) for links in answers.links])]).astype(np.int64)
         target, fresh = np.concatenate(answers.links), np.concatenate(new)
-        brought = Brought(answers.pages, answers.version >= 0, start, target, fresh)
-        self._state = self._policy.observe(self._state, self._book.enter(brought, now_s), now_s)
+        brought = PollResults(answers.pages, answers.version >= 0, start, target, fresh)
+        self._state = self._policy.observe(self._state, self._book.record(brought, now_s), now_s)
 
-    def page_days(self, pages: Ints, now_s: float) -> Floats:
+    def expected_page_days(self, pages: Ints, now_s: float) -> Floats:
         """The days, of all new pages together, by which finding them is put off where a page is not fetched now.
 
         What the policy calls urgency is in pages that are lost; here no link is, so it is how long they wait.
         """
         arrivals = self._state.arrivals
-        late = urgency(gathered(self._state, pages, now_s), np.inf) * LIVES_H / DAY_H
-        waited: Floats = (arrivals.rates(pages, now_s).mean * late).sum(axis=1)
-        return waited * chance_up(arrivals.down_s[pages], arrivals.looked_s[pages], now_s)
+        late = compute_urgency(compute_accrued(self._state, pages, now_s), np.inf) * LIFETIMES_H / DAY_H
+        waited: Floats = (arrivals.estimate_rates(pages, now_s).mean * late).sum(axis=1)
+        return waited * estimate_answer_chance(arrivals.down_s[pages], arrivals.looked_s[pages], now_s)
 
 
-class Unseen:
+class FirstFetchAgent:
     """What first fetches brought, by section, by folders in the address and by in-links."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
         self._inlinks = np.zeros(len(urls), np.int64)
-        self._firsts = Firsts()
+        self._firsts = FirstFetchModel()
 
-    def linked(self, pages: Ints) -> None:
+    def on_links(self, pages: Ints) -> None:
         """A page that was fetched links to these."""
         self._inlinks[pages] += 1
 
-    def changed(self, gains: Floats) -> None:
+    def on_changes(self, gains: Floats) -> None:
         """What changes brought that refreshes found."""
-        self._firsts = self._firsts.changed(gains)
+        self._firsts = self._firsts.add_changes(gains)
 
-    def came(self, pages: Ints, gains: Floats) -> None:
+    def on_first_fetches(self, pages: Ints, gains: Floats) -> None:
         """What first fetches brought."""
-        self._firsts = self._firsts.came(self._groups(pages), gains)
+        self._firsts = self._firsts.add_first_fetches(self._find_groups(pages), gains)
 
     def worth(self, pages: Ints) -> Floats:
         """What first fetches of these are worth."""
-        return self._firsts.worth(self._groups(pages)) * LASTING_D
+        return self._firsts.worth(self._find_groups(pages)) * GAIN_LASTS_D
 
     @property
     def page_worth(self) -> float:
         """What it is worth to know a page a day sooner."""
         return self._firsts.page_worth
 
-    def _groups(self, pages: Ints) -> list[tuple[str, str, str]]:
-        return [groups_of_unseen(self._urls[page], int(self._inlinks[page])) for page in pages.tolist()]
+    def _find_groups(self, pages: Ints) -> list[tuple[str, str, str]]:
+        return [list_groups(self._urls[page], int(self._inlinks[page])) for page in pages.tolist()]
 
 
 DAY_S = 86_400.0
@@ -130,7 +128,7 @@ class Split(NamedTuple):
     """Which part of the fetches each kind gets."""
 
     refresh: float
-    look: float
+    poll: float
     first: float
 
 
@@ -142,7 +140,7 @@ class JointGame(NamedTuple):
     budget: float
     step_s: float = 12 * 3_600.0
     seed: int = 1
-    begun: float = 0.5
+    crawled_share: float = 0.5
 
 
 class Batch(NamedTuple):
@@ -161,31 +159,31 @@ class Batch(NamedTuple):
 class _Worths(NamedTuple):
     """What fetches are worth now: known pages by their changes and by their links, and unseen ones."""
 
-    held: Ints
+    known: Ints
     changes: Floats
     links: Floats
     unseen: Ints
     first: Floats
 
 
-def play(
-    history: History, asking: Asking, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
+def run_joint(
+    history: History, asking: QuerySet, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
 ) -> None:
     """Play it; ``decided`` is told of each batch."""
-    run, saved = _Run(history, asking, game, split), 0.0
-    for now_s in _batches(game):
+    run, saved = _JointRun(history, asking, game, split), 0.0
+    for now_s in _iter_batches(game):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
-        batch = run.batch(now_s, floor(saved + 1e-6))
+        batch = run.run_batch(now_s, floor(saved + 1e-6))
         saved -= len(batch.pages)
         decided(batch)
 
 
-def begun_with(history: History, begin_s: float, part: float) -> Ints:
+def find_crawled(history: History, begin_s: float, part: float) -> Ints:
     """The pages that have been fetched when the run begins, ascending."""
-    alive = history.alive_at(begin_s)
+    alive = history.live_pages_at(begin_s)
     version = history.version_at(np.arange(history.pages), begin_s)
-    roots = _roots(history, alive, version)
+    roots = _find_roots(history, alive, version)
     line, reached = roots.tolist(), np.zeros(history.pages, np.bool_)
     reached[roots] = True
     for page in line:
@@ -197,7 +195,7 @@ def begun_with(history: History, begin_s: float, part: float) -> Ints:
     return np.sort(np.concatenate([roots, found[: round(part * len(found))], alive[~reached[alive]]]))
 
 
-def _roots(history: History, alive: Ints, version: Ints) -> Ints:
+def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
     """Home pages, and pages that no other links to."""
     linked = np.zeros(history.pages, np.bool_)
     for page in alive.tolist():
@@ -207,100 +205,102 @@ def _roots(history: History, alive: Ints, version: Ints) -> Ints:
     return alive[is_home | ~linked[alive]]
 
 
-def _batches(game: JointGame) -> Iterator[float]:
+def _iter_batches(game: JointGame) -> Iterator[float]:
     for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
         yield game.begin_s + turn * game.step_s
 
 
-class _Run:
+class _JointRun:
     """Copies, addresses that are known, and what is believed of each; pages are numbered by birth."""
 
-    def __init__(self, history: History, asking: Asking, game: JointGame, split: Split | None) -> None:
+    def __init__(self, history: History, asking: QuerySet, game: JointGame, split: Split | None) -> None:
         self._split = split
-        self._door = Asked(history)
-        self._gains = Gains(history, asking.workload)
-        self._refresher = Refresher(history, game.seed)
-        self._looker, self._unseen = Looker(history), Unseen(history.urls)
+        self._web = HistoryFetcher(history)
+        self._gains = GainTracker(history, asking.workload)
+        self._refresher = RefreshAgent(history, game.seed)
+        self._poller, self._unseen = PollAgent(history), FirstFetchAgent(history.urls)
         self._copy = np.full(history.pages, -1)
         self._since_s = np.zeros(history.pages)
-        self._named = np.zeros(history.pages, np.bool_)
+        self._linked = np.zeros(history.pages, np.bool_)
         self._gone = np.zeros(history.pages, np.bool_)
         self._digest = np.zeros(history.pages, np.uint64)
         self._owed = [0.0, 0.0, 0.0]
-        self._take(begun_with(history, game.begin_s, game.begun), game.begin_s, is_begin=True)
+        self._fetch(find_crawled(history, game.begin_s, game.crawled_share), game.begin_s, is_begin=True)
 
-    def batch(self, now_s: float, most: int) -> Batch:
+    def run_batch(self, now_s: float, most: int) -> Batch:
         """Choose, fetch, and learn."""
-        worths = self._worths(now_s)
-        pages, kinds, price = self._at_a_price(worths, most) if self._split is None else self._shared(worths, most)
-        versions = self._take(pages, now_s) if len(pages) else pages
+        worths = self._compute_worths(now_s)
+        pages, kinds, price = (
+            self._choose_at_price(worths, most) if self._split is None else self._choose_by_split(worths, most)
+        )
+        versions = self._fetch(pages, now_s) if len(pages) else pages
         return Batch(now_s, pages, versions, price, kinds)
 
-    def _worths(self, now_s: float) -> _Worths:
+    def _compute_worths(self, now_s: float) -> _Worths:
         held = np.flatnonzero(self._copy >= 0)
-        unseen = np.flatnonzero(self._named & (self._copy < 0) & ~self._gone)
+        unseen = np.flatnonzero(self._linked & (self._copy < 0) & ~self._gone)
         changes = self._refresher.value(held, self._since_s[held], now_s)
-        links = self._looker.page_days(held, now_s) * self._unseen.page_worth
+        links = self._poller.expected_page_days(held, now_s) * self._unseen.page_worth
         return _Worths(held, changes, links, unseen, self._unseen.worth(unseen))
 
-    def _at_a_price(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
+    def _choose_at_price(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
         """All kinds at one price; a fetch of a known page brings its changes and its links."""
-        pages = np.concatenate([worths.held, worths.unseen])
-        found = cleared(np.concatenate([worths.changes + worths.links, worths.first]), most)
-        known = found.rows[found.rows < len(worths.held)]
+        pages = np.concatenate([worths.known, worths.unseen])
+        found = clear_price(np.concatenate([worths.changes + worths.links, worths.first]), most)
+        known = found.rows[found.rows < len(worths.known)]
         looks = int((worths.links[known] > worths.changes[known]).sum())
         kinds = len(known) - looks, looks, len(found.rows) - len(known)
         return np.sort(pages[found.rows]), kinds, found.price
 
-    def _shared(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
+    def _choose_by_split(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
         """Each kind its share; what it cannot use goes to those that have one, refreshes before looks."""
         assert self._split is not None
-        parts, self._owed = parts_of(most, self._split, self._owed)
-        first = worths.unseen[cleared(worths.first, parts[2] if self._split.first else 0).rows]
-        looked = cleared(worths.links, parts[1]).rows
+        parts, self._owed = split_by_shares(most, self._split, self._owed)
+        first = worths.unseen[clear_price(worths.first, parts[2] if self._split.first else 0).rows]
+        looked = clear_price(worths.links, parts[1]).rows
         changes = worths.changes.copy()
         changes[looked] = -np.inf
         spare = most - len(first) - len(looked)
-        refreshed = cleared(changes, spare if self._split.refresh else 0).rows
+        refreshed = clear_price(changes, spare if self._split.refresh else 0).rows
         refreshed = refreshed[np.isfinite(changes[refreshed])]
-        if not self._split.refresh and self._split.look:
-            looked = cleared(worths.links, most - len(first)).rows
-        pages = np.concatenate([worths.held[np.concatenate([looked, refreshed])], first])
+        if not self._split.refresh and self._split.poll:
+            looked = clear_price(worths.links, most - len(first)).rows
+        pages = np.concatenate([worths.known[np.concatenate([looked, refreshed])], first])
         return np.sort(pages), (len(refreshed), len(looked), len(first)), 0.0
 
-    def _take(self, pages: Ints, now_s: float, *, is_begin: bool = False) -> Ints:
+    def _fetch(self, pages: Ints, now_s: float, *, is_begin: bool = False) -> Ints:
         """Fetch pages and learn from it; the versions that came."""
-        came = self._door.fetch(pages, now_s)
+        came = self._web.fetch(pages, now_s)
         before, is_first = self._copy[pages], self._copy[pages] < 0
         gone = came.version < 0
-        gain = self._measured(pages, before, came.version, is_begin=is_begin)
-        yields = self._name(came)
-        self._looker.came(came, yields, now_s)
+        gain = self._measure_gains(pages, before, came.version, is_begin=is_begin)
+        yields = self._add_links(came)
+        self._poller.on_fetches(came, yields, now_s)
         if not is_begin:
-            self._unseen.came(pages[is_first], gain[is_first])
+            self._unseen.on_first_fetches(pages[is_first], gain[is_first])
         changed = ~is_first & (came.digest != self._digest[pages])
-        self._unseen.changed(gain[changed & ~gone])
+        self._unseen.on_changes(gain[changed & ~gone])
         old_s, self._since_s[pages], self._copy[pages] = self._since_s[pages], now_s, came.version
         self._gone[pages[gone]], self._digest[pages] = True, came.digest
         for rows, first in ((is_first & ~gone, True), (~is_first, False)):
             if rows.any():
-                more = {"gain": gain[rows], "views": self._gains.views()[pages[rows]]}
-                told = Told(self._since_s[pages[rows]], changed[rows], gone[rows], first, old_s[rows], more)
-                self._refresher.came(pages[rows], told, now_s)
+                more = {"gain": gain[rows], "views": self._gains.compute_views()[pages[rows]]}
+                told = FetchFindings(self._since_s[pages[rows]], changed[rows], gone[rows], first, old_s[rows], more)
+                self._refresher.on_fetches(pages[rows], told, now_s)
         return came.version
 
-    def _measured(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
+    def _measure_gains(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
         """What each fetch brought to search; what was there at the begin is not asked."""
         if is_begin:
-            self._gains.met(pages, after)
+            self._gains.add_copies(pages, after)
             return np.zeros(len(pages))
-        return self._gains.took(pages, before, after)
+        return self._gains.replace_copies(pages, before, after)
 
-    def _name(self, came: Answers) -> list[Bools]:
+    def _add_links(self, came: FetchAnswers) -> list[Bools]:
         """Addresses that are linked to are known from now on; which of each answer's were not before."""
-        new = [~self._named[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
+        new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
         for links in came.links:
-            self._named[links] = True
-            self._unseen.linked(links)
-        self._named[came.pages] = True
+            self._linked[links] = True
+            self._unseen.on_links(links)
+        self._linked[came.pages] = True
         return new

@@ -16,46 +16,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.adapters.regression_trees import grown
-from vedette.attention import among_first
+from vedette.adapters.regression_trees import fit_forest
+from vedette.attention import step_visibility
 from vedette.errors import UsageError
-from vedette.frontier.impact.estimator import Asking, Expectation
-from vedette.lab.core.experiment import Cell, Measured, Metric, Span
-from vedette.lab.core.registry import DEFAULT, policies, policy_named
-from vedette.lab.core.spans import span_s
-from vedette.lab.experiments.importance import FILES, Seen, seen_at
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
+from vedette.lab.core.spans import resolve_span
+from vedette.lab.experiments.importance import QUERY_FILES, WebSnapshot, take_snapshot
 from vedette.lab.quality.query_files import Queries, read_query_file
-from vedette.lab.quality.workload import drawn_queries
-from vedette.lab.runs.order.setting import Anchor, Cut, Site, anchors_of, cut_of, impacts, site_of
+from vedette.lab.quality.workload import draw_queries
+from vedette.lab.runs.order.setting import (
+    Anchor,
+    CrawlSplit,
+    Site,
+    build_site,
+    compute_impacts,
+    read_anchors,
+    split_site,
+)
 from vedette.lab.worlds.catalog import open_history
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = [
-    "BOUND",
-    "DATASETS",
-    "DRAWN",
-    "FILE",
-    "FIRST",
-    "OURS",
-    "OWN",
-    "Case",
-    "Outcome",
-    "accrued",
-    "fetched_of",
-    "kinds",
-    "order_of",
-    "outcome_of",
-    "rows_of",
-    "site_at",
-    "ties_of",
-    "worths_of",
-]
-
-FIRST = 10  # results that count: the paper's K
-FILE, DRAWN = 0, 2  # as the experiment "importance" numbers them
+TOP_RESULTS = 10  # results that count: the paper's K
+FROM_FILE, FROM_PAGES = 0, 2  # as the experiment "importance" numbers them
 BOUND = "bound-impact"
-OURS = "impact"  # what ``default`` stands for here
-SITES, OUTCOMES = 2, 400
+DEFAULT_POLICY = "impact"  # what ``default`` stands for here
+SITE_CACHE_SIZE, OUTCOME_CACHE_SIZE = 2, 400
 
 
 class Case(NamedTuple):
@@ -63,92 +50,92 @@ class Case(NamedTuple):
 
     world: str
     span: Span
-    kind: int
+    query_source: int
     dataset: int
     seed: int
 
 
-def kinds() -> tuple[int, ...]:
+def list_query_sources() -> tuple[int, ...]:
     """Where queries come from: the file of real ones where it is there, and the pages themselves."""
-    return (FILE, DRAWN) if _file() else (DRAWN,)
+    return (FROM_FILE, FROM_PAGES) if _find_query_file() else (FROM_PAGES,)
 
 
-def _file() -> Path | None:
+def _find_query_file() -> Path | None:
     folder = os.environ.get("VEDETTE_DATA")
-    path = Path(folder or "") / "queries" / FILES[0]
+    path = Path(folder or "") / "queries" / QUERY_FILES[0]
     return path if folder and path.is_file() else None
 
 
-@lru_cache(maxsize=SITES)
-def _web(world: str, span: Span) -> tuple[Seen, tuple[Anchor, ...]]:
+@lru_cache(maxsize=SITE_CACHE_SIZE)
+def _load_web(world: str, span: Span) -> tuple[WebSnapshot, tuple[Anchor, ...]]:
     history = open_history(world)
-    seen = seen_at(history, span_s(span, history.begin_s, history.end_s)[1])
-    if seen.web.pages < 2 * FIRST:
+    seen = take_snapshot(history, resolve_span(span, history.begin_s, history.end_s)[1])
+    if seen.web.pages < 2 * TOP_RESULTS:
         raise UsageError(f"{world}: hardly any page lives at the end of the span; write an earlier --to")
-    return seen, tuple(anchors_of(world, seen.web))
+    return seen, tuple(read_anchors(world, seen.web))
 
 
-@lru_cache(maxsize=SITES)
-def site_at(world: str, span: Span, kind: int, seed: int) -> Site:
+@lru_cache(maxsize=SITE_CACHE_SIZE)
+def load_site(world: str, span: Span, kind: int, seed: int) -> Site:
     """A web with what is asked of it. Of a file the seed draws frequencies only, so most of it is worked out once."""
-    seen, anchors = _web(world, span)
-    if kind == DRAWN:
-        return site_of(seen, anchors, drawn_queries(seen.web, np.arange(seen.web.pages), seed))
-    whole = _of_file(world, span)
-    path = _file()
+    seen, anchors = _load_web(world, span)
+    if kind == FROM_PAGES:
+        return build_site(seen, anchors, draw_queries(seen.web, np.arange(seen.web.pages), seed))
+    whole = _load_file_site(world, span)
+    path = _find_query_file()
     assert path is not None, "there are such queries"
     drawn = read_query_file(path, seed)
     frequency = dict(zip(drawn.texts, drawn.frequency.tolist(), strict=True))
-    return _asked(whole, np.array([frequency[text] for text in whole.queries.texts]))
+    return _with_frequencies(whole, np.array([frequency[text] for text in whole.queries.texts]))
 
 
 @lru_cache(maxsize=1)
-def _of_file(world: str, span: Span) -> Site:
-    seen, anchors = _web(world, span)
-    path = _file()
+def _load_file_site(world: str, span: Span) -> Site:
+    seen, anchors = _load_web(world, span)
+    path = _find_query_file()
     assert path is not None, "there are such queries"
-    return site_of(seen, anchors, read_query_file(path))
+    return build_site(seen, anchors, read_query_file(path))
 
 
-def _asked(site: Site, frequency: Floats) -> Site:
+def _with_frequencies(site: Site, frequency: Floats) -> Site:
     queries: Queries = replace(site.queries, frequency=frequency)
     return site._replace(queries=queries, workload=replace(site.workload, frequency=frequency))
 
 
-class Outcome(NamedTuple):
+class OrderOutcome(NamedTuple):
     """What came of a case: the order of each policy, and what there was to order."""
 
     orders: Mapping[str, Ints]
     impact: Floats
     importance: Floats
     crawled: int
-    asked: int
+    answered_queries: int
 
 
-@lru_cache(maxsize=OUTCOMES)
-def outcome_of(case: Case) -> Outcome:
+@lru_cache(maxsize=OUTCOME_CACHE_SIZE)
+def run_case(case: Case) -> OrderOutcome:
     """The orders of all policies of the package at once: what they learn is mostly the same, and takes the time."""
-    site = site_at(case.world, case.span, case.kind, case.seed)
-    cut = cut_of(site, case.dataset, case.seed, among_first(FIRST), site.workload.frequency)
-    impact = impacts(site, np.arange(site.pages), among_first(FIRST))[cut.uncrawled]
-    ties = ties_of(case.seed, len(impact))
-    worths = worths_of(list(policies("order").values()), cut, case.seed)
+    site = load_site(case.world, case.span, case.query_source, case.seed)
+    cut = split_site(site, case.dataset, case.seed, step_visibility(TOP_RESULTS), site.workload.frequency)
+    impact = compute_impacts(site, np.arange(site.pages), step_visibility(TOP_RESULTS))[cut.uncrawled]
+    ties = draw_tie_order(case.seed, len(impact))
+    worths = compute_worths(list(load_policies("order").values()), cut, case.seed)
     orders = {name: np.lexsort((ties, -worth)) for name, worth in worths.items()}
-    orders |= {DEFAULT: orders[OURS], BOUND: np.lexsort((ties, -impact))}
+    orders |= {DEFAULT: orders[DEFAULT_POLICY], BOUND: np.lexsort((ties, -impact))}
     answered = int(np.count_nonzero(np.diff(site.workload.slot_start)))
-    return Outcome(orders, impact, cut.unseen.importance, len(cut.crawled), answered)
+    return OrderOutcome(orders, impact, cut.unseen.importance, len(cut.crawled), answered)
 
 
-def worths_of(chosen: Sequence[Any], cut: Cut, seed: int) -> dict[str, Floats]:
+def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[str, Floats]:
     """What each policy says that uncrawled pages are worth. Those that learn the same from the same are told once."""
-    asking = Asking(cut.wanted, grown, seed)
-    shared: Expectation | None = None
+    asking = ImpactSettings(cut.query_terms, fit_forest, seed)
+    shared: ImpactModel | None = None
     worths = {}
     for policy in chosen:
         state = policy.start(asking)
-        is_ours = isinstance(state, Expectation) and state.asking is asking
+        is_ours = isinstance(state, ImpactModel) and state.settings is asking
         if not is_ours or shared is None:
-            state = policy.observe(state, cut.brought, 0.0)
+            state = policy.observe(state, cut.crawled_facts, 0.0)
         else:
             state = shared
         shared = state if is_ours else shared
@@ -156,28 +143,28 @@ def worths_of(chosen: Sequence[Any], cut: Cut, seed: int) -> dict[str, Floats]:
     return worths
 
 
-def order_of(policy: str, case: Case) -> Ints:
+def get_order(policy: str, case: Case) -> Ints:
     """The rows of the uncrawled pages in the order in which a policy fetches them; it may be one from elsewhere."""
-    known = outcome_of(case).orders
-    return known[policy] if policy in known else _order_elsewhere(policy, case)
+    known = run_case(case).orders
+    return known[policy] if policy in known else _order_by_plugin(policy, case)
 
 
-@lru_cache(maxsize=OUTCOMES)
-def _order_elsewhere(policy: str, case: Case) -> Ints:
-    site = site_at(case.world, case.span, case.kind, case.seed)
-    cut = cut_of(site, case.dataset, case.seed, among_first(FIRST), site.workload.frequency)
-    chosen = policy_named("order", policy)
-    worth = worths_of([chosen], cut, case.seed)[chosen.name]
-    return np.lexsort((ties_of(case.seed, len(worth)), -worth))
+@lru_cache(maxsize=OUTCOME_CACHE_SIZE)
+def _order_by_plugin(policy: str, case: Case) -> Ints:
+    site = load_site(case.world, case.span, case.query_source, case.seed)
+    cut = split_site(site, case.dataset, case.seed, step_visibility(TOP_RESULTS), site.workload.frequency)
+    chosen = find_policy("order", policy)
+    worth = compute_worths([chosen], cut, case.seed)[chosen.name]
+    return np.lexsort((draw_tie_order(case.seed, len(worth)), -worth))
 
 
-def ties_of(seed: int, pages: int) -> Ints:
+def draw_tie_order(seed: int, pages: int) -> Ints:
     """The order in which pages come that are worth the same."""
     return rng_for(seed, "lab/order/ties").permutation(pages)
 
 
 DATASETS = (1, 2)
-OWN: Mapping[str, Metric] = {
+OWN_METRICS: Mapping[str, Metric] = {
     "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
     "of_best": Metric("the same as a share of what the best order has by then", "share", True),
     "uncrawled": Metric("pages that are to be ordered"),
@@ -187,43 +174,43 @@ OWN: Mapping[str, Metric] = {
 }
 
 
-def rows_of(cell: Cell) -> list[Measured]:
+def build_rows(cell: Cell) -> list[Measurements]:
     """A row for each kind of queries (``queries_from``) and each of both datasets (``dataset``)."""
     return [
-        {"queries_from": float(kind), "dataset": float(dataset), **_row(cell, kind, dataset)}
-        for kind in kinds()
+        {"queries_from": float(kind), "dataset": float(dataset), **_build_row(cell, kind, dataset)}
+        for kind in list_query_sources()
         for dataset in DATASETS
     ]
 
 
-def _row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
+def _build_row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
     case = Case(cell.world, cell.span, kind, dataset, cell.seed)
-    outcome = outcome_of(case)
+    outcome = run_case(case)
     impact = outcome.impact
-    fetched = fetched_of(cell, len(impact))
-    mine, best = (accrued(order_of(policy, case), impact, fetched) for policy in (cell.policy, BOUND))
+    fetched = parse_fetch_count(cell, len(impact))
+    mine, best = (impact_share(get_order(policy, case), impact, fetched) for policy in (cell.policy, BOUND))
     return {
         "impact_share": mine,
         "of_best": mine / best if best else 1.0,
         "fetches": float(fetched),
         "uncrawled": float(len(impact)),
         "crawled": float(outcome.crawled),
-        "asked": float(outcome.asked),
+        "asked": float(outcome.answered_queries),
         "pearson": _pearson(outcome.importance, impact),
     }
 
 
-def fetched_of(cell: Cell, pages: int) -> int:
+def parse_fetch_count(cell: Cell, pages: int) -> int:
     """The budget of a cell: a share of the uncrawled pages, at least one of them."""
     if not 0 < cell.budget <= 1:
         raise UsageError(f"a budget of {cell.experiment} is a share of the uncrawled pages: above 0, at most 1")
     return max(int(cell.budget * pages), 1)
 
 
-def accrued(order: Ints, impact: Floats, fetched: int) -> float:
+def impact_share(order: Ints, impact: Floats, fetched: int) -> float:
     """The share of all impact that the first pages of an order have.
 
-    >>> accrued(np.array([2, 0, 1]), np.array([3.0, 1.0, 4.0]), 2)
+    >>> impact_share(np.array([2, 0, 1]), np.array([3.0, 1.0, 4.0]), 2)
     0.875
     """
     whole = float(impact.sum())

@@ -6,9 +6,9 @@ are drawn, where the paper had a small part of billions: a site is small, and mo
 
 What a policy is told of any page comes from crawled pages alone: how many of them link to it, with which words, and
 PageRank over their links. What the engine would score is not told, except of crawled pages. It weighs the words of a
-page as the live index does when it measures gains (``index.watched_terms``): a word in the URL counts for two in the
-text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must stand in
-the text. So URLs and links matter for scores as they do live, and most of a score is content.
+page as the live index does when it measures gains (``index.select_tracked_terms``): a word in the URL counts for two in
+the text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must
+stand in the text. So URLs and links matter for scores as they do live, and most of a score is content.
 """
 
 import re
@@ -20,26 +20,24 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import numpy as np
 
 from vedette.attention import Visibility
-from vedette.frontier.impact.matching import Wanted
-from vedette.frontier.impact.url_features import Brought, Described, folders_of, strings_of
+from vedette.frontier.impact.matching import QuerySet
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, hash_folders, tokenize_texts
 from vedette.index.pagerank import page_importance
-from vedette.index.quality.watched_terms import text_scores
-from vedette.lab.experiments.importance import Seen
-from vedette.lab.quality.corpus import Corpus, corpus_of, ranges
+from vedette.index.quality.watched_terms import score_texts
+from vedette.lab.experiments.importance import WebSnapshot
+from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
 from vedette.lab.quality.query_files import Queries
-from vedette.lab.quality.scoring import Found, text_scoring
-from vedette.lab.quality.workload import Workload, result_lists, slot_scores, workload_of
-from vedette.lab.worlds.catalog import place_of
-from vedette.lab.worlds.git.blobs import MOST_BYTES
-from vedette.lab.worlds.git.links import NOWHERE, Links
-from vedette.lab.worlds.git.place import open_tip, read_place
+from vedette.lab.quality.scoring import QueryMatches, build_tfidf
+from vedette.lab.quality.workload import Workload, build_workload, compute_slot_scores, rank_results
+from vedette.lab.worlds.catalog import locate_world
+from vedette.lab.worlds.git.blobs import MAX_BYTES
+from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex
+from vedette.lab.worlds.git.place import open_tip, parse_location
 from vedette.lab.worlds.history import History
-from vedette.parse.html.page import read_page
-from vedette.parse.text.charsets import decode
+from vedette.parse.html.page import parse_page
+from vedette.parse.text.charsets import decode_page
 from vedette.policy import Floats, Ints, rng_for
-from vedette.text import Numbers, numbers_of, spaced
-
-__all__ = ["Anchor", "Cut", "FieldText", "Site", "anchors_of", "cut_of", "impacts", "markdown_anchors", "site_of"]
+from vedette.text import WordHashes, hash_words, normalize_words
 
 # Only the versions that live at one moment are read, a few thousand. A version's digest begins its blob's name, by
 # which the repository finds it. Worlds that are no repositories have no anchor texts here; URLs have to do then.
@@ -49,9 +47,9 @@ if TYPE_CHECKING:
     import pygit2
 
 
-MOST_LINKS = 2000
-_MARKDOWN = re.compile(r"(?<!!)\[([^\[\]]{1,300})\]\(\s{0,9}<?([^\s()<>]{1,2000}+)")
-_BUILT = (".html", ".htm", ".xhtml", "/")
+MAX_LINKS = 2000
+_MARKDOWN_LINK = re.compile(r"(?<!!)\[([^\[\]]{1,300})\]\(\s{0,9}<?([^\s()<>]{1,2000}+)")
+_HTML_SUFFIXES = (".html", ".htm", ".xhtml", "/")
 
 
 class Anchor(NamedTuple):
@@ -62,84 +60,86 @@ class Anchor(NamedTuple):
     text: str
 
 
-def anchors_of(world: str, web: History) -> list[Anchor]:
+def read_anchors(world: str, web: History) -> list[Anchor]:
     """All links with words between the pages of a web of one version a page, in the order of pages."""
-    place = place_of(world)
+    place = locate_world(world)
     if place.kind != "git" or place.path.is_file():
         return []
     written = f"{place.path}#{place.part}" if place.part else str(place.path)
-    repository = open_tip(read_place(written)).repository
+    repository = open_tip(parse_location(written)).repository
     host = urlsplit(web.urls[0]).netloc if len(web.urls) else ""
-    names = [_name(url) for url in web.urls]
-    links = Links(names, host)
+    names = [_url_to_name(url) for url in web.urls]
+    links = LinkIndex(names, host)
     found: list[Anchor] = []
     for page, digest in enumerate(web.digest.tolist()):
-        body = _body(repository, digest)
-        found += _resolved(page, _written(body, names[page]), links, names)
+        body = _read_blob(repository, digest)
+        found += _resolve_links(page, _extract_links(body, names[page]), links, names)
     return found
 
 
-def markdown_anchors(source: str) -> list[tuple[str, str]]:
+def parse_markdown_anchors(source: str) -> list[tuple[str, str]]:
     """Address and words of the links of a Markdown file.
 
-    >>> markdown_anchors("See [this *one*](b.md#top) and ![no](c.png).")
+    >>> parse_markdown_anchors("See [this *one*](b.md#top) and ![no](c.png).")
     [('b.md#top', 'this *one*')]
     """
-    return [(match[2], match[1]) for match in _MARKDOWN.finditer(source)][:MOST_LINKS]
+    return [(match[2], match[1]) for match in _MARKDOWN_LINK.finditer(source)][:MAX_LINKS]
 
 
-def _body(repository: "pygit2.Repository", digest: int) -> bytes:
+def _read_blob(repository: "pygit2.Repository", digest: int) -> bytes:
     import pygit2
 
     blob = repository.get(f"{digest:016x}")
-    return blob.data[:MOST_BYTES] if isinstance(blob, pygit2.Blob) else b""
+    return blob.data[:MAX_BYTES] if isinstance(blob, pygit2.Blob) else b""
 
 
-def _written(body: bytes, name: str) -> list[tuple[str, str]]:
+def _extract_links(body: bytes, name: str) -> list[tuple[str, str]]:
     is_markdown = b"](" in body and b"<html" not in body[:2000].lower()
     if is_markdown or name.endswith((".md", ".markdown")):
-        return markdown_anchors(decode(body, "text/plain; charset=utf-8").text)
-    if name.endswith(_BUILT) or not name:
-        return [(link.href, link.text) for link in read_page(decode(body, "").text).links][:MOST_LINKS]
+        return parse_markdown_anchors(decode_page(body, "text/plain; charset=utf-8").text)
+    if name.endswith(_HTML_SUFFIXES) or not name:
+        return [(link.href, link.text) for link in parse_page(decode_page(body, "").text).links][:MAX_LINKS]
     return []
 
 
-def _resolved(page: int, written: Sequence[tuple[str, str]], links: Links, names: Sequence[str]) -> Iterator[Anchor]:
+def _resolve_links(
+    page: int, written: Sequence[tuple[str, str]], links: LinkIndex, names: Sequence[str]
+) -> Iterator[Anchor]:
     for href, text in written:
-        target = links.number(href, names[page])
-        if target not in (NOWHERE, page) and text.strip():
+        target = links.resolve(href, names[page])
+        if target not in (NO_PAGE, page) and text.strip():
             yield Anchor(page, target, text)
 
 
-def _name(url: str) -> str:
+def _url_to_name(url: str) -> str:
     """The name of a page in its folder, from its address."""
     return unquote_to_bytes(urlsplit(url).path.lstrip("/")).decode(errors="surrogateescape")
 
 
-IN_URL, IN_LINK = 2.0, 3.0
-UNCRAWLED = 0.5
-PROMOTED = 0.2
-FAR = 30  # links away: not reached from the first page
+URL_WEIGHT, ANCHOR_WEIGHT = 2.0, 3.0
+UNCRAWLED_SHARE = 0.5
+PROMOTED_SHARE = 0.2
+MAX_DEPTH = 30  # links away: not reached from the first page
 
 
 @dataclass(frozen=True, slots=True)
-class FieldText:
+class FieldScoring:
     """BM25 over text, URL and links. ``key`` is page and word in one number, ascending; ``extra`` counts them there."""
 
-    terms: Numbers
+    terms: WordHashes
     idf: Floats
     key: Ints
     extra: Floats
 
-    def scores(self, found: Found) -> Floats:
+    def scores(self, found: QueryMatches) -> Floats:
         """The score of each version found."""
         scores = np.zeros(len(found.versions))
         for term, times in zip(found.terms, found.times, strict=True):
-            tf = times + self._beside(found.pages, int(term))
-            scores += self.idf[np.searchsorted(self.terms, term)] * text_scores(tf, found.lengths)
+            tf = times + self._count_in_fields(found.pages, int(term))
+            scores += self.idf[np.searchsorted(self.terms, term)] * score_texts(tf, found.lengths)
         return np.maximum(scores, 1e-9)
 
-    def _beside(self, pages: Ints, term: int) -> Floats:
+    def _count_in_fields(self, pages: Ints, term: int) -> Floats:
         if not len(self.key):
             return np.zeros(len(pages))
         keys = (pages << 32) | term
@@ -150,7 +150,7 @@ class FieldText:
 class Site(NamedTuple):
     """A web at one moment with its links' words, what is asked of it, and which page answers what."""
 
-    seen: Seen
+    seen: WebSnapshot
     anchors: Sequence[Anchor]
     queries: Queries
     corpus: Corpus
@@ -162,58 +162,58 @@ class Site(NamedTuple):
         return self.seen.web.pages
 
 
-class Cut(NamedTuple):
+class CrawlSplit(NamedTuple):
     """What is crawled and what is not, and what a policy is told of both."""
 
     crawled: Ints
     uncrawled: Ints
-    brought: Brought
-    unseen: Described
-    wanted: Wanted
+    crawled_facts: TrainingPages
+    unseen: DescribedUrls
+    query_terms: QuerySet
 
 
-def site_of(seen: Seen, anchors: Sequence[Anchor], asked: Queries) -> Site:
+def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> Site:
     """Put queries to a web: all of them, as which find nothing here is not known to a crawler that has half of it."""
-    corpus = corpus_of(seen.web)  # of all words: it is read once, whatever is asked
+    corpus = load_corpus(seen.web)  # of all words: it is read once, whatever is asked
     # Distinct texts of links to a page: a menu says the same on every page.
     texts = sorted({(each.target, each.text) for each in anchors})
-    strings = strings_of(seen.web.urls, texts)
+    strings = tokenize_texts(seen.web.urls, texts)
     row = np.repeat(strings.row, np.diff(strings.start))
-    counts = np.repeat(np.where(strings.anchor, IN_LINK, IN_URL), np.diff(strings.start))
+    counts = np.repeat(np.where(strings.is_anchor, ANCHOR_WEIGHT, URL_WEIGHT), np.diff(strings.start))
     key, at = np.unique((row << 32) | strings.words.astype(np.int64), return_inverse=True)
-    plain = text_scoring(corpus, np.arange(seen.web.pages))
+    plain = build_tfidf(corpus, np.arange(seen.web.pages))
     terms = np.unique(asked.term)
-    scoring = FieldText(terms, plain.idf(terms), key, np.bincount(at, counts, len(key)).astype(np.float64))
-    return Site(seen, anchors, asked, corpus, workload_of(corpus, asked, scoring))
+    scoring = FieldScoring(terms, plain.idf(terms), key, np.bincount(at, counts, len(key)).astype(np.float64))
+    return Site(seen, anchors, asked, corpus, build_workload(corpus, asked, scoring))
 
 
-def impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats | None = None) -> Floats:
+def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats | None = None) -> Floats:
     """How often each of all pages is viewed when only these are there; 0 for the others."""
     versions = np.full(site.pages, -1, np.int64)
     versions[pages] = pages
     asked = site.workload if frequency is None else replace(site.workload, frequency=frequency)
-    lists = result_lists(asked, slot_scores(asked, versions), np.arange(asked.queries))
+    lists = rank_results(asked, compute_slot_scores(asked, versions), np.arange(asked.queries))
     weights = asked.frequency[lists.row] * seen(lists.rank)
     return np.bincount(asked.slot_page[lists.slot], weights, site.pages).astype(np.float64)
 
 
-def cut_of(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> Cut:
+def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> CrawlSplit:
     """The web cut in two by lot; ``known`` are the frequencies that the policy is told."""
     lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
-    uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED)])
+    uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED_SHARE)])
     crawled = np.setdiff1d(np.arange(site.pages), uncrawled)
     if dataset == 2:
-        _, importance = _linked(site, crawled)
-        best = np.argsort(-importance[uncrawled], kind="stable")[: int(len(uncrawled) * PROMOTED)]
+        _, importance = _link_features(site, crawled)
+        best = np.argsort(-importance[uncrawled], kind="stable")[: int(len(uncrawled) * PROMOTED_SHARE)]
         crawled = np.union1d(crawled, uncrawled[best])
         uncrawled = np.delete(uncrawled, np.sort(best))
-    unseen, told = (_described(site, crawled, pages, seed) for pages in (uncrawled, crawled))
-    gain = impacts(site, crawled, seen, known)[crawled]
-    brought = _brought(told, crawled, gain, _found(site, crawled))
-    return Cut(crawled, uncrawled, brought, unseen, _wanted(site, crawled, known))
+    unseen, told = (_describe_pages(site, crawled, pages, seed) for pages in (uncrawled, crawled))
+    gain = compute_impacts(site, crawled, seen, known)[crawled]
+    brought = _build_crawled_facts(told, crawled, gain, _find_matches(site, crawled))
+    return CrawlSplit(crawled, uncrawled, brought, unseen, _build_query_terms(site, crawled, known))
 
 
-def _linked(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
+def _link_features(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
     """How many crawled pages link to each page, and PageRank over their links, as its logarithm to the mean."""
     from_crawled = np.isin(site.seen.source, crawled)
     source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
@@ -221,54 +221,54 @@ def _linked(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
     return np.bincount(target, minlength=site.pages), np.log(np.maximum(ranks * site.pages, 1e-9))
 
 
-def _described(site: Site, crawled: Ints, pages: Ints, seed: int) -> Described:
-    inlinks, importance = _linked(site, crawled)
+def _describe_pages(site: Site, crawled: Ints, pages: Ints, seed: int) -> DescribedUrls:
+    inlinks, importance = _link_features(site, crawled)
     urls = [site.seen.web.urls[page] for page in pages.tolist()]
-    folder, branch = folders_of(urls)
+    folder, branch = hash_folders(urls)
     place = np.full(site.pages, -1, np.int64)
     place[pages] = np.arange(len(pages))
     has = np.zeros(site.pages, np.bool_)
     has[crawled] = True
     texts = sorted({(int(place[a.target]), a.text) for a in site.anchors if place[a.target] >= 0 and has[a.source]})
-    return Described(
-        depth=_depth(site, crawled)[pages],
+    return DescribedUrls(
+        depth=_compute_depth(site, crawled)[pages],
         found=rng_for(seed, "lab/order/found").permutation(site.pages)[pages],
         inlinks=inlinks[pages],
         importance=importance[pages],
         folder=folder,
         branch=branch,
-        strings=strings_of(urls, texts),
+        texts=tokenize_texts(urls, texts),
     )
 
 
-def _depth(site: Site, crawled: Ints) -> Ints:
+def _compute_depth(site: Site, crawled: Ints) -> Ints:
     """Links from the page with the shortest URL, over crawled pages."""
     from_crawled = np.isin(site.seen.source, crawled)
     source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
-    depth = np.full(site.pages, FAR, np.int64)
+    depth = np.full(site.pages, MAX_DEPTH, np.int64)
     first = min(range(site.pages), key=lambda page: (len(site.seen.web.urls[page]), page))
     depth[first] = 0
-    for step in range(FAR):
+    for step in range(MAX_DEPTH):
         reached = target[depth[source] == step]
         depth[reached] = np.minimum(depth[reached], step + 1)
     return depth
 
 
-class _Found(NamedTuple):
+class _QueryMatches(NamedTuple):
     row: Ints
     query: Ints
     score: Floats
 
 
-def _brought(told: Described, page: Ints, gain: Floats, found: _Found) -> Brought:
-    return Brought(
+def _build_crawled_facts(told: DescribedUrls, page: Ints, gain: Floats, found: _QueryMatches) -> TrainingPages:
+    return TrainingPages(
         depth=told.depth,
         found=told.found,
         inlinks=told.inlinks,
         importance=told.importance,
         folder=told.folder,
         branch=told.branch,
-        strings=told.strings,
+        texts=told.texts,
         page=page,
         gain=gain,
         found_row=found.row,
@@ -277,24 +277,24 @@ def _brought(told: Described, page: Ints, gain: Floats, found: _Found) -> Brough
     )
 
 
-def _found(site: Site, crawled: Ints) -> _Found:
+def _find_matches(site: Site, crawled: Ints) -> _QueryMatches:
     """Which crawled page answers which query, and with what score."""
     versions = np.full(site.pages, -1, np.int64)
     versions[crawled] = crawled
-    scores = slot_scores(site.workload, versions)
+    scores = compute_slot_scores(site.workload, versions)
     slots = np.flatnonzero(scores > 0)
     row = np.searchsorted(crawled, site.workload.slot_page[slots])
-    return _Found(row, site.workload.slot_query[slots], scores[slots])
+    return _QueryMatches(row, site.workload.slot_query[slots], scores[slots])
 
 
-def _wanted(site: Site, crawled: Ints, known: Floats) -> Wanted:
+def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:
     """The queries in the order of their words, with how telling each is among crawled pages."""
-    forms = [spaced(text) for text in site.queries.texts]
-    words = numbers_of(b" ".join(form for form in forms if form))
+    forms = [normalize_words(text) for text in site.queries.texts]
+    words = hash_words(b" ".join(form for form in forms if form))
     start = np.append(0, np.cumsum([len(form.split()) for form in forms], dtype=np.int64))
     rows = site.corpus.row_of[crawled]
-    having = site.corpus.term[ranges(site.corpus.start[rows], site.corpus.start[rows + 1])]
+    having = site.corpus.term[concat_ranges(site.corpus.start[rows], site.corpus.start[rows + 1])]
     terms, df = np.unique(having, return_counts=True)
     at = np.minimum(np.searchsorted(terms, words), len(terms) - 1)
     times = np.where(terms[at] == words, df[at], 0)
-    return Wanted(words, start, known, np.asarray(1.0 + np.log(len(crawled) / (1.0 + times))))
+    return QuerySet(words, start, known, np.asarray(1.0 + np.log(len(crawled) / (1.0 + times))))

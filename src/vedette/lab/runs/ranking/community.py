@@ -19,17 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.lab.worlds.community import Community, ideal_qpc, qualities, view_shares
+from vedette.lab.worlds.community import Community, draw_qualities, ideal_qpc, view_shares
 from vedette.policy import Floats, Ints, rng_for
-from vedette.serve.rank.explore.candidates import Candidates, Crowd
-
-__all__ = ["Lived", "Phases", "interval_days", "live_through"]
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 
 TELEPORT = 0.15  # the c of 5.9
 LEARN_EVERY = 10  # intervals
-INTERVALS_OF_LIFE = 250
+INTERVALS_PER_LIFE = 250
 # What is thought of lifetimes before any page has died, and how much weight that has against days that were seen.
-GUESSED_LIFE_DAYS, GUESS_WEIGHT = 365.0, 10.0
+PRIOR_LIFE_DAYS, PRIOR_WEIGHT = 365.0, 10.0
 
 
 class Phases(NamedTuple):
@@ -40,7 +38,7 @@ class Phases(NamedTuple):
     probe: int
 
     @classmethod
-    def of(cls, community: Community, lives: float) -> "Phases":
+    def for_community(cls, community: Community, lives: float) -> "Phases":
         """So many expected lives to settle, as many to measure, and half a life in which the best page is born anew."""
         life = community.life_days / interval_days(community)
         return cls(round(lives * life), round(lives * life), round(life / 2))
@@ -52,23 +50,23 @@ def interval_days(community: Community) -> int:
     >>> interval_days(Community()), interval_days(Community(life_days=100.0))
     (2, 1)
     """
-    return max(1, round(community.life_days / INTERVALS_OF_LIFE))
+    return max(1, round(community.life_days / INTERVALS_PER_LIFE))
 
 
-class Lived(NamedTuple):
+class CommunityResult(NamedTuple):
     """What came of it. Times to become popular are in days; those of pages that did not are one expected life.
 
-    ``awareness`` counts intervals by how many people knew the best page, ``pool`` is the share of pages that nobody has
-    seen at the end, ``explored`` the share of views that went to such pages.
+    ``awareness`` counts intervals by how many people knew the best page, ``unseen_share`` is the share of pages that
+    nobody has seen at the end, ``exploration_share`` the share of views that went to such pages.
     """
 
     qpc: float
     ideal: float
     tbp_days: Floats
-    became: int
+    became_popular: int
     awareness: Ints
-    pool: float
-    explored: float
+    unseen_share: float
+    exploration_share: float
 
 
 @dataclass(slots=True)
@@ -81,16 +79,16 @@ class _Pages:
     born: Ints
 
     @classmethod
-    def newborn(cls, pages: int) -> "_Pages":
+    def create(cls, pages: int) -> "_Pages":
         return cls(np.zeros(pages), *(np.zeros(pages, np.int64) for _ in range(3)))
 
-    def replace(self, rows: Ints, day: int) -> None:
+    def reset(self, rows: Ints, day: int) -> None:
         for column in (self.likes, self.aware, self.views):
             column[rows] = 0
         self.born[rows] = day
 
 
-class _Streams(NamedTuple):
+class _RandomStreams(NamedTuple):
     """Random numbers by what they are for."""
 
     deaths: np.random.Generator
@@ -99,38 +97,38 @@ class _Streams(NamedTuple):
     policy: np.random.Generator
 
     @classmethod
-    def of(cls, seed: int) -> "_Streams":
+    def from_seed(cls, seed: int) -> "_RandomStreams":
         return cls(*(rng_for(seed, f"community/{name}") for name in cls._fields))
 
 
-class _Course:
+class _Simulation:
     """The state of a run, and what one interval does to it."""
 
     def __init__(self, community: Community, policy: Any, seed: int) -> None:  # noqa: ANN401 - any rank policy
-        self.community, self.policy, self.streams = community, policy, _Streams.of(seed)
+        self.community, self.policy, self.streams = community, policy, _RandomStreams.from_seed(seed)
         self.days = interval_days(community)
-        self.quality = qualities(community, seed)
-        self.pages = _Pages.newborn(community.pages)
+        self.quality = draw_qualities(community, seed)
+        self.pages = _Pages.create(community.pages)
         self.state = policy.start(None)
-        self._places = np.cumsum(view_shares(community.pages))
-        self._places[-1] = 1.0
-        self._deaths, self._page_days = GUESS_WEIGHT, GUESS_WEIGHT * GUESSED_LIFE_DAYS
+        self._rank_cdf = np.cumsum(view_shares(community.pages))
+        self._rank_cdf[-1] = 1.0
+        self._deaths, self._page_days = PRIOR_WEIGHT, PRIOR_WEIGHT * PRIOR_LIFE_DAYS
         self.views = community.views_per_day * self.days
         self.immortal = -1
 
-    def pass_one(self, step: int) -> Ints:
+    def run_interval(self, step: int) -> Ints:
         """Rank, visit, like, die. What was visited is returned."""
-        batch = self.told(step)
+        batch = self.to_candidates(step)
         if step % LEARN_EVERY == 0:
             self.state = self.policy.observe(self.state, batch, float(step * self.days))
-        visited = self._visited(batch, step)
-        self._meet(visited)
-        self._die(step)
+        visited = self._draw_visits(batch, step)
+        self._apply_visits(visited)
+        self._replace_dead_pages(step)
         return visited
 
-    def told(self, step: int) -> Candidates:
+    def to_candidates(self, step: int) -> Candidates:
         """All that a policy may know."""
-        people, views = float(self.community.people), float(self.community.views_per_day)
+        people, views = float(self.community.monitored_users), float(self.community.views_per_day)
         pages = self.pages
         return Candidates(
             np.ones(self.community.pages),
@@ -138,20 +136,20 @@ class _Course:
             pages.aware.astype(np.float64),
             pages.views.astype(np.float64),
             (step - pages.born).astype(np.float64) * self.days,
-            Crowd(people, views, self._page_days / self._deaths, float(self.days)),
+            UserPopulation(people, views, self._page_days / self._deaths, float(self.days)),
         )
 
-    def _visited(self, batch: Candidates, step: int) -> Ints:
+    def _draw_visits(self, batch: Candidates, step: int) -> Ints:
         rng = self.streams.visits
-        ranks = np.searchsorted(self._places, rng.random(self.views)) + 1
-        surfs = rng.random(self.views) < self.community.surfing
+        ranks = np.searchsorted(self._rank_cdf, rng.random(self.views)) + 1
+        surfs = rng.random(self.views) < self.community.surf_share
         plan = self.policy.plan(self.state, batch, float(step * self.days))
-        visited: Ints = plan.standing(ranks, self.streams.policy)
+        visited: Ints = plan.draw_at_ranks(ranks, self.streams.policy)
         if surfs.any():
-            visited[surfs] = self._surfed(batch.likes, int(surfs.sum()))
+            visited[surfs] = self._draw_surf_visits(batch.likes, int(surfs.sum()))
         return visited
 
-    def _surfed(self, popularity: Floats, visits: int) -> Ints:
+    def _draw_surf_visits(self, popularity: Floats, visits: int) -> Ints:
         """Where surfers are: by popularity, or anywhere (5.9, with the v that the print lacks)."""
         rng, total = self.streams.policy, float(popularity.sum())
         anywhere = rng.integers(0, len(popularity), visits)
@@ -160,9 +158,9 @@ class _Course:
         by_links = np.searchsorted(np.cumsum(popularity), rng.random(visits) * total, side="right")
         return np.where(rng.random(visits) < TELEPORT, anywhere, np.minimum(by_links, len(popularity) - 1))
 
-    def _meet(self, visited: Ints) -> None:
+    def _apply_visits(self, visited: Ints) -> None:
         """Who had not seen a page becomes aware of it. Any people may be the aware ones, so their number tells all."""
-        people, rng = self.community.people, self.streams.people
+        people, rng = self.community.monitored_users, self.streams.people
         pairs = np.unique(visited * people + rng.integers(0, people, len(visited)))
         rows, visitors = np.unique(pairs // people, return_counts=True)
         fresh = rng.hypergeometric(people - self.pages.aware[rows], self.pages.aware[rows], visitors)
@@ -170,52 +168,52 @@ class _Course:
         self.pages.aware[rows] += fresh
         self.pages.views += np.bincount(visited, minlength=len(self.quality))
 
-    def _die(self, step: int) -> None:
+    def _replace_dead_pages(self, step: int) -> None:
         chance = -np.expm1(-self.days / self.community.life_days)
         gone = np.flatnonzero(self.streams.deaths.random(len(self.quality)) < chance)
         gone = gone[gone != self.immortal]
-        self.pages.replace(gone, step + 1)
+        self.pages.reset(gone, step + 1)
         self._deaths += len(gone)
         self._page_days += len(self.quality) * self.days
 
 
-def live_through(community: Community, policy: Any, phases: Phases, seed: int) -> Lived:  # noqa: ANN401 - any rank policy
+def simulate_community(community: Community, policy: Any, phases: Phases, seed: int) -> CommunityResult:  # noqa: ANN401 - any rank policy
     """A community under a policy, from the first day to the last."""
-    course = _Course(community, policy, seed)
+    course = _Simulation(community, policy, seed)
     for step in range(phases.settle):
-        course.pass_one(step)
+        course.run_interval(step)
     measured = range(phases.settle, phases.settle + phases.measure)
     top = int(np.argmax(course.quality))
     clicked = unseen = 0.0
-    awareness = np.zeros(community.people + 1, np.int64)
+    awareness = np.zeros(community.monitored_users + 1, np.int64)
     for step in measured:
         before = course.pages.aware == 0
-        visited = course.pass_one(step)
+        visited = course.run_interval(step)
         clicked += float(course.quality[visited].sum())
         unseen += float(np.count_nonzero(before[visited]))
         awareness[course.pages.aware[top]] += 1
     views = max(len(measured) * course.views, 1)
     pool = float(np.mean(course.pages.aware == 0))
-    times, became = _probed(course, top, range(measured.stop, measured.stop + phases.probe))
-    return Lived(clicked / views, ideal_qpc(course.quality), times, became, awareness, pool, unseen / views)
+    times, became = _measure_popularity_times(course, top, range(measured.stop, measured.stop + phases.probe))
+    return CommunityResult(clicked / views, ideal_qpc(course.quality), times, became, awareness, pool, unseen / views)
 
 
-def _probed(course: _Course, top: int, span: range) -> tuple[Floats, int]:
+def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tuple[Floats, int]:
     """Births of the best page, one after the other: how many days each took, and how many became popular."""
     life = course.community.life_days
     course.immortal = top
-    course.pages.replace(np.array([top]), span.start)
+    course.pages.reset(np.array([top]), span.start)
     times: list[float] = []
     became = 0
     # Births fall into the span; the last one is followed to its end, or slow ones would be left out.
     for step in count(span.start):
         if course.pages.born[top] >= span.stop:
             break
-        course.pass_one(step)
+        course.run_interval(step)
         age_days = float((step + 1 - course.pages.born[top]) * course.days)
-        popular = bool(course.pages.aware[top] > 0.99 * course.community.people)
+        popular = bool(course.pages.aware[top] > 0.99 * course.community.monitored_users)
         if popular or age_days >= life:
             times.append(min(age_days, life))
             became += popular
-            course.pages.replace(np.array([top]), step + 1)
+            course.pages.reset(np.array([top]), step + 1)
     return np.array(times), became

@@ -17,21 +17,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.worlds.community import BEST, Community
+from vedette.lab.worlds.community import BEST_QUALITY, Community
 from vedette.policy import Floats
 
-__all__ = ["Model", "Visits", "awareness", "solved"]
-
 TELEPORT = 0.15
-ROUNDS = 400
-STEP = 0.3  # of the way: whole ones swing between a community that finds pages and one that does not
-CLOSE = 1e-5
-ALONE = 100  # so many of the best pages are kept one by one; the rest is grouped by quality
-GROUPS = 60
+MAX_ITERATIONS = 400
+STEP_SIZE = 0.3  # of the way: whole ones swing between a community that finds pages and one that does not
+TOLERANCE = 1e-5
+INDIVIDUAL_PAGES = 100  # so many of the best pages are kept one by one; the rest is grouped by quality
+QUALITY_GROUPS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
+class VisitRate:
     """F: the visits a day of a page by its popularity. Quadratic in logarithms, with a number of its own at 0."""
 
     at_zero: float
@@ -45,49 +43,49 @@ class Visits:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class CommunityModel:
     """A solved community: pages grouped by quality, and for each group the law of awareness and the rates of visits."""
 
     community: Community
     quality: Floats
     count: Floats
-    visits: Visits
-    law: Floats
+    visits: VisitRate
+    awareness_distribution: Floats
     rates: Floats
-    rounds: int
+    iterations: int
 
     @property
-    def checked(self) -> float:
+    def visit_share(self) -> float:
         """All visits that the model hands out, as a share of those there are; 1 if rank were no mean but a place."""
-        return float(self.count @ (self.law * self.rates).sum(axis=1)) / self.community.views_per_day
+        return float(self.count @ (self.awareness_distribution * self.rates).sum(axis=1)) / self.community.views_per_day
 
     @property
     def qpc(self) -> float:
         """Quality per click."""
-        clicks = self.count * (self.law * self.rates).sum(axis=1)
+        clicks = self.count * (self.awareness_distribution * self.rates).sum(axis=1)
         return float(clicks @ self.quality / clicks.sum())
 
     def tbp_days(self, group: int = 0) -> float:
         """The expected time until more than 99 % know a page that does not die: the sum of the times between births."""
-        return float(np.sum(1.0 / self._risings(group)))
+        return float(np.sum(1.0 / self._awareness_rates(group)))
 
     def tbp_within_life(self, rng: np.random.Generator, group: int = 0, draws: int = 4000) -> float:
         """The same where who takes longer than an expected life counts with that."""
-        risings = self._risings(group)
+        risings = self._awareness_rates(group)
         times = (rng.standard_exponential((draws, len(risings))) / risings).sum(axis=1)
         return float(np.minimum(times, self.community.life_days).mean())
 
-    def _risings(self, group: int) -> Floats:
+    def _awareness_rates(self, group: int) -> Floats:
         """The rates from each awareness to the next, up to the first above 99 %."""
-        people = self.community.people
+        people = self.community.monitored_users
         steps = np.arange(int(0.99 * people) + 1)
         return np.asarray(self.rates[group, steps] * (1 - steps / people))
 
 
-def awareness(rates: Floats, dying: float) -> Floats:
+def awareness_distribution(rates: Floats, dying: float) -> Floats:
     """Theorem 2, corrected: the law of awareness where a page is visited at ``rates`` (by how many know it) and dies.
 
-    >>> awareness(np.array([[2.0, 2.0, 2.0]]), dying=1.0).round(4).tolist()
+    >>> awareness_distribution(np.array([[2.0, 2.0, 2.0]]), dying=1.0).round(4).tolist()
     [[0.3333, 0.3333, 0.3333]]
     """
     people = rates.shape[-1] - 1
@@ -97,58 +95,64 @@ def awareness(rates: Floats, dying: float) -> Floats:
     return np.concatenate([first, first * np.cumprod(steps, axis=-1)], axis=-1)
 
 
-def solved(community: Community, degree: float = 0.0, first: int = 1) -> Model:
+def solve_community(community: Community, degree: float = 0.0, first: int = 1) -> CommunityModel:
     """The fixed point under selective promotion; a degree of 0 is nonrandomised ranking."""
-    quality, count = _grouped(community)
-    popularity = quality[:, None] * np.arange(community.people + 1) / community.people
-    visits = Visits(community.views_per_day / community.pages, np.array([0.0, 0.0, _log_mean(community)]))
+    quality, count = _group_by_quality(community)
+    popularity = quality[:, None] * np.arange(community.monitored_users + 1) / community.monitored_users
+    visits = VisitRate(community.views_per_day / community.pages, np.array([0.0, 0.0, _log_mean_views(community)]))
     dying = 1 / community.life_days
-    law = awareness(np.full(popularity.shape, community.views_per_day / community.pages), dying)
+    law = awareness_distribution(np.full(popularity.shape, community.views_per_day / community.pages), dying)
     rounds = 0
-    for rounds in range(1, ROUNDS + 1):  # noqa: B007 - how many it took is told
-        before, law = law, awareness(_mixed(community, visits, popularity, count, law), dying)
-        found = _visits(community, popularity, count, law, degree, first)
+    for rounds in range(1, MAX_ITERATIONS + 1):  # noqa: B007 - how many it took is told
+        before, law = law, awareness_distribution(_mix_visits(community, visits, popularity, count, law), dying)
+        found = _fit_visit_rate(community, popularity, count, law, degree, first)
         moved = float(np.max(np.abs(found.curve - visits.curve))) + abs(np.log(found.at_zero / visits.at_zero))
-        visits = Visits(
-            visits.at_zero * (found.at_zero / visits.at_zero) ** STEP,
-            visits.curve + STEP * (found.curve - visits.curve),
+        visits = VisitRate(
+            visits.at_zero * (found.at_zero / visits.at_zero) ** STEP_SIZE,
+            visits.curve + STEP_SIZE * (found.curve - visits.curve),
         )
-        if moved + float(np.max(np.abs(law - before))) < CLOSE:
+        if moved + float(np.max(np.abs(law - before))) < TOLERANCE:
             break
-    rates = _mixed(community, visits, popularity, count, law)
-    return Model(community, quality, count, visits, awareness(rates, dying), rates, rounds)
+    rates = _mix_visits(community, visits, popularity, count, law)
+    return CommunityModel(community, quality, count, visits, awareness_distribution(rates, dying), rates, rounds)
 
 
-def _log_mean(community: Community) -> float:
+def _log_mean_views(community: Community) -> float:
     return float(np.log(community.views_per_day / community.pages))
 
 
-def _grouped(community: Community) -> tuple[Floats, Floats]:
+def _group_by_quality(community: Community) -> tuple[Floats, Floats]:
     """The best pages one by one, the others in groups of like quality."""
     ranks = np.arange(1, community.pages + 1, dtype=np.float64)
-    quality = BEST * ranks**-community.exponent
-    edges = np.geomspace(ALONE, community.pages, GROUPS + 1)[:-1] if community.pages > ALONE else np.zeros(0)
-    begins = np.unique(np.append(np.arange(min(ALONE, community.pages)), edges.astype(np.int64)))
+    quality = BEST_QUALITY * ranks**-community.exponent
+    edges = (
+        np.geomspace(INDIVIDUAL_PAGES, community.pages, QUALITY_GROUPS + 1)[:-1]
+        if community.pages > INDIVIDUAL_PAGES
+        else np.zeros(0)
+    )
+    begins = np.unique(np.append(np.arange(min(INDIVIDUAL_PAGES, community.pages)), edges.astype(np.int64)))
     count = np.diff(np.append(begins, community.pages)).astype(np.float64)
     return np.add.reduceat(quality, begins) / count, count
 
 
-def _mixed(community: Community, visits: Visits, popularity: Floats, count: Floats, law: Floats) -> Floats:
+def _mix_visits(community: Community, visits: VisitRate, popularity: Floats, count: Floats, law: Floats) -> Floats:
     """Visits by search and by surfing."""
     searched = visits(popularity)
-    if not community.surfing:
+    if not community.surf_share:
         return searched
     by_links = popularity / max(float(count @ (law * popularity).sum(axis=1)), 1e-12)
     surfed = community.views_per_day * ((1 - TELEPORT) * by_links + TELEPORT / community.pages)
-    return np.asarray((1 - community.surfing) * searched + community.surfing * surfed)
+    return np.asarray((1 - community.surf_share) * searched + community.surf_share * surfed)
 
 
-def _visits(community: Community, popularity: Floats, count: Floats, law: Floats, degree: float, first: int) -> Visits:
+def _fit_visit_rate(
+    community: Community, popularity: Floats, count: Floats, law: Floats, degree: float, first: int
+) -> VisitRate:
     """F by the expected ranks (eq. 5.6 and the one after it), fitted by a quadratic in logarithms."""
     scale = community.views_per_day / float(visibility_sum(np.array([1]), np.array([community.pages]))[0])
     unknown = max(float(count @ law[:, 0]), 1e-9)
-    points = np.geomspace(popularity[popularity > 0].min(), BEST, 80)
-    rank = 1 + _surpassing(popularity, count[:, None] * law, points)
+    points = np.geomspace(popularity[popularity > 0].min(), BEST_QUALITY, 80)
+    rank = 1 + _count_more_popular(popularity, count[:, None] * law, points)
     if degree:
         moved = np.minimum(degree * (rank - first + 1) / max(1 - degree, 1e-9), unknown)
         rank = np.where(rank < first, rank, rank + moved)
@@ -156,17 +160,17 @@ def _visits(community: Community, popularity: Floats, count: Floats, law: Floats
     weight = np.ones(len(points))
     weight[[0, -1]] = 10.0
     curve = np.polyfit(np.log(points), np.log(scale * visibility(rank)), 2, w=weight)
-    return Visits(scale * _at_zero(community, unknown, degree, first), curve)
+    return VisitRate(scale * _mean_visibility_unknown(community, unknown, degree, first), curve)
 
 
-def _surpassing(popularity: Floats, pages: Floats, points: Floats) -> Floats:
+def _count_more_popular(popularity: Floats, pages: Floats, points: Floats) -> Floats:
     """How many pages are expected to be more popular than each point."""
     order = np.argsort(popularity, axis=None, kind="stable")
     above = np.append(np.cumsum(pages.ravel()[order][::-1])[::-1], 0.0)
     return np.asarray(above[np.searchsorted(popularity.ravel()[order], points, side="right")])
 
 
-def _at_zero(community: Community, unknown: float, degree: float, first: int) -> float:
+def _mean_visibility_unknown(community: Community, unknown: float, degree: float, first: int) -> float:
     """The mean visibility of a page that nobody knows: of the pool, or of the end of the list."""
     pages = community.pages
     if not degree:

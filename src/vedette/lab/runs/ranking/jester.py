@@ -13,27 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.lab.worlds.community import view_shares
-from vedette.lab.worlds.jester import ITEMS, Jokes, Shelf, shelf_of
+from vedette.lab.worlds.jester import ITEMS, JesterItems, JesterVotes, draw_items
 from vedette.policy import Floats, Ints, rng_for
-from vedette.serve.rank.explore.candidates import Candidates, Crowd
-
-__all__ = ["Told", "hold_study"]
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 
 DAYS, MEASURED_DAYS, LIFE_DAYS = 45, 15, 30
-PEOPLE, READ = 481, 20
-POPULAR, LONGEST_DAYS, BEST_ITEMS = 30, 15.0, 10
-GUESSED_LIFE_DAYS, GUESS_WEIGHT = 365.0, 10.0
+PEOPLE, ITEMS_READ = 481, 20
+POPULAR_READERS, MAX_DAYS, BEST_ITEMS = 30, 15.0, 10
+PRIOR_LIFE_DAYS, PRIOR_WEIGHT = 365.0, 10.0
 LEARN_EVERY = 10  # people
 
 
-class Told(NamedTuple):
+class StudyResult(NamedTuple):
     """Funny votes among all of the last days, the same of all days, the best that there could be, and times in days."""
 
     qpc: float
     overall: float
     ideal: float
     tbp_days: Floats
-    became: int
+    became_popular: int
 
 
 class _Items:
@@ -44,9 +42,9 @@ class _Items:
         self.born_days = np.zeros(ITEMS)
         self.dies_days = rng.integers(1, LIFE_DAYS + 1, ITEMS).astype(np.float64)
         self.popular_days = np.full(ITEMS, np.nan)
-        self.deaths, self.item_days = GUESS_WEIGHT, GUESS_WEIGHT * GUESSED_LIFE_DAYS
+        self.deaths, self.item_days = PRIOR_WEIGHT, PRIOR_WEIGHT * PRIOR_LIFE_DAYS
 
-    def follow(self, day: float) -> None:
+    def replace_dead(self, day: float) -> None:
         gone = self.dies_days <= day
         self.likes[gone] = self.aware[gone] = 0.0
         self.born_days[gone], self.dies_days[gone] = day, day + LIFE_DAYS
@@ -54,21 +52,21 @@ class _Items:
         self.deaths += float(gone.sum())
         self.item_days += ITEMS
 
-    def told(self, now: float) -> Candidates:
-        crowd = Crowd(float(PEOPLE), PEOPLE * READ / DAYS, self.item_days / self.deaths, DAYS / PEOPLE)
+    def to_candidates(self, now: float) -> Candidates:
+        crowd = UserPopulation(float(PEOPLE), PEOPLE * ITEMS_READ / DAYS, self.item_days / self.deaths, DAYS / PEOPLE)
         likes, aware = self.likes.copy(), self.aware.copy()
         return Candidates(np.ones(ITEMS), likes, aware, aware.copy(), now - self.born_days, crowd)
 
     def vote(self, items: Ints, funny: Floats, now: float) -> None:
         self.likes[items] += funny
         self.aware[items] += 1
-        reached = items[(self.aware[items] >= POPULAR) & np.isnan(self.popular_days[items])]
+        reached = items[(self.aware[items] >= POPULAR_READERS) & np.isnan(self.popular_days[items])]
         self.popular_days[reached] = now
 
 
-def hold_study(jokes: Jokes, policy: Any, seed: int) -> Told:  # noqa: ANN401 - any rank policy
+def run_study(jokes: JesterVotes, policy: Any, seed: int) -> StudyResult:  # noqa: ANN401 - any rank policy
     """The study under one policy, from the first person to the last."""
-    shelf, rng = shelf_of(jokes, seed), rng_for(seed, "jester/people")
+    shelf, rng = draw_items(jokes, seed), rng_for(seed, "jester/people")
     items, state = _Items(rng), policy.start(None)
     lots = rng_for(seed, "jester/policy")
     best = np.argsort(-shelf.quality, kind="stable")[:BEST_ITEMS]
@@ -78,48 +76,48 @@ def hold_study(jokes: Jokes, policy: Any, seed: int) -> Told:  # noqa: ANN401 - 
         now = person * DAYS / PEOPLE
         day = int(now)
         if person == 0 or day > int((person - 1) * DAYS / PEOPLE):
-            times += _ended(items, best, float(day))
-            items.follow(float(day))
-        batch = items.told(now)
+            times += _popularity_times(items, best, float(day))
+            items.replace_dead(float(day))
+        batch = items.to_candidates(now)
         if person % LEARN_EVERY == 0:
             state = policy.observe(state, batch, now)
-        read = np.unique(policy.plan(state, batch, now).standing(_places(rng), lots))
-        funny = _votes(jokes, shelf, read, rng)
+        read = np.unique(policy.plan(state, batch, now).draw_at_ranks(_draw_places(rng), lots))
+        funny = _draw_votes(jokes, shelf, read, rng)
         items.vote(read, funny, now)
         votes[day] += (funny.sum(), len(read))
-    followed = np.array([*times, *_ended(items, best, float(DAYS), last=True)])
+    followed = np.array([*times, *_popularity_times(items, best, float(DAYS), last=True)])
     last = votes[-MEASURED_DAYS:].sum(axis=0)
-    ideal = _ideal(shelf)
-    became = int(np.count_nonzero(followed < LONGEST_DAYS))
-    return Told(last[0] / last[1], float(votes[:, 0].sum() / votes[:, 1].sum()), ideal, followed, became)
+    ideal = _ideal_quality(shelf)
+    became = int(np.count_nonzero(followed < MAX_DAYS))
+    return StudyResult(last[0] / last[1], float(votes[:, 0].sum() / votes[:, 1].sum()), ideal, followed, became)
 
 
-def _places(rng: np.random.Generator) -> Ints:
+def _draw_places(rng: np.random.Generator) -> Ints:
     """Different places, those near the top more often: the largest of log(u) / share (Efraimidis and Spirakis)."""
     keys = np.log(rng.random(ITEMS)) / view_shares(ITEMS)
-    return np.sort(np.argsort(-keys, kind="stable")[:READ]).astype(np.int64) + 1
+    return np.sort(np.argsort(-keys, kind="stable")[:ITEMS_READ]).astype(np.int64) + 1
 
 
-def _votes(jokes: Jokes, shelf: Shelf, read: Ints, rng: np.random.Generator) -> Floats:
+def _draw_votes(jokes: JesterVotes, shelf: JesterItems, read: Ints, rng: np.random.Generator) -> Floats:
     person = int(rng.integers(0, len(jokes.votes)))
     # As many lots for everybody, so that policies of one seed meet the same people.
     said, stands = rng.random(ITEMS)[read], rng.random(ITEMS)[read]
     joke = shelf.joke[read]
     vote = jokes.votes[person, joke]
     funny = np.where(vote >= 0, vote == 1, said < jokes.share[joke])
-    return np.asarray(funny & (stands < shelf.stands[read]), np.float64)
+    return np.asarray(funny & (stands < shelf.accept_rate[read]), np.float64)
 
 
-def _ended(items: _Items, best: Ints, now: float, *, last: bool = False) -> list[float]:
+def _popularity_times(items: _Items, best: Ints, now: float, *, last: bool = False) -> list[float]:
     """How long those of the best took that end now, or are cut off by the end; the first ones do not count."""
     ending = best if last else best[items.dies_days[best] <= now]
-    ending = ending[(items.born_days[ending] > 0) & (now - items.born_days[ending] >= LONGEST_DAYS)]
+    ending = ending[(items.born_days[ending] > 0) & (now - items.born_days[ending] >= MAX_DAYS)]
     took = items.popular_days[ending] - items.born_days[ending]
-    return [float(days) for days in np.where(np.isnan(took), LONGEST_DAYS, np.minimum(took, LONGEST_DAYS))]
+    return [float(days) for days in np.where(np.isnan(took), MAX_DAYS, np.minimum(took, MAX_DAYS))]
 
 
-def _ideal(shelf: Shelf) -> float:
+def _ideal_quality(shelf: JesterItems) -> float:
     """The quality that a person reads where items stand by quality: different places, by a long run of draws."""
     rng = rng_for(1, "jester/ideal")
     ordered = np.sort(shelf.quality)[::-1]
-    return float(np.mean([ordered[_places(rng) - 1].mean() for _ in range(300)]))
+    return float(np.mean([ordered[_draw_places(rng) - 1].mean() for _ in range(300)]))

@@ -22,41 +22,41 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Measured
-from vedette.lab.core.registry import near
-from vedette.lab.core.statistics import interval
-from vedette.lab.visitors.click_models import clicks_by_cascade, clicks_by_position
-from vedette.lab.visitors.search_log import PLACES, halves, read_log
-from vedette.lab.worlds.catalog import place_of
-from vedette.learn.clicks.examination import Cascade, Clicks, Position, fit_cascade, fit_position
+from vedette.lab.core.experiment import Measurements
+from vedette.lab.core.registry import suggest_name
+from vedette.lab.core.statistics import bootstrap_interval
+from vedette.lab.visitors.click_models import draw_cascade_clicks, draw_position_clicks
+from vedette.lab.visitors.search_log import RESULTS_PER_PAGE, read_log, split_halves
+from vedette.lab.worlds.catalog import locate_world
+from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel, fit_cascade, fit_position
 from vedette.learn.clicks.impressions import Bools
-from vedette.learn.clicks.off_policy import Decisions, Ends, Estimate, doubly_robust, ips, snips
+from vedette.learn.clicks.off_policy import Decisions, Estimate, Interval, doubly_robust, ips, snips
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = ["ESTIMATORS", "log_path", "off_policy_row"]
-
 MODELS = ("dbn", "position", "cascade")
-LOTS = 0.2  # searches of which lots decide what comes first
-SUCCESS = 3  # places
-TRIED = 60_000  # searches by which the other order is tried
-_NAME = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
-ESTIMATORS: Mapping[str, Callable[[Decisions, Ends], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
+RANDOMIZED_SHARE = 0.2  # searches of which lots decide what comes first
+SUCCESS_PLACES = 3  # places
+TRIAL_SEARCHES = 60_000  # searches by which the other order is tried
+_NAME_PATTERN = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
+ESTIMATORS: Mapping[str, Callable[[Decisions, Interval], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
 
 
-class Scene(NamedTuple):
+class ClickScenario(NamedTuple):
     """Searches that people make, the visitors, and what was learned from the earlier half."""
 
     pair: Ints
-    visitors: Position | Cascade
-    learned: Position
+    visitors: PositionModel | CascadeModel
+    learned: PositionModel
 
 
-def log_path(name: str) -> tuple[Path, str]:
+def find_log(name: str) -> tuple[Path, str]:
     """Where a log is, and the model that its visitors have; the name is the part after ``clicks:``."""
-    read = _NAME.fullmatch(name)
+    read = _NAME_PATTERN.fullmatch(name)
     model = (read[2] or MODELS[0]) if read else ""
     if read is None or model not in MODELS:
-        raise UsageError(f"clicks:{name}: write clicks:FILE.tsv or clicks:FILE.tsv+MODEL; {near(model, MODELS)}")
+        raise UsageError(
+            f"clicks:{name}: write clicks:FILE.tsv or clicks:FILE.tsv+MODEL; {suggest_name(model, MODELS)}"
+        )
     data = os.environ.get("VEDETTE_DATA", "")
     for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
         if path.is_file():
@@ -64,12 +64,12 @@ def log_path(name: str) -> tuple[Path, str]:
     raise UsageError(f"clicks:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{read[1]}")
 
 
-def off_policy_row(world: str, estimator: str, searches: int, seed: int) -> Measured:
+def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
     """What one estimate says of one log with so many searches, and what is true."""
-    place = place_of(world)
-    scene = _scene(place.path, place.part)
-    found = ESTIMATORS[estimator](_logged(scene, searches, seed), _by_bootstrap)
-    truth = _tried(place.path, place.part, seed)
+    place = locate_world(world)
+    scene = _load_scenario(place.path, place.part)
+    found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)
+    truth = _simulate_truth(place.path, place.part, seed)
     is_said = not found.said
     return {
         "enough": float(is_said),
@@ -83,74 +83,74 @@ def off_policy_row(world: str, estimator: str, searches: int, seed: int) -> Meas
 
 
 @lru_cache(maxsize=3)
-def _scene(path: Path, model: str) -> Scene:
+def _load_scenario(path: Path, model: str) -> ClickScenario:
     log = read_log(path, {})
     if len(log.query) < 2:
-        raise UsageError(f"clicks:{path.name} has no searches with {PLACES} results")
-    first, second = (half.clicks() for half in halves(log))
-    learned = fit_position(first, _prior(first))
+        raise UsageError(f"clicks:{path.name} has no searches with {RESULTS_PER_PAGE} results")
+    first, second = (half.to_clicks() for half in split_halves(log))
+    learned = fit_position(first, _first_place_prior(first))
     if model == "position":
-        return Scene(second.result, fit_position(second, _prior(second)), learned)
-    visitors = fit_cascade(second, _prior(second), stops_at_click=model == "cascade")
-    return Scene(second.result, visitors, learned)
+        return ClickScenario(second.result, fit_position(second, _first_place_prior(second)), learned)
+    visitors = fit_cascade(second, _first_place_prior(second), stops_at_click=model == "cascade")
+    return ClickScenario(second.result, visitors, learned)
 
 
-def _prior(log: Clicks) -> Floats:
+def _first_place_prior(log: ClickLog) -> Floats:
     """What is believed of each result before its clicks: the click rate of the first place, which all look at."""
     return np.full(log.results, float(log.clicked[:, 0].mean()))
 
 
-def _logged(scene: Scene, searches: int, seed: int) -> Decisions:
+def _simulate_log(scene: ClickScenario, searches: int, seed: int) -> Decisions:
     """A log of the order with lots: which result was put first, how probable that was, and what came of it."""
     rng = rng_for(seed, "lab/off-policy/log")
     pair = scene.pair[rng.integers(0, len(scene.pair), searches)]
-    first = np.where(rng.random(searches) < LOTS, rng.integers(0, PLACES, searches), 0)
-    chance = LOTS / PLACES + np.where(first == 0, 1 - LOTS, 0.0)
-    wanted = _wanted(scene, pair)
+    first = np.where(rng.random(searches) < RANDOMIZED_SHARE, rng.integers(0, RESULTS_PER_PAGE, searches), 0)
+    chance = RANDOMIZED_SHARE / RESULTS_PER_PAGE + np.where(first == 0, 1 - RANDOMIZED_SHARE, 0.0)
+    wanted = _find_target_place(scene, pair)
     return Decisions(
         chance,
         (first == wanted).astype(np.float64),
-        _success(scene, _put_first(pair, first), rng),
-        _expected(scene, _put_first(pair, first)),
-        _expected(scene, _put_first(pair, wanted)),
+        _draw_success(scene, _move_first(pair, first), rng),
+        _expected_success(scene, _move_first(pair, first)),
+        _expected_success(scene, _move_first(pair, wanted)),
     )
 
 
 @lru_cache(maxsize=64)
-def _tried(path: Path, model: str, seed: int) -> float:
+def _simulate_truth(path: Path, model: str, seed: int) -> float:
     """What the other order brings."""
-    scene, rng = _scene(path, model), rng_for(seed, "lab/off-policy/tried")
-    pair = scene.pair[rng.integers(0, len(scene.pair), TRIED)]
-    return float(_success(scene, _put_first(pair, _wanted(scene, pair)), rng).mean())
+    scene, rng = _load_scenario(path, model), rng_for(seed, "lab/off-policy/tried")
+    pair = scene.pair[rng.integers(0, len(scene.pair), TRIAL_SEARCHES)]
+    return float(_draw_success(scene, _move_first(pair, _find_target_place(scene, pair)), rng).mean())
 
 
-def _wanted(scene: Scene, pair: Ints) -> Ints:
+def _find_target_place(scene: ClickScenario, pair: Ints) -> Ints:
     """The place of the result that the other order puts first."""
     return np.asarray(scene.learned.attraction[pair].argmax(axis=1))
 
 
-def _put_first(pair: Ints, place: Ints) -> Ints:
+def _move_first(pair: Ints, place: Ints) -> Ints:
     """The same lists with the result at a place put first; those before it move down."""
-    columns = np.arange(PLACES)
+    columns = np.arange(RESULTS_PER_PAGE)
     at = np.where(columns == 0, place[:, None], columns - (columns <= place[:, None]))
     return np.take_along_axis(pair, at, axis=1)
 
 
-def _success(scene: Scene, pair: Ints, rng: np.random.Generator) -> Floats:
+def _draw_success(scene: ClickScenario, pair: Ints, rng: np.random.Generator) -> Floats:
     visitors = scene.visitors
     clicked: Bools = (
-        clicks_by_position(visitors, pair, rng)
-        if isinstance(visitors, Position)
-        else clicks_by_cascade(visitors, pair, rng)
+        draw_position_clicks(visitors, pair, rng)
+        if isinstance(visitors, PositionModel)
+        else draw_cascade_clicks(visitors, pair, rng)
     )
-    return np.asarray(clicked[:, :SUCCESS].any(axis=1), np.float64)
+    return np.asarray(clicked[:, :SUCCESS_PLACES].any(axis=1), np.float64)
 
 
-def _expected(scene: Scene, pair: Ints) -> Floats:
+def _expected_success(scene: ClickScenario, pair: Ints) -> Floats:
     chances = scene.learned.examined * scene.learned.attraction[pair]
-    return np.asarray(1 - np.prod(1 - chances[:, :SUCCESS], axis=1))
+    return np.asarray(1 - np.prod(1 - chances[:, :SUCCESS_PLACES], axis=1))
 
 
-def _by_bootstrap(values: Floats) -> tuple[float, float]:
-    found = interval(values)
+def _bootstrap_ends(values: Floats) -> tuple[float, float]:
+    found = bootstrap_interval(values)
     return found.low, found.high

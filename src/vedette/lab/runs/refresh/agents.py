@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.engine.scheduling.price_controller import starting_price
+from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
-from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.sections import groups_of
 
-__all__ = ["AtRandom", "Mind", "RefreshPolicy", "Told", "Uniform", "again"]
+__all__ = ["RandomRefresh", "PolicyAgent", "RefreshPolicy", "FetchFindings", "Uniform", "observe_and_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
-class AtRandom:
+class RandomRefresh:
     """Every page equally often, at times that nobody can foresee: waits are exponential with one mean for all.
 
         due = last_fetch + wait,    wait ~ Exp(mean_s)
@@ -38,29 +38,29 @@ class AtRandom:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After a wait that is drawn."""
         due: Floats = batch.last_fetch_s + rng.exponential(self.mean_s, len(batch))
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The mean wait, in words."""
         return f"random: after {self.mean_s / 3600:.1f} h on average"
 
 
 # The state of a policy is its own affair: an array with an element per page, a ``Memory``, or anything else.
-RefreshPolicy = Due[None, Any, Known, Known]
+RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
 NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
-class Told(NamedTuple):
+class FetchFindings(NamedTuple):
     """What a policy is told of some pages: when each was fetched last, and what that found.
 
-    ``before_s`` is when the fetch before was; ``more`` are other columns of ``Known`` by name.
+    ``before_s`` is when the fetch before was; ``more`` are other columns of ``KnownPages`` by name.
     """
 
     last_fetch_s: Floats
@@ -71,10 +71,10 @@ class Told(NamedTuple):
     more: Mapping[str, Floats] = MappingProxyType({})
 
 
-def again(
+def observe_and_schedule(
     policy: RefreshPolicy,
     state: Any,  # noqa: ANN401 - see above
-    batch: Known,
+    batch: KnownPages,
     now_s: float,
     rng: np.random.Generator,
     price: float = 0.0,
@@ -84,15 +84,15 @@ def again(
     return after, policy.due(after, batch, now_s, price, rng)
 
 
-class _Made(NamedTuple):
+class _PolicyBatch(NamedTuple):
     """What is remembered of some pages, the pages themselves, and the numbers of their groups."""
 
     state: Any
-    batch: Known
+    batch: KnownPages
     groups: Ints = NO_GROUPS
 
 
-class Mind:
+class PolicyAgent:
     """Of an array or a ``Memory`` only the rows of the pages in question are handed over."""
 
     def __init__(self, policy: RefreshPolicy, history: History, seed: int) -> None:
@@ -108,44 +108,44 @@ class Mind:
         elif isinstance(self._state, np.ndarray):
             self._state = np.zeros((history.pages, *self._state.shape[1:]), self._state.dtype)
 
-    def learned(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
+    def learn(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
         """When these pages are due again after what their fetches found."""
-        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
-        after, due_s = again(self._policy, made.state, made.batch, now_s, rng, price)
-        self._keep(pages, made.groups, after)
+        made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
+        after, due_s = observe_and_schedule(self._policy, made.state, made.batch, now_s, rng, price)
+        self._store_state(pages, made.groups, after)
         return due_s
 
-    def due(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
+    def due(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
         """When these pages are due as it stands."""
-        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
+        made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
         return self._policy.due(made.state, made.batch, now_s, price, rng)
 
-    def worth(self, pages: Ints, told: Told, now_s: float) -> Floats | None:
+    def worth(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
         """What fetches of these pages are worth now; None where the policy does not say."""
         value = getattr(self._policy, "value", None)
         if value is None:
             return None
-        made = self._made(pages, told)
+        made = self._prepare_batch(pages, told)
         worth: Floats = value(made.state, made.batch, now_s)
         return worth
 
-    def price_for(self, pages: Ints, told: Told, now_s: float, wait_s: float) -> float:
+    def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
         """The price at which half of these pages wait so long; 1 where the price makes no difference yet."""
-        return starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
+        return find_starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
 
-    def _made(self, pages: Ints, told: Told) -> _Made:
+    def _prepare_batch(self, pages: Ints, told: FetchFindings) -> _PolicyBatch:
         if isinstance(self._state, Memory):
             assert self._groups is not None
             section, site = self._groups.section[pages], self._groups.site[pages]
             groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
             own = dict(zip(("section", "site"), np.split(places[1:].astype(np.int64), 2), strict=True))
             rows = Memory(self._state.pages[pages], self._state.groups[groups])
-            return _Made(rows, _known(np.arange(len(pages)), told, own), groups)
+            return _PolicyBatch(rows, _build_known(np.arange(len(pages)), told, own), groups)
         if isinstance(self._state, np.ndarray):
-            return _Made(self._state[pages], _known(np.arange(len(pages)), told))
-        return _Made(self._state, _known(pages, told))
+            return _PolicyBatch(self._state[pages], _build_known(np.arange(len(pages)), told))
+        return _PolicyBatch(self._state, _build_known(pages, told))
 
-    def _keep(self, pages: Ints, groups: Ints, after: Any) -> None:  # noqa: ANN401 - see above
+    def _store_state(self, pages: Ints, groups: Ints, after: Any) -> None:  # noqa: ANN401 - see above
         if isinstance(self._state, Memory):
             self._state.pages[pages], self._state.groups[groups] = after.pages, after.groups
         elif isinstance(self._state, np.ndarray):
@@ -154,9 +154,9 @@ class Mind:
             self._state = after
 
 
-def _known(place: Ints, told: Told, more: Mapping[str, Ints] = MappingProxyType({})) -> Known:
+def _build_known(place: Ints, told: FetchFindings, more: Mapping[str, Ints] = MappingProxyType({})) -> KnownPages:
     columns: dict[str, Any] = {"gone": told.gone, **told.more, **more}
     if told.before_s is not None:
         columns["before_s"] = told.before_s
     first = np.full(len(place), told.first)
-    return Known(place, told.last_fetch_s, told.changed, first, np.full(len(place), np.nan), **columns)
+    return KnownPages(place, told.last_fetch_s, told.changed, first, np.full(len(place), np.nan), **columns)

@@ -17,27 +17,26 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.lab.quality.corpus import ShingleShares, ranges
-from vedette.lab.quality.workload import Asking, Workload, result_lists
+from vedette.lab.quality.corpus import ShingleDistance, concat_ranges
+from vedette.lab.quality.workload import QuerySet, Workload, rank_results
 from vedette.lab.worlds.history import Bools, History
 from vedette.policy import Floats, Ints
 
-__all__ = ["Gains", "Measured", "measures_for"]
-
-BEHIND = 1 << 40  # a rank that no list has
+UNRANKED = 1 << 40  # a rank that no list has
 
 
-class _Lists(NamedTuple):
+class _ListSlots(NamedTuple):
     """The slots of some lists, one list after the other, and for each the number of its list."""
 
     slot: Ints
     row: Ints
 
 
-class Gains:
+class GainTracker:
     """Follows the copies of a run; ties are broken older first.
 
-    ``met`` is told of first copies, which bring nothing that is counted; ``took`` of those that replace others.
+    ``add_copies`` is told of first copies, which bring nothing that is counted; ``replace_copies`` of those that
+    replace others.
     """
 
     def __init__(self, history: History, workload: Workload) -> None:
@@ -50,91 +49,91 @@ class Gains:
         self._stale = np.zeros(workload.queries, bool)
         self._views: Floats | None = None
 
-    def met(self, pages: Ints, versions: Ints) -> None:
+    def add_copies(self, pages: Ints, versions: Ints) -> None:
         """These pages have these copies from now on, below 0 none; what that brings is not asked."""
         workload = self._workload
-        old, new = self._matches(self._copy[pages]), self._matches(versions)
+        old, new = self._find_matches(self._copy[pages]), self._find_matches(versions)
         self._score[workload.match_slot[old]] = 0.0
         self._score[workload.match_slot[new]] = workload.match_score[new]
         self._stale[workload.slot_query[workload.match_slot[np.append(old, new)]]] = True
         self._copy[pages], self._views = versions, None
 
-    def took(self, pages: Ints, before: Ints, after: Ints) -> Floats:
+    def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> Floats:
         """What each of these fetches brought, one after the other: a copy is replaced when the next one is judged.
 
         ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
         """
         other = self._copy[pages] != before
-        self.met(pages[other], before[other])
+        self.add_copies(pages[other], before[other])
         gains = np.zeros(len(pages))
         for row in np.flatnonzero(before != after).tolist():
-            gains[row] = self._replaced(int(pages[row]), int(after[row]))
+            gains[row] = self._replace_copy(int(pages[row]), int(after[row]))
         return gains
 
-    def views(self) -> Floats:
+    def compute_views(self) -> Floats:
         """How often each page is viewed, as a share of all results that are: sum_q f_q I(rank)."""
         if self._views is None:
-            self._settle(np.flatnonzero(self._stale))
+            self._rerank(np.flatnonzero(self._stale))
             listed = np.flatnonzero(self._rank)
             seen = visibility(self._rank[listed]) * self._workload.frequency[self._workload.slot_query[listed]]
             views = np.bincount(self._workload.slot_page[listed], seen, self._pages).astype(np.float64)
             self._views = views / max(float(views.sum()), np.finfo(np.float64).tiny)
         return self._views.copy()
 
-    def _matches(self, versions: Ints) -> Ints:
+    def _find_matches(self, versions: Ints) -> Ints:
         held = versions[versions >= 0]
-        return ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
+        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
 
-    def _settle(self, queries: Ints) -> None:
+    def _rerank(self, queries: Ints) -> None:
         """Work out the ranks of whole lists."""
         workload = self._workload
-        self._rank[ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0
-        lists = result_lists(workload, self._score, queries)
+        self._rank[concat_ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0
+        lists = rank_results(workload, self._score, queries)
         self._rank[lists.slot] = lists.rank
         self._stale[queries] = False
 
-    def _replaced(self, page: int, version: int) -> float:
+    def _replace_copy(self, page: int, version: int) -> float:
         """What one new copy brings, and the ranks after it."""
-        slots, scores = self._moving(page, version)
+        slots, scores = self._find_changed_slots(page, version)
         self._copy[page] = version
         if not len(slots):
             return 0.0
         queries = self._workload.slot_query[slots]
-        self._settle(np.unique(queries[self._stale[queries]]))
-        total = float((self._workload.frequency[queries] * self._moved(slots, scores)).sum())
+        self._rerank(np.unique(queries[self._stale[queries]]))
+        total = float((self._workload.frequency[queries] * self._apply_scores(slots, scores)).sum())
         self._views = None
         return total
 
-    def _moving(self, page: int, version: int) -> tuple[Ints, Floats]:
+    def _find_changed_slots(self, page: int, version: int) -> tuple[Ints, Floats]:
         """The slots of a page whose score is another in this version, ascending, and these scores."""
         workload = self._workload
-        old, new = self._matches(self._copy[[page]]), self._matches(np.array([version]))
+        old, new = self._find_matches(self._copy[[page]]), self._find_matches(np.array([version]))
         slots = np.union1d(workload.match_slot[old], workload.match_slot[new])
         scores = np.zeros(len(slots))
         scores[np.searchsorted(slots, workload.match_slot[new])] = workload.match_score[new]
         moving = scores != self._score[slots]
         return slots[moving], scores[moving]
 
-    def _moved(self, slots: Ints, scores: Floats) -> Floats:
+    def _apply_scores(self, slots: Ints, scores: Floats) -> Floats:
         """What each list brings more when its slot has this score, which it has afterwards; each list has one slot."""
-        lists = self._lists(slots)
+        lists = self._build_lists(slots)
         r1 = self._rank[slots]
-        r2 = self._ranks_at(lists, slots, scores)
-        passed = self._passed(lists, slots, r1, r2)
-        by = np.where(_up(r1, r2), 1, -1)[passed.row]
+        r2 = self._rank_scores(lists, slots, scores)
+        passed = self._find_passed(lists, slots, r1, r2)
+        by = np.where(_is_rise(r1, r2), 1, -1)[passed.row]
         rank = self._rank[passed.slot]
         pushed = (visibility(rank + by) - visibility(rank)) * self._score[passed.slot]
         self._rank[passed.slot] = rank + by
         self._rank[slots], self._score[slots] = r2, scores
-        own = (_seen(r2) - _seen(r1)) * scores
+        own = (_slot_visibility(r2) - _slot_visibility(r1)) * scores
         return own + np.bincount(passed.row, pushed, len(slots))
 
-    def _lists(self, slots: Ints) -> _Lists:
+    def _build_lists(self, slots: Ints) -> _ListSlots:
         queries = self._workload.slot_query[slots]
         starts, ends = self._workload.slot_start[queries], self._workload.slot_start[queries + 1]
-        return _Lists(ranges(starts, ends), np.repeat(np.arange(len(slots)), ends - starts))
+        return _ListSlots(concat_ranges(starts, ends), np.repeat(np.arange(len(slots)), ends - starts))
 
-    def _ranks_at(self, lists: _Lists, slots: Ints, scores: Floats) -> Ints:
+    def _rank_scores(self, lists: _ListSlots, slots: Ints, scores: Floats) -> Ints:
         """The rank that a score would have in each list, the slot's own old score left out; 0 where it is none."""
         theirs, mine = self._score[lists.slot], scores[lists.row]
         ahead = (theirs > mine) | ((theirs == mine) & (lists.slot < slots[lists.row]))
@@ -142,24 +141,24 @@ class Gains:
         counted = np.bincount(lists.row[ahead], minlength=len(slots))
         return np.where(scores > 0, counted + 1, 0)
 
-    def _passed(self, lists: _Lists, slots: Ints, r1: Ints, r2: Ints) -> _Lists:
+    def _find_passed(self, lists: _ListSlots, slots: Ints, r1: Ints, r2: Ints) -> _ListSlots:
         """Those in each list whose rank lies between both of its slot."""
-        first, last = np.where(r1 > 0, r1, BEHIND), np.where(r2 > 0, r2, BEHIND)
+        first, last = np.where(r1 > 0, r1, UNRANKED), np.where(r2 > 0, r2, UNRANKED)
         # A slot that rises to r2 pushes down those from r2 on; one that falls to r2 lets those up to r2 rise.
-        up = _up(r1, r2)
+        up = _is_rise(r1, r2)
         low, high = np.where(up, last, first + 1), np.where(up, first - 1, last)
         rank = self._rank[lists.slot]
         inside = (rank >= low[lists.row]) & (rank <= high[lists.row]) & (lists.slot != slots[lists.row])
-        return _Lists(lists.slot[inside], lists.row[inside])
+        return _ListSlots(lists.slot[inside], lists.row[inside])
 
 
-def _up(r1: Ints, r2: Ints) -> Bools:
+def _is_rise(r1: Ints, r2: Ints) -> Bools:
     """Whether a move is one to the front, where rank 0 is behind all."""
     up: Bools = (r2 > 0) & ((r1 == 0) | (r2 < r1))
     return up
 
 
-def _seen(rank: Ints) -> Floats:
+def _slot_visibility(rank: Ints) -> Floats:
     return np.where(rank > 0, visibility(np.maximum(rank, 1)), 0.0)
 
 
@@ -167,34 +166,34 @@ def _seen(rank: Ints) -> Floats:
 # what a page will say: see ``gains`` and ``shingle_shares``.
 
 
-class Measured:
+class CopyMeasures:
     """The columns that are wanted, fetch by fetch."""
 
-    def __init__(self, history: History, asking: Asking, wants: frozenset[str]) -> None:
+    def __init__(self, history: History, asking: QuerySet, wants: frozenset[str]) -> None:
         self._wants = wants
-        self._gains = Gains(history, asking.workload)
-        self._shares = ShingleShares(history)
+        self._gains = GainTracker(history, asking.workload)
+        self._shares = ShingleDistance(history)
 
-    def met(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
+    def add_copies(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
         """These are first copies, and this is how often they are seen."""
-        self._gains.met(pages, versions)
-        return self._views(pages)
+        self._gains.add_copies(pages, versions)
+        return self._view_columns(pages)
 
-    def took(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
+    def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
         """What fetches that replace these copies brought."""
         columns: dict[str, Floats] = {}
-        gain = self._gains.took(pages, before, after)
+        gain = self._gains.replace_copies(pages, before, after)
         if "gain" in self._wants:
             columns["gain"] = gain
         if "share" in self._wants:
-            columns["share"] = self._shares.between(before, after)
-        return columns | self._views(pages)
+            columns["share"] = self._shares.compute(before, after)
+        return columns | self._view_columns(pages)
 
-    def _views(self, pages: Ints) -> dict[str, Floats]:
-        return {"views": np.asarray(self._gains.views()[pages])} if "views" in self._wants else {}
+    def _view_columns(self, pages: Ints) -> dict[str, Floats]:
+        return {"views": np.asarray(self._gains.compute_views()[pages])} if "views" in self._wants else {}
 
 
-def measures_for(policy: object, history: History, asking: Asking | None) -> Measured | None:
+def create_measures(policy: object, history: History, asking: QuerySet | None) -> CopyMeasures | None:
     """What a policy wants to be told of this world; None where it wants nothing, or nobody asks anything."""
     wants: frozenset[str] = getattr(policy, "wants", frozenset())
-    return Measured(history, asking, wants) if wants and asking is not None else None
+    return CopyMeasures(history, asking, wants) if wants and asking is not None else None

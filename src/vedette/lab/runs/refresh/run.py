@@ -8,8 +8,8 @@ The rules of the game:
   by so far and nobody has spent; more than a day's worth is not saved. Where more pages are due, the most overdue are
   fetched, the older page first among equals. Fetches of a batch are all made at its time.
 - A policy with a price (``priced``) is asked when pages are worth it. The price begins where half of the pages would
-  be due within a round, and moves by what is spent (``vedette.pricing``). Pages are asked about again and again, some in
-  each batch, since the price moves and so does what is believed of them.
+  be due within a round, and moves by what is spent (``vedette.pricing``). Pages are asked about again and again, some
+  in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
@@ -25,45 +25,56 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from vedette.engine.scheduling.schedule import is_source
-from vedette.lab.metrics.online_freshness import FreshnessByPart
-from vedette.lab.runs.refresh.agents import Mind, RefreshPolicy, Told, again
+from vedette.lab.metrics.online_freshness import FreshnessByPeriod
+from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy, observe_and_schedule
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
 from vedette.pricing import Price
 from vedette.refresh.known_pages import Bools
 
-__all__ = ["HOUR_S", "Game", "Measures", "Outcome", "Plan", "RefreshPolicy", "Seer", "again", "refresh", "sources_of"]
+__all__ = [
+    "HOUR_S",
+    "RefreshGame",
+    "Measures",
+    "RefreshOutcome",
+    "RefreshSetup",
+    "RefreshPolicy",
+    "Oracle",
+    "observe_and_schedule",
+    "run_refresh",
+    "find_sources",
+]
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
-ASKED_EVERY = 6
-ASKED_AT_ONCE = 20_000
+REQUERY_INTERVAL = 6
+REQUERY_BATCH = 20_000
 # Of more than so many that are due, the most overdue are fetched: to weigh all of them would take too long.
-WEIGHED = 5_000
+MAX_WEIGHED = 5_000
 # The price moves when the budget has grown by so many fetches, or by a day's.
-PRICED_AFTER = 8.0
-Decided = Callable[[float, Ints], None]
+PRICE_UPDATE_FETCHES = 8.0
+BatchListener = Callable[[float, Ints], None]
 
 
-class Seer(Protocol):
+class Oracle(Protocol):
     """Chooses with the world before its eyes. No policy may; some bounds do."""
 
-    def chosen(self, copies: Ints, now_s: float, most: int) -> Ints:
+    def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
         """The pages to fetch now, ascending, each once. ``copies`` has the version that is held of each; -1: none."""
 
 
 class Measures(Protocol):
     """What can be measured of copies, for policies that want it."""
 
-    def met(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
+    def add_copies(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
         """These are first copies; columns of ``Known`` that are known of them."""
 
-    def took(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
+    def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
         """What fetches that replace these copies brought: columns of ``Known``."""
 
 
-class Plan(NamedTuple):
+class RefreshSetup(NamedTuple):
     """Which policy decides on pages, and which on sources, where those have one of their own.
 
     Where there is a seer, it chooses, and nobody asks what is due.
@@ -71,11 +82,11 @@ class Plan(NamedTuple):
 
     pages: RefreshPolicy
     sources: RefreshPolicy | None = None
-    seer: Seer | None = None
+    oracle: Oracle | None = None
     measures: Measures | None = None
 
 
-class Game(NamedTuple):
+class RefreshGame(NamedTuple):
     """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
 
     ``warm_up`` is the part of the time that is not measured; the rest is measured in so many ``parts``.
@@ -95,74 +106,76 @@ class Game(NamedTuple):
         return self.begin_s + self.warm_up * (self.end_s - self.begin_s)
 
 
-class Outcome(NamedTuple):
+class RefreshOutcome(NamedTuple):
     """What came of it; freshness and age over time, as ``lab.freshness`` has them, fetches once it counts."""
 
     freshness: float
     age_d: float
     fetches: int
     changed: int
-    parts: tuple["Outcome", ...] = ()
+    parts: tuple["RefreshOutcome", ...] = ()
 
 
-def refresh(history: History, plan: Plan, game: Game, decided: Decided = lambda _now_s, _pages: None) -> Outcome:
+def run_refresh(
+    history: History, plan: RefreshSetup, game: RefreshGame, decided: BatchListener = lambda _now_s, _pages: None
+) -> RefreshOutcome:
     """Play it. ``decided`` is told the pages that each batch fetches, for those who look for leaks."""
-    run, saved = _Run(history, plan, game), 0.0
-    for now_s in _batches(game):
+    run, saved = _RefreshRun(history, plan, game), 0.0
+    for now_s in _iter_batches(game):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
-        pages = run.chosen(now_s, floor(saved + 1e-6))
+        pages = run.choose(now_s, floor(saved + 1e-6))
         saved -= len(pages)
         decided(now_s, pages)
         run.fetch(pages, now_s)
-    return run.outcome()
+    return run.compute_outcome()
 
 
-def sources_of(history: History) -> Bools:
+def find_sources(history: History) -> Bools:
     """Feeds, sitemaps and home pages, by the rule of the live schedule."""
     lists: Bools = (history.kind == FEED) | (history.kind == SITEMAP)
     return lists | np.array([is_source(url, "page") for url in history.urls], np.bool_)
 
 
-def _batches(game: Game) -> Iterator[float]:
+def _iter_batches(game: RefreshGame) -> Iterator[float]:
     """The time of each batch."""
     for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
         yield game.begin_s + turn * game.step_s
 
 
-class _Run:
+class _RefreshRun:
     """Copies, due times and what the policy remembers, a column each; pages are numbered by birth."""
 
-    def __init__(self, history: History, plan: Plan, game: Game) -> None:
+    def __init__(self, history: History, plan: RefreshSetup, game: RefreshGame) -> None:
         self._history, self._game = history, game
         policies = (plan.pages, plan.sources)
-        self._minds = [Mind(policy, history, game.seed) for policy in policies if policy is not None]
-        self._seer, self._measures = plan.seer, plan.measures
-        self._priced = plan.seer is None and self._minds[0].priced
-        self._is_source = sources_of(history) if plan.sources else None
-        self._freshness = FreshnessByPart(history, game.measured_s, game.end_s, game.parts)
+        self._agents = [PolicyAgent(policy, history, game.seed) for policy in policies if policy is not None]
+        self._oracle, self._measures = plan.oracle, plan.measures
+        self._priced = plan.oracle is None and self._agents[0].priced
+        self._is_source = find_sources(history) if plan.sources else None
+        self._freshness = FreshnessByPeriod(history, game.measured_s, game.end_s, game.parts)
         self._copy = np.full(history.pages, -1)
         self._since_s = np.zeros(history.pages)
         self._due_s = np.full(history.pages, np.inf)
         self._gone = np.zeros(history.pages, np.bool_)
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
         self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
-        known = history.alive_at(game.begin_s)
-        self._meet(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
-        self._turn = 0
+        known = history.live_pages_at(game.begin_s)
+        self._add_pages(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
+        self._batch_number = 0
         self._spent, self._priced_s = 0, game.begin_s
         if self._priced:
-            self._price = Price(self._first_price(known))
-            self._ask_again(known, game.begin_s)
+            self._price = Price(self._find_first_price(known))
+            self._requery(known, game.begin_s)
 
-    def chosen(self, now_s: float, most: int) -> Ints:
+    def choose(self, now_s: float, most: int) -> Ints:
         """The pages to fetch now: those that are due; if there are too many, what is worth most, or most overdue."""
-        self._meet_newborn(now_s)
-        self._turn += 1
-        if self._priced and self._turn % ASKED_EVERY == 0:
-            self._ask_again(self._next_asked(), now_s)
-        if self._seer is not None:
-            return self._seer.chosen(self._copy, now_s, most)
+        self._add_newborn(now_s)
+        self._batch_number += 1
+        if self._priced and self._batch_number % REQUERY_INTERVAL == 0:
+            self._requery(self._next_requeried(), now_s)
+        if self._oracle is not None:
+            return self._oracle.choose(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
         if len(due) <= most:
             return due
@@ -170,8 +183,8 @@ class _Run:
             return due[:0]
         if (
             self._priced
-            and len(due) <= WEIGHED
-            and (worth := self._minds[0].worth(due, self._told(due), now_s)) is not None
+            and len(due) <= MAX_WEIGHED
+            and (worth := self._agents[0].worth(due, self._build_findings(due), now_s)) is not None
         ):
             return np.sort(due[np.argsort(-worth, kind="stable")[:most]])
         due_s = self._due_s[due]
@@ -182,86 +195,88 @@ class _Run:
 
     def fetch(self, pages: Ints, now_s: float) -> None:
         """Ask for pages, compare, and let the policy say when they are due again."""
-        self._pay(len(pages), now_s)
+        self._update_price(len(pages), now_s)
         if not len(pages):
             return
         version, copy = self._history.version_at(pages, now_s), self._copy[pages]
         gone = version < 0
         changed = gone | (self._history.digest[version] != self._history.digest[copy])
-        self._freshness.held(copy, self._since_s[pages], now_s)
+        self._freshness.add_held_copies(copy, self._since_s[pages], now_s)
         if now_s > self._game.measured_s:
             part = int(np.searchsorted(self._freshness.ends_s[1:-1], now_s, side="right"))
             self._fetches[part] += len(pages)
             self._changed[part] += int(changed.sum())
         before_s = self._since_s[pages]
         self._copy[pages], self._since_s[pages] = version, now_s
-        measured = self._measures.took(pages, copy, version) if self._measures else {}
-        self._decide(pages, Told(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
+        measured = self._measures.replace_copies(pages, copy, version) if self._measures else {}
+        self._decide(pages, FetchFindings(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
         self._gone[pages[gone]] = True
         self._due_s[pages[gone]] = np.inf
 
-    def outcome(self) -> Outcome:
+    def compute_outcome(self) -> RefreshOutcome:
         """The numbers, once time is up."""
-        self._meet_newborn(self._game.end_s)
+        self._add_newborn(self._game.end_s)
         held = np.flatnonzero(self._copy >= 0)
-        self._freshness.held(self._copy[held], self._since_s[held], self._game.end_s)
+        self._freshness.add_held_copies(self._copy[held], self._since_s[held], self._game.end_s)
         counts = zip(self._fetches.tolist(), self._changed.tolist(), strict=True)
-        parts = tuple(Outcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True))
+        parts = tuple(
+            RefreshOutcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True)
+        )
         freshness, age_d = (float(np.mean([part[column] for part in parts])) for column in range(2))
-        return Outcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
+        return RefreshOutcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
 
-    def _meet_newborn(self, now_s: float) -> None:
+    def _add_newborn(self, now_s: float) -> None:
         """Pages that were born since the last batch; pages are numbered by birth."""
         end = int(np.searchsorted(self._history.born_s, now_s, side="right"))
         pages = np.arange(self._born, end)
         self._born = end
         if len(pages):
             first = np.searchsorted(self._history.version_page, pages)
-            self._meet(pages, first, self._history.born_s[pages], now_s)
+            self._add_pages(pages, first, self._history.born_s[pages], now_s)
 
-    def _meet(self, pages: Ints, version: Ints, since_s: Floats, now_s: float) -> None:
+    def _add_pages(self, pages: Ints, version: Ints, since_s: Floats, now_s: float) -> None:
         self._copy[pages], self._since_s[pages] = version, since_s
-        measured = self._measures.met(pages, version) if self._measures else {}
+        measured = self._measures.add_copies(pages, version) if self._measures else {}
         none = np.zeros(len(pages), np.bool_)
         born_s = np.where(self._history.born_s[pages] > self._game.begin_s, self._history.born_s[pages], np.nan)
-        self._decide(pages, Told(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
+        self._decide(pages, FetchFindings(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
 
-    def _decide(self, pages: Ints, told: Told, now_s: float) -> None:
+    def _decide(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
         price = self._price.value if self._priced and not told.first else 1.0
-        due_s = [mind.learned(pages, told, now_s, price) for mind in self._minds]
+        due_s = [mind.learn(pages, told, now_s, price) for mind in self._agents]
         self._due_s[pages] = due_s[0] if self._is_source is None else np.where(self._is_source[pages], *due_s[::-1])
 
     # the price
 
-    def _told(self, pages: Ints) -> Told:
+    def _build_findings(self, pages: Ints) -> FetchFindings:
         """What is known of pages between two fetches."""
         none = np.zeros(len(pages), np.bool_)
-        return Told(self._since_s[pages], none, none)
+        return FetchFindings(self._since_s[pages], none, none)
 
-    def _first_price(self, known: Ints) -> float:
+    def _find_first_price(self, known: Ints) -> float:
         """Where half of the pages would be due within the time in which the budget goes round once."""
         some = known[:: max(len(known) // 1000, 1)]
         round_s = max(len(known), 1) / self._game.budget * DAY_S
-        return self._minds[0].price_for(some, self._told(some), self._game.begin_s, round_s)
+        return self._agents[0].find_starting_price(some, self._build_findings(some), self._game.begin_s, round_s)
 
-    def _next_asked(self) -> Ints:
+    def _next_requeried(self) -> Ints:
         """Some of the known pages, in turn."""
-        parts = self._born // ASKED_AT_ONCE + 1
-        pages = np.arange(self._turn // ASKED_EVERY % parts, self._born, parts)
+        parts = self._born // REQUERY_BATCH + 1
+        pages = np.arange(self._batch_number // REQUERY_INTERVAL % parts, self._born, parts)
         return pages[~self._gone[pages] & (self._copy[pages] >= 0)]
 
-    def _ask_again(self, pages: Ints, now_s: float) -> None:
+    def _requery(self, pages: Ints, now_s: float) -> None:
         if self._is_source is not None:
             pages = pages[~self._is_source[pages]]
         if len(pages):
-            self._due_s[pages] = self._minds[0].due(pages, self._told(pages), now_s, self._price.value)
+            self._due_s[pages] = self._agents[0].due(pages, self._build_findings(pages), now_s, self._price.value)
 
-    def _pay(self, fetches: int, now_s: float) -> None:
+    def _update_price(self, fetches: int, now_s: float) -> None:
         if not self._priced:
             return
         self._spent += fetches
         span_s = now_s - self._priced_s
         budget = self._game.budget * span_s / DAY_S
-        if budget >= PRICED_AFTER or span_s >= DAY_S:
-            self._price = self._price.after(self._spent, budget, span_s)
+        if budget >= PRICE_UPDATE_FETCHES or span_s >= DAY_S:
+            self._price = self._price.update(self._spent, budget, span_s)
             self._spent, self._priced_s = 0, now_s

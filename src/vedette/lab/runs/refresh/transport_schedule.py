@@ -3,12 +3,12 @@
 Pandey08 (4.7.1) lets a rule say how often each page is to be fetched and has the transportation algorithm of Wolf02 say
 when. Two steps, both with numbers of their own:
 
-1. ``shares_of``: how often. A page of weight w that changes at a rate L (a week) and is fetched x times at even
+1. ``allocate_fetches``: how often. A page of weight w that changes at a rate L (a week) and is fetched x times at even
    distances in W weeks, with a current copy at the begin, is fresh for (x + 1) / (L W) (1 - exp(-L W / (x + 1))) of the
    time. That grows by ever less with x, so taking the largest steps first, over all pages, is the best for any number
    of fetches. What is left when no step brings anything goes round evenly.
-2. ``laid_out``: when. The j-th of x fetches is best made at j (W + 1) / (x + 1), and has a cost that grows with the
-   square of the distance. Weeks are filled one after the other with whatever is best made soonest. For costs of this
+2. ``schedule_fetches``: when. The j-th of x fetches is best made at j (W + 1) / (x + 1), and has a cost that grows with
+the square of the distance. Weeks are filled one after the other with whatever is best made soonest. For costs of this
    kind (convex in the distance) that order is the cheapest of all transports. A page is not fetched twice in a week;
    then the next one in line moves up, and the page goes first a week later, which is no longer certain to be the
    cheapest. Of 1 500 random small cases (up to 5 pages, 8 weeks) it was in all but one.
@@ -20,40 +20,38 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-__all__ = ["laid_out", "shares_of", "transport_cost"]
 
-
-def shares_of(rate: Floats, weight: Floats, weeks: int, room: int) -> Ints:
+def allocate_fetches(rate: Floats, weight: Floats, weeks: int, room: int) -> Ints:
     """How often each page is fetched in all weeks together, ``room`` fetches a week.
 
-    >>> shares_of(np.array([0.1, 0.1, 50.0]), np.array([1.0, 3.0, 1.0]), weeks=4, room=1).tolist()
+    >>> allocate_fetches(np.array([0.1, 0.1, 50.0]), np.array([1.0, 3.0, 1.0]), weeks=4, room=1).tolist()
     [1, 3, 0]
     """
-    steps = np.diff(_fresh(rate, np.arange(weeks + 1.0)[:, None], weeks), axis=0) * weight
+    steps = np.diff(_expected_freshness(rate, np.arange(weeks + 1.0)[:, None], weeks), axis=0) * weight
     # Steps of a page come in their order even where rounding makes two of them equal or swaps them.
     steps = np.minimum.accumulate(np.maximum(steps, 0.0), axis=0)
     taken = np.argsort(-steps, axis=None, kind="stable")[: room * weeks]
     return np.bincount(taken % len(rate), minlength=len(rate))
 
 
-def _fresh(rate: Floats, fetches: Floats, weeks: int) -> Floats:
+def _expected_freshness(rate: Floats, fetches: Floats, weeks: int) -> Floats:
     """The part of the time for which a page is fresh; all of it where it does not change."""
     changes = np.maximum(rate * weeks / (fetches + 1), 1e-12)
     fresh: Floats = -np.expm1(-changes) / changes
     return fresh
 
 
-def laid_out(fetches: Ints, weeks: int, room: int) -> list[Ints]:
+def schedule_fetches(fetches: Ints, weeks: int, room: int) -> list[Ints]:
     """The pages to fetch in each week, ascending.
 
-    >>> [pages.tolist() for pages in laid_out(np.array([3, 1, 2]), weeks=3, room=2)]
+    >>> [pages.tolist() for pages in schedule_fetches(np.array([3, 1, 2]), weeks=3, room=2)]
     [[0, 2], [0, 1], [0, 2]]
     """
     waiting = np.repeat(np.arange(len(fetches)), fetches)
-    waiting = waiting[np.lexsort((waiting, _best_made(fetches, weeks)))]
+    waiting = waiting[np.lexsort((waiting, _ideal_weeks(fetches, weeks)))]
     plan: list[Ints] = []
     for left in range(weeks, 0, -1):
-        due = _must(waiting, left)
+        due = _find_mandatory(waiting, left)
         firsts = np.sort(np.unique(waiting, return_index=True)[1])
         # A page with as many fetches to go as there are weeks left has to be fetched now.
         order = np.argsort(~np.isin(waiting[firsts], due), kind="stable")
@@ -68,10 +66,10 @@ def transport_cost(plan: list[Ints], fetches: Ints) -> float:
     weeks = np.repeat(np.arange(1, len(plan) + 1), [len(pages) for pages in plan])
     pages = np.concatenate(plan)
     made = weeks[np.lexsort((weeks, pages))]
-    return float(((made - _best_made(fetches, len(plan))) ** 2).sum())
+    return float(((made - _ideal_weeks(fetches, len(plan))) ** 2).sum())
 
 
-def _best_made(fetches: Ints, weeks: int) -> Floats:
+def _ideal_weeks(fetches: Ints, weeks: int) -> Floats:
     """When each fetch is best made: page by page, in the order of time."""
     pages = np.repeat(np.arange(len(fetches)), fetches)
     number = np.arange(1, len(pages) + 1) - (np.cumsum(fetches) - fetches)[pages]
@@ -79,6 +77,6 @@ def _best_made(fetches: Ints, weeks: int) -> Floats:
     return best
 
 
-def _must(waiting: Ints, left: int) -> Ints:
+def _find_mandatory(waiting: Ints, left: int) -> Ints:
     pages, counts = np.unique(waiting, return_counts=True)
     return pages[counts >= left]

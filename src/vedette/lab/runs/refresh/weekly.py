@@ -13,36 +13,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.quality.corpus import ShingleShares
-from vedette.lab.quality.quality import Standing
-from vedette.lab.quality.scoring import in_links
+from vedette.lab.quality.corpus import ShingleDistance
+from vedette.lab.quality.quality import QualityTracker
+from vedette.lab.quality.scoring import count_in_links
 from vedette.lab.quality.workload import Workload
-from vedette.lab.runs.refresh.gains import Gains
+from vedette.lab.runs.refresh.gains import GainTracker
 from vedette.lab.worlds.history import PAGE, Bools, History, Texts
 from vedette.policy import Due, Floats, Ints, rng_for
-from vedette.refresh.known_pages import Known
-
-__all__ = [
-    "WEEK_S",
-    "AsPlanned",
-    "ByPriority",
-    "Chooser",
-    "Fits",
-    "Learning",
-    "Weekly",
-    "busiest_s",
-    "by_links",
-    "fits_of",
-    "mean_quality",
-    "weekly_web",
-]
+from vedette.refresh.known_pages import KnownPages
 
 WEEK_S = 7 * 86_400.0
-WEEKS = 48  # as in the thesis
-APART = 12  # weeks between the begins of spans that are tried
+SPAN_WEEKS = 48  # as in the thesis
+SPAN_STEP_WEEKS = 12  # weeks between the begins of spans that are tried
 
 
-class Weekly(NamedTuple):
+class WeeklyWeb(NamedTuple):
     """The web of the pages that stay; ``version[week, page]`` counts from week 0, in which all copies are current."""
 
     web: History
@@ -67,7 +52,7 @@ class Weekly(NamedTuple):
         return changed
 
 
-class Fits(NamedTuple):
+class PageStatistics(NamedTuple):
     """What is known of each page in hindsight, in columns; rows are weeks from week 1 on.
 
     ``share`` is the part of the text that a week's change replaced (0 where there was none), ``gain`` what fetching
@@ -79,23 +64,23 @@ class Fits(NamedTuple):
     views: Floats
 
 
-def busiest_s(history: History) -> tuple[float, float]:
+def find_busiest_span(history: History) -> tuple[float, float]:
     """The 48 weeks in which pages that stay change most, waves apart; of a shorter history all of it."""
-    last_s = history.end_s - WEEKS * WEEK_S
+    last_s = history.end_s - SPAN_WEEKS * WEEK_S
     if last_s <= history.begin_s:
         return history.begin_s, history.end_s
-    begins_s = np.arange(history.begin_s, last_s + 1, APART * WEEK_S)
-    most = int(np.argmax([_changes(history, begin_s, begin_s + WEEKS * WEEK_S) for begin_s in begins_s]))
-    return float(begins_s[most]), float(begins_s[most]) + WEEKS * WEEK_S
+    begins_s = np.arange(history.begin_s, last_s + 1, SPAN_STEP_WEEKS * WEEK_S)
+    most = int(np.argmax([_count_changes(history, begin_s, begin_s + SPAN_WEEKS * WEEK_S) for begin_s in begins_s]))
+    return float(begins_s[most]), float(begins_s[most]) + SPAN_WEEKS * WEEK_S
 
 
-def _changes(history: History, begin_s: float, end_s: float) -> int:
+def _count_changes(history: History, begin_s: float, end_s: float) -> int:
     stays = (history.born_s <= begin_s) & (history.died_s > end_s)
     at_s = history.version_at_s
     return int((stays[history.version_page] & ~history.wave & (at_s > begin_s) & (at_s <= end_s)).sum())
 
 
-def weekly_web(history: History, begin_s: float, end_s: float) -> Weekly:
+def build_weekly_web(history: History, begin_s: float, end_s: float) -> WeeklyWeb:
     """The pages that are there in every week of a span."""
     times_s = np.arange(begin_s, end_s + 1, WEEK_S)
     every = np.arange(history.pages)
@@ -110,11 +95,11 @@ def weekly_web(history: History, begin_s: float, end_s: float) -> Weekly:
     version = place.reshape(len(times_s), len(stays))
     first_week = np.full(len(versions), len(times_s))
     np.minimum.at(first_week, version, np.arange(len(times_s))[:, None])
-    links = in_links(history, seen[0])[stays]
-    return Weekly(_web(history, stays, versions, times_s[first_week]), version, links)
+    links = count_in_links(history, seen[0])[stays]
+    return WeeklyWeb(_build_history(history, stays, versions, times_s[first_week]), version, links)
 
 
-def _web(history: History, stays: Ints, versions: Ints, at_s: Floats) -> History:
+def _build_history(history: History, stays: Ints, versions: Ints, at_s: Floats) -> History:
     count = len(stays)
     return replace(
         history,
@@ -130,11 +115,11 @@ def _web(history: History, stays: Ints, versions: Ints, at_s: Floats) -> History
         **{name: getattr(history, name)[versions] for name in ("digest", "words", "wave")},
         link_start=np.zeros(len(versions) + 1, np.int64),
         link_to=np.zeros(0, np.int64),
-        texts=_Picked(history.texts, versions),
+        texts=_SelectedTexts(history.texts, versions),
     )
 
 
-class _Picked(Texts):
+class _SelectedTexts(Texts):
     """The texts of some versions, numbered anew."""
 
     def __init__(self, texts: Texts, versions: Ints) -> None:
@@ -144,25 +129,25 @@ class _Picked(Texts):
         return self._texts.text(int(self._versions[version]))
 
 
-def by_links(workload: Workload, links: Ints) -> Workload:
-    """The same queries and matches, scored by links to the page and one more (``scoring.InLinks``)."""
+def score_by_links(workload: Workload, links: Ints) -> Workload:
+    """The same queries and matches, scored by links to the page and one more (``scoring.InLinkScoring``)."""
     return replace(workload, match_score=links[workload.slot_page[workload.match_slot]].astype(np.float64) + 1)
 
 
-def fits_of(weekly: Weekly, workload: Workload, shares: ShingleShares) -> Fits:
+def fit_pages(weekly: WeeklyWeb, workload: Workload, shares: ShingleDistance) -> PageStatistics:
     """What the whole span shows, if every page is fetched every week."""
-    gains = Gains(weekly.web, workload)
+    gains = GainTracker(weekly.web, workload)
     every = np.arange(weekly.pages)
-    gains.met(every, weekly.version[0])
+    gains.add_copies(every, weekly.version[0])
     share, gain = np.zeros((weekly.weeks, weekly.pages)), np.zeros((weekly.weeks, weekly.pages))
     views = np.zeros(weekly.pages)
     for week, changed in enumerate(weekly.changed):
         pages = every[changed]
         before, after = weekly.version[week, pages], weekly.version[week + 1, pages]
-        share[week, pages] = shares.between(before, after)
-        gain[week, pages] = gains.took(pages, before, after)
-        views += gains.views() / weekly.weeks
-    return Fits(share, gain, views)
+        share[week, pages] = shares.compute(before, after)
+        gain[week, pages] = gains.replace_copies(pages, before, after)
+        views += gains.compute_views() / weekly.weeks
+    return PageStatistics(share, gain, views)
 
 
 # Copies are current in week 0. In each week after it ``room`` pages are fetched, and then the quality (eq. 4.5) is
@@ -170,116 +155,123 @@ def fits_of(weekly: Weekly, workload: Workload, shares: ShingleShares) -> Fits:
 
 
 # The price is sought between these, by halving its logarithm.
-LOWEST, HIGHEST, HALVINGS = 1e-15, 1e15, 60
+MIN_PRICE, MAX_PRICE, BISECTION_STEPS = 1e-15, 1e15, 60
 
 
 class Chooser(Protocol):
     """Chooses pages week by week, and is told what fetching them brought."""
 
-    def chosen(self, week: int, copies: Ints, fetched: Ints) -> Ints:
+    def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """The pages to fetch in a week; ``fetched`` is the week in which each copy was made, ``copies`` its version."""
 
-    def saw(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
+    def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
         """These pages were fetched, and had these versions before and after."""
 
 
-def mean_quality(weekly: Weekly, workload: Workload, chooser: Chooser) -> float:
+def run_weekly(weekly: WeeklyWeb, workload: Workload, chooser: Chooser) -> float:
     """The quality after each week's fetches, averaged."""
     copies, fetched = weekly.version[0].copy(), np.zeros(weekly.pages, np.int64)
-    standing = Standing(workload, copies, copies)
+    standing = QualityTracker(workload, copies, copies)
     shares = []
     for week in range(1, weekly.weeks + 1):
         live = weekly.version[week]
         moved = np.flatnonzero(live != weekly.version[week - 1])
-        standing.changed(moved, live[moved])
-        pages = chooser.chosen(week, copies.copy(), fetched.copy())
+        standing.update_live(moved, live[moved])
+        pages = chooser.choose(week, copies.copy(), fetched.copy())
         before = copies[pages]
         copies[pages], fetched[pages] = live[pages], week
-        standing.fetched(pages, live[pages])
-        chooser.saw(week, pages, before, live[pages])
-        shares.append(standing.share())
+        standing.update_copies(pages, live[pages])
+        chooser.observe(week, pages, before, live[pages])
+        shares.append(standing.relative_quality())
     return float(np.mean(shares))
 
 
-class AsPlanned:
+class PlannedChooser:
     """By a plan that was made beforehand."""
 
     def __init__(self, plan: list[Ints]) -> None:
         self._plan = plan
 
-    def chosen(self, week: int, copies: Ints, fetched: Ints) -> Ints:
+    def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """Those of the week."""
         del copies, fetched
         return self._plan[week - 1]
 
-    def saw(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
+    def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
         """A plan learns nothing."""
 
 
-class ByPriority:
+class PriorityChooser:
     """The pages with the largest priority P = rate (t - last fetch), the oldest copies where there are equals."""
 
     def __init__(self, rate: Floats, room: int) -> None:
         self._rate, self._room = rate, room
 
-    def chosen(self, week: int, copies: Ints, fetched: Ints) -> Ints:
+    def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """Those of the week."""
         del copies
         order = np.lexsort((fetched, -self._rate * (week - fetched)))
         return np.sort(order[: self._room])
 
-    def saw(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
+    def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
         """What is known in hindsight is known already."""
 
 
-class Learning:
+class PolicyChooser:
     """A refresh policy that learns from its own fetches; each week the price is such that so many pages are due."""
 
     def __init__(
-        self, policy: Due[None, Any, Known, Known], weekly: Weekly, workload: Workload, shares: ShingleShares, room: int
+        self,
+        policy: Due[None, Any, KnownPages, KnownPages],
+        weekly: WeeklyWeb,
+        workload: Workload,
+        shares: ShingleDistance,
+        room: int,
     ) -> None:
         self._policy, self._room, self._shares = policy, room, shares
         self._digest = weekly.web.digest
-        self._gains = Gains(weekly.web, workload)
+        self._gains = GainTracker(weekly.web, workload)
         self._every = np.arange(weekly.pages)
-        self._gains.met(self._every, weekly.version[0])
-        first = self._known(self._every, np.zeros(weekly.pages), first_fetch=np.ones(weekly.pages, bool))
+        self._gains.add_copies(self._every, weekly.version[0])
+        first = self._build_known(self._every, np.zeros(weekly.pages), first_fetch=np.ones(weekly.pages, bool))
         self._state = policy.observe(policy.start(None), first, 0.0)
         self._last_s = np.zeros(weekly.pages)
 
-    def chosen(self, week: int, copies: Ints, fetched: Ints) -> Ints:
+    def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """The pages that are due at the highest price at which enough are; the oldest copies where never enough are."""
         del copies
-        now_s, batch = week * WEEK_S, self._known(self._every, self._last_s)
+        now_s, batch = week * WEEK_S, self._build_known(self._every, self._last_s)
 
         def due_s(price: float) -> Floats:
             return self._policy.due(self._state, batch, now_s, price, rng_for(week, "lab/weekly"))
 
-        found_s = due_s(_highest(lambda price: int((due_s(price) <= now_s).sum()) >= self._room))
+        found_s = due_s(_find_highest_price(lambda price: int((due_s(price) <= now_s).sum()) >= self._room))
         order = np.lexsort((fetched, np.where(found_s <= now_s, found_s, np.inf)))
         return np.sort(order[: self._room])
 
-    def saw(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
+    def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
         """What fetches brought, as the policy is told of it."""
         found = {
             "changed": self._digest[before] != self._digest[after],
             "before_s": self._last_s[pages],
-            "gain": self._gains.took(pages, before, after),
-            "share": self._shares.between(before, after),
+            "gain": self._gains.replace_copies(pages, before, after),
+            "share": self._shares.compute(before, after),
         }
         self._last_s[pages] = week * WEEK_S
-        self._state = self._policy.observe(self._state, self._known(pages, self._last_s[pages], **found), week * WEEK_S)
+        self._state = self._policy.observe(
+            self._state, self._build_known(pages, self._last_s[pages], **found), week * WEEK_S
+        )
 
-    def _known(self, pages: Ints, fetched_s: Floats, **found: Any) -> Known:  # noqa: ANN401 - columns of any kind
-        no, views = np.zeros(len(pages), bool), self._gains.views()[pages]
+    def _build_known(self, pages: Ints, fetched_s: Floats, **found: Any) -> KnownPages:  # noqa: ANN401 - columns of any kind
+        no, views = np.zeros(len(pages), bool), self._gains.compute_views()[pages]
         columns = {"changed": no, "first_fetch": no, "modified_s": np.full(len(pages), np.nan), "views": views}
-        return Known(pages, fetched_s, **(columns | found))
+        return KnownPages(pages, fetched_s, **(columns | found))
 
 
-def _highest(enough: Callable[[float], bool]) -> float:
+def _find_highest_price(enough: Callable[[float], bool]) -> float:
     """The highest price that is low enough, or the lowest of all."""
-    low, high = log(LOWEST), log(HIGHEST)
-    for _ in range(HALVINGS):
+    low, high = log(MIN_PRICE), log(MAX_PRICE)
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if enough(exp(middle)) else (low, middle)
     return exp(low)

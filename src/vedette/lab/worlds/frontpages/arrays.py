@@ -12,16 +12,14 @@ import numpy.typing as npt
 
 from vedette.policy import Ints, rng_for
 
-__all__ = ["Frontpages", "Looks", "Seen", "altered_after"]
-
 Bools = npt.NDArray[np.bool_]
 
 # Snapshots to a block of the shelf. Links live ten snapshots in the median: smaller blocks repeat rows, larger ones
 # make every look wade through links of other hours.
-_BLOCK = 32
+_SNAPSHOTS_PER_BLOCK = 32
 
 
-class Looks(NamedTuple):
+class PollResults(NamedTuple):
     """What looks at some sources brought, a row each: whether it answered, and ``target[start[i]:start[i + 1]]``."""
 
     ok: Bools
@@ -34,14 +32,14 @@ class Looks(NamedTuple):
         return np.repeat(np.arange(len(self.ok)), np.diff(self.start))
 
 
-class Seen(NamedTuple):
+class TargetVisibility(NamedTuple):
     """When each target could be seen in a span: snapshots ``first`` to ``gone`` (exclusive); both -1 where never."""
 
     first: Ints
     gone: Ints
 
 
-class _Shelf(NamedTuple):
+class _BlockIndex(NamedTuple):
     """Rows by block of snapshots, then by source, so that a look reads one short slice; long rows stand in several."""
 
     slot: Ints
@@ -71,11 +69,11 @@ class Frontpages:
     source_names: tuple[str, ...]
     host_names: tuple[str, ...]
     targets: int
-    _shelf: _Shelf = field(init=False, repr=False)
-    _views: dict[str, "Frontpages"] = field(init=False, repr=False, default_factory=dict)
+    _block_index: _BlockIndex = field(init=False, repr=False)
+    _host_views: dict[str, "Frontpages"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_shelf", _shelved(self))
+        object.__setattr__(self, "_shelf", _build_block_index(self))
 
     @property
     def snapshots(self) -> int:
@@ -91,41 +89,43 @@ class Frontpages:
         """The targets that a source showed at a snapshot; none where the recording failed."""
         if not self.ok[snapshot, source]:
             return np.zeros(0, np.int64)
-        cell = snapshot // _BLOCK * self.sources + source
-        return self._shown(int(self._shelf.slot[cell]), int(self._shelf.slot[cell + 1]), snapshot)[1]
+        cell = snapshot // _SNAPSHOTS_PER_BLOCK * self.sources + source
+        return self._visible_rows(int(self._block_index.slot[cell]), int(self._block_index.slot[cell + 1]), snapshot)[1]
 
-    def shown(self, snapshot: int) -> tuple[Ints, Ints]:
+    def visible_links(self, snapshot: int) -> tuple[Ints, Ints]:
         """All that could be seen at a snapshot: pairs of source and target, by source."""
-        cell = snapshot // _BLOCK * self.sources
-        source, target = self._shown(int(self._shelf.slot[cell]), int(self._shelf.slot[cell + self.sources]), snapshot)
+        cell = snapshot // _SNAPSHOTS_PER_BLOCK * self.sources
+        source, target = self._visible_rows(
+            int(self._block_index.slot[cell]), int(self._block_index.slot[cell + self.sources]), snapshot
+        )
         there = self.ok[snapshot][source]
         return source[there], target[there]
 
-    def look(self, sources: Ints, snapshot: int) -> Looks:
+    def poll(self, sources: Ints, snapshot: int) -> PollResults:
         """What looks at these sources bring at a snapshot."""
         each = [self.links(int(source), snapshot) for source in sources]
         start = np.zeros(len(each) + 1, np.int64)
         np.cumsum([len(one) for one in each], out=start[1:])
-        return Looks(self.ok[snapshot, sources], start, np.concatenate([np.zeros(0, np.int64), *each]))
+        return PollResults(self.ok[snapshot, sources], start, np.concatenate([np.zeros(0, np.int64), *each]))
 
-    def seen(self, begin: int = 0, end: int | None = None) -> Seen:
+    def compute_visibility(self, begin: int = 0, end: int | None = None) -> TargetVisibility:
         """When each target could first and last be seen by anybody who looked at everything in a span."""
         end = self.snapshots if end is None else end
-        first, gone = _visible(self, begin, end)
+        first, gone = _row_visibility(self, begin, end)
         there = first < gone
         earliest = np.full(self.targets, end, np.int64)
         latest = np.full(self.targets, -1, np.int64)
         np.minimum.at(earliest, self.target[there], first[there])
         np.maximum.at(latest, self.target[there], gone[there])
-        return Seen(np.where(latest < 0, -1, earliest), latest)
+        return TargetVisibility(np.where(latest < 0, -1, earliest), latest)
 
     def host_view(self, host: str) -> "Frontpages":
         """The world of one host alone: its sources and what they showed, numbered anew; the same object every time."""
-        if host not in self._views:
-            self._views[host] = self._viewed(host)
-        return self._views[host]
+        if host not in self._host_views:
+            self._host_views[host] = self._build_host_view(host)
+        return self._host_views[host]
 
-    def _viewed(self, host: str) -> "Frontpages":
+    def _build_host_view(self, host: str) -> "Frontpages":
         number = self.host_names.index(host)
         kept = np.flatnonzero(self.host == number)
         rows = np.flatnonzero(self.host[self.source] == number)
@@ -144,26 +144,26 @@ class Frontpages:
             targets=len(known),
         )
 
-    def _shown(self, begin: int, end: int, snapshot: int) -> tuple[Ints, Ints]:
-        shelf = self._shelf
+    def _visible_rows(self, begin: int, end: int, snapshot: int) -> tuple[Ints, Ints]:
+        shelf = self._block_index
         there = (shelf.start[begin:end] <= snapshot) & (snapshot < shelf.stop[begin:end])
         return shelf.source[begin:end][there], shelf.target[begin:end][there]
 
 
-def _shelved(world: Frontpages) -> _Shelf:
-    first, last = world.start // _BLOCK, (world.stop - 1) // _BLOCK
+def _build_block_index(world: Frontpages) -> _BlockIndex:
+    first, last = world.start // _SNAPSHOTS_PER_BLOCK, (world.stop - 1) // _SNAPSHOTS_PER_BLOCK
     blocks = last - first + 1
     row = np.repeat(np.arange(len(blocks)), blocks)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
     cell = (first[row] + nth) * world.sources + world.source[row]
     order = np.lexsort((world.target[row], cell))
     row = row[order]
-    cells = (world.snapshots // _BLOCK + 1) * world.sources
+    cells = (world.snapshots // _SNAPSHOTS_PER_BLOCK + 1) * world.sources
     slot = np.searchsorted(cell[order], np.arange(cells + 1))
-    return _Shelf(slot, world.source[row], world.target[row], world.start[row], world.stop[row])
+    return _BlockIndex(slot, world.source[row], world.target[row], world.start[row], world.stop[row])
 
 
-def _visible(world: Frontpages, begin: int, end: int) -> tuple[Ints, Ints]:
+def _row_visibility(world: Frontpages, begin: int, end: int) -> tuple[Ints, Ints]:
     """For each row, the snapshots from which and until which a look would have shown it; first >= gone: none would."""
     at = np.arange(world.snapshots)[:, None]
     next_ok = np.minimum.accumulate(np.where(world.ok, at, world.snapshots)[::-1])[::-1]
@@ -176,14 +176,14 @@ def _visible(world: Frontpages, begin: int, end: int) -> tuple[Ints, Ints]:
     return first, gone
 
 
-def altered_after(world: Frontpages, index: int, seed: int) -> Frontpages:
+def alter_future(world: Frontpages, index: int, seed: int) -> Frontpages:
     """A world with the same past and another future, for those who must prove that they do not know it.
 
     From snapshot ``index`` on, every source shows what another one would have shown, half of what comes up then is
     gone, and targets that were never seen before are others.
     """
     rng = rng_for(seed, "lab/frontpages/altered")
-    moved = _other_place(world.sources, rng)
+    moved = _draw_cycle(world.sources, rng)
     born = np.full(world.targets, world.snapshots, np.int64)
     np.minimum.at(born, world.target, world.start)
     later = np.flatnonzero(born >= index)
@@ -208,7 +208,7 @@ def altered_after(world: Frontpages, index: int, seed: int) -> Frontpages:
     )
 
 
-def _other_place(count: int, rng: np.random.Generator) -> Ints:
+def _draw_cycle(count: int, rng: np.random.Generator) -> Ints:
     """A place for each of ``count`` that is another's: a ring in random order, everybody moves up by one."""
     ring = rng.permutation(count)
     moved = np.empty(count, np.int64)

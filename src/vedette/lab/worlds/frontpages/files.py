@@ -17,8 +17,6 @@ from vedette.errors import UsageError
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Ints
 
-__all__ = ["load_frontpages", "save_frontpages"]
-
 _NUMBERS = ("times", "source", "target", "start", "stop")
 _NAMES = ("source_host", "source_name")
 _EXPECTED = ", ".join((*_NUMBERS, "observed", *_NAMES))
@@ -27,8 +25,8 @@ _EXPECTED = ", ".join((*_NUMBERS, "observed", *_NAMES))
 def load_frontpages(path: Path, name: str) -> Frontpages:
     """The recording in a file, by a name; a file that is not one is refused with what was expected."""
     try:
-        return _checked(_arrays(path), name)
-    except _WrongError as wrong:
+        return _parse_arrays(_read_arrays(path), name)
+    except _FormatError as wrong:
         raise UsageError(
             f"{path.name} is no recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
         ) from None
@@ -37,7 +35,7 @@ def load_frontpages(path: Path, name: str) -> Frontpages:
 def save_frontpages(world: Frontpages, path: Path) -> None:
     """Write a recording so that ``load_frontpages`` reads the same world."""
     snapshot, source = np.nonzero(world.ok)
-    seen = _links_seen(world.source, world.start, world.stop, world.ok.shape)[snapshot, source]
+    seen = _count_links(world.source, world.start, world.stop, world.ok.shape)[snapshot, source]
     hosts = [world.host_names[each] for each in world.host]
     columns = {each: getattr(world, each).astype(np.int32) for each in _NUMBERS[1:]}
     with path.open("wb") as file:
@@ -51,28 +49,28 @@ def save_frontpages(world: Frontpages, path: Path) -> None:
         )
 
 
-class _WrongError(Exception):
+class _FormatError(Exception):
     """What is wrong with a file, in words."""
 
 
-def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {each: archive[each] for each in archive.files}
     except FileNotFoundError:
-        raise _WrongError("there is no such file") from None
+        raise _FormatError("there is no such file") from None
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise _WrongError("it cannot be read") from error
+        raise _FormatError("it cannot be read") from error
 
 
-def _checked(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpages:
-    times, source, target, start, stop = (_integers(arrays, each, 1) for each in _NUMBERS)
-    observed = _integers(arrays, "observed", 2)
-    host_of, names = (_strings(arrays, each) for each in _NAMES)
+def _parse_arrays(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpages:
+    times, source, target, start, stop = (_integer_column(arrays, each, 1) for each in _NUMBERS)
+    observed = _integer_column(arrays, "observed", 2)
+    host_of, names = (_string_column(arrays, each) for each in _NAMES)
     _require(len(names) == len(host_of), "source_host and source_name differ in length")
     _require(len(times) > 0 and bool(np.all(np.diff(times) > 0)), "times do not increase")
     _check_rows(source, target, start, stop, (len(times), len(names)))
-    ok = _answered(observed, _links_seen(source, start, stop, (len(times), len(names))))
+    ok = _parse_observed(observed, _count_links(source, start, stop, (len(times), len(names))))
     hosts = tuple(dict.fromkeys(host_of))
     host = np.array([hosts.index(each) for each in host_of], np.int64)
     targets = int(target.max(initial=-1)) + 1
@@ -91,7 +89,7 @@ def _check_rows(source: Ints, target: Ints, start: Ints, stop: Ints, shape: tupl
     _require(not np.any(same & (start[order][1:] < stop[order][:-1])), "a source shows a target twice at a time")
 
 
-def _answered(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
+def _parse_observed(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
     """Which scrapes brought a page, as far as the counts of links bear it out."""
     _require(observed.shape[1] == 3, "observed has not three columns")
     _require(bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))), "observed names what is not there")
@@ -103,7 +101,7 @@ def _answered(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
     return ok
 
 
-def _links_seen(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) -> Ints:
+def _count_links(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) -> Ints:
     """How many targets each source shows at each snapshot."""
     steps = np.zeros((shape[0] + 1, shape[1]), np.int64)
     np.add.at(steps, (start, source), 1)
@@ -111,14 +109,14 @@ def _links_seen(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) -
     return np.cumsum(steps, axis=0)[:-1]
 
 
-def _integers(arrays: Mapping[str, npt.NDArray[Any]], name: str, dimensions: int) -> Ints:
+def _integer_column(arrays: Mapping[str, npt.NDArray[Any]], name: str, dimensions: int) -> Ints:
     _require(name in arrays, f"{name} is missing")
     column = arrays[name]
     _require(column.dtype.kind in "iu" and column.ndim == dimensions, f"{name} has another shape or type")
     return column.astype(np.int64)
 
 
-def _strings(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[str, ...]:
+def _string_column(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[str, ...]:
     _require(name in arrays, f"{name} is missing")
     _require(arrays[name].dtype.kind == "U" and arrays[name].ndim == 1, f"{name} has another shape or type")
     return tuple(arrays[name].tolist())
@@ -126,4 +124,4 @@ def _strings(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[str, ..
 
 def _require(fits: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
     if not fits:
-        raise _WrongError(otherwise)
+        raise _FormatError(otherwise)

@@ -25,11 +25,9 @@ import xxhash
 from vedette.errors import UsageError
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.lab.worlds.frontpages.files import save_frontpages
-from vedette.lab.worlds.git.place import open_tip, read_place
-from vedette.lab.worlds.git.walk import believed
-from vedette.lab.worlds.pools import pool_of, processors
-
-__all__ = ["MARK", "Recorded", "import_frontpages", "read_scrapes", "shown"]
+from vedette.lab.worlds.git.place import open_tip, parse_location
+from vedette.lab.worlds.git.walk import repair_commit_times
+from vedette.lab.worlds.pools import open_process_pool, worker_count
 
 # All time of an import goes here: a year has more than a million scrapes, and a thousandth of a second goes into each.
 # What is wanted of a scrape is which addresses it shows. Nobody needs to read them, so each is kept as a number of 64
@@ -40,34 +38,36 @@ if TYPE_CHECKING:
     import pygit2
 
 
-MARK = np.dtype("<u8")  # what stands for an address
-MANY = 4000  # scrapes; for fewer, other processes are not worth their start
-MOST_BYTES = 16 << 20  # of one scrape; the largest are a hundredth of that
+LINK_HASH_DTYPE = np.dtype("<u8")  # what stands for an address
+PARALLEL_FROM = 4000  # scrapes; for fewer, other processes are not worth their start
+MAX_BYTES = 16 << 20  # of one scrape; the largest are a hundredth of that
 
-Part = Sequence[bytes]
-Read = list[bytes | None]
+BlobBatch = Sequence[bytes]
+LinkHashes = list[bytes | None]
 
 
-def read_scrapes(repository: "pygit2.Repository", parts: Sequence[Part], many: int = MANY) -> Generator[Read]:
+def read_scrapes(
+    repository: "pygit2.Repository", parts: Sequence[BlobBatch], many: int = PARALLEL_FROM
+) -> Generator[LinkHashes]:
     """What the blobs of each part show, part by part; None where the repository does not have one.
 
     Whoever does not read to the end closes it, so that no process goes on.
     """
-    processes = processors()
+    processes = worker_count()
     if processes == 1 or sum(map(len, parts)) < many:
-        yield from (_read(repository, part) for part in parts)
+        yield from (_read_batch(repository, part) for part in parts)
         return
-    with pool_of(processes) as pool:
-        yield from pool.map(_read_there, repeat(repository.path), parts)
+    with open_process_pool(processes) as pool:
+        yield from pool.map(_read_batch_in_worker, repeat(repository.path), parts)
 
 
-def shown(body: bytes) -> bytes:
+def hash_links(body: bytes) -> bytes:
     """The addresses of a page's articles as numbers, each once; none of anything that is not as it should be.
 
     What is behind ``#`` is a place on a page (the comments, mostly) and not another page.
 
     >>> page = b'{"articles": [{"url": "https://a.example/1"}, {"url": "https://a.example/1#comments"}, {"url": null}]}'
-    >>> len(shown(page)) // MARK.itemsize, shown(b"{broken")
+    >>> len(hash_links(page)) // LINK_HASH_DTYPE.itemsize, hash_links(b"{broken")
     (1, b'')
     """
     try:
@@ -77,37 +77,37 @@ def shown(body: bytes) -> bytes:
     articles = found.get("articles") if isinstance(found, dict) else None
     urls = [each.get("url") for each in articles if isinstance(each, dict)] if isinstance(articles, list) else []
     pages = (url.partition("#")[0] for url in urls if isinstance(url, str))
-    marks = (xxhash.xxh3_64_intdigest(_encoded(page)) for page in pages if page)
-    return np.array(list(dict.fromkeys(marks)), MARK).tobytes()
+    marks = (xxhash.xxh3_64_intdigest(_encode_url(page)) for page in pages if page)
+    return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
 
 
-def _encoded(url: str) -> bytes:
+def _encode_url(url: str) -> bytes:
     # JSON can spell half of a pair of surrogates, which UTF-8 cannot.
     return url.encode("utf-8", "surrogatepass")
 
 
-def _read(repository: "pygit2.Repository", part: Part) -> Read:
-    return [_scrape(repository, blob) for blob in part]
+def _read_batch(repository: "pygit2.Repository", part: BlobBatch) -> LinkHashes:
+    return [_read_scrape(repository, blob) for blob in part]
 
 
-def _scrape(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
+def _read_scrape(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
     import pygit2
 
     try:
         found = repository[pygit2.Oid(raw=blob)]
     except (KeyError, OSError, ValueError, pygit2.GitError):
         return None
-    if not isinstance(found, pygit2.Blob) or found.size > MOST_BYTES:
+    if not isinstance(found, pygit2.Blob) or found.size > MAX_BYTES:
         return b""
-    return shown(found.data)
+    return hash_links(found.data)
 
 
-def _read_there(path: str, part: Part) -> Read:
-    return _read(_repository(path), part)
+def _read_batch_in_worker(path: str, part: BlobBatch) -> LinkHashes:
+    return _read_batch(_open_repository(path), part)
 
 
 @cache
-def _repository(path: str) -> "pygit2.Repository":
+def _open_repository(path: str) -> "pygit2.Repository":
     import pygit2
 
     return pygit2.Repository(path)
@@ -121,7 +121,7 @@ _FOLDER = "docs/snapshots"
 Progress = Callable[[int, int], None]
 
 
-class Recorded(NamedTuple):
+class ImportSummary(NamedTuple):
     """What was imported, in numbers: ``rows`` are times that a source showed a target.
 
     ``failed`` counts scrapes that brought nothing, ``missing`` the objects that the repository lacked.
@@ -145,44 +145,46 @@ class _Snapshot(NamedTuple):
 
 
 def import_frontpages(
-    clone: str | Path, out: Path, progress: Progress = lambda _done, _all: None, *, many: int = MANY
-) -> Recorded:
+    clone: str | Path, out: Path, progress: Progress = lambda _done, _all: None, *, many: int = PARALLEL_FROM
+) -> ImportSummary:
     """Read the history of ``PATH[#branch]``, bare or not, into the file ``out``.
 
     ``progress`` is told how many snapshots of how many are read. From ``many`` scrapes on, several processes read.
     """
     if not out.parent.is_dir() or out.is_dir():
         raise UsageError(f"{out}: name a file in a folder that is there")
-    place = read_place(str(clone))
+    place = parse_location(str(clone))
     tip = open_tip(place)
-    snapshots, missing = _snapshots(tip.repository, tip.commit)
+    snapshots, missing = _list_snapshots(tip.repository, tip.commit)
     if not snapshots:
         raise UsageError(f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; name a clone of the recording")
-    tape = _Tape(missing=missing)
+    tape = _RecordingBuilder(missing=missing)
     with closing(read_scrapes(tip.repository, [each.blobs for each in snapshots], many)) as scrapes:
         for snapshot, links in zip(snapshots, scrapes, strict=True):
-            tape.record(dict(zip(snapshot.sources, links, strict=True)))
+            tape.add_snapshot(dict(zip(snapshot.sources, links, strict=True)))
             progress(len(tape.counts), len(snapshots))
-    return _saved(tape, tape.world(_rising([each.time_s for each in snapshots])), out)
+    return _save(tape, tape.build(_force_increasing([each.time_s for each in snapshots])), out)
 
 
-def _saved(tape: "_Tape", world: Frontpages, out: Path) -> Recorded:
+def _save(tape: "_RecordingBuilder", world: Frontpages, out: Path) -> ImportSummary:
     aside = out.with_name(f"{out.name}.new")
     save_frontpages(world, aside)
     aside.replace(out)
     failed = sum(tape.counts) - int(np.count_nonzero(world.ok))
     size_bytes = out.stat().st_size
-    return Recorded(world.snapshots, world.sources, world.targets, len(world.target), failed, tape.missing, size_bytes)
+    return ImportSummary(
+        world.snapshots, world.sources, world.targets, len(world.target), failed, tape.missing, size_bytes
+    )
 
 
-def _snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list[_Snapshot], int]:
+def _list_snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list[_Snapshot], int]:
     """Every commit of the main line that touches a source, oldest first, and how many objects were not there."""
-    commits, missing = _main_line(repository, last)
+    commits, missing = _list_first_parents(repository, last)
     known: dict[str, bytes] = {}
     found = []
     for commit in commits:
         try:
-            there = dict(_files(commit))
+            there = dict(_list_source_files(commit))
         except (KeyError, OSError, ValueError):
             missing += 1
             continue
@@ -193,7 +195,7 @@ def _snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[
     return found, missing
 
 
-def _main_line(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list["pygit2.Commit"], int]:
+def _list_first_parents(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list["pygit2.Commit"], int]:
     """The commits, oldest first, and whether (1) the past breaks off. What was merged in is in the merge."""
     import pygit2
 
@@ -206,7 +208,7 @@ def _main_line(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[
     return line[::-1], 0
 
 
-def _files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
+def _list_source_files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
     """The name of each source, and the blob that says what it looked like; no blob is read."""
     import pygit2
 
@@ -220,66 +222,66 @@ def _files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
                 yield sys.intern(f"{host.name}/{str(file.name).removesuffix('.json')}"), file.id.raw
 
 
-def _rising(times: Sequence[int]) -> list[int]:
+def _force_increasing(times: Sequence[int]) -> list[int]:
     """Times of snapshots. Clocks of those who commit go back at times; snapshots do not.
 
-    >>> _rising([100, 200, 200, 9000, 300])
+    >>> _force_increasing([100, 200, 200, 9000, 300])
     [100, 200, 201, 202, 300]
     """
     found: list[int] = []
-    for time_s in believed(times):
+    for time_s in repair_commit_times(times):
         found.append(max(int(time_s), found[-1] + 1) if found else int(time_s))
     return found
 
 
 @dataclass(slots=True)
-class _Tape:
-    """What was recorded so far; ``open`` has the links that each source shows now, and since which snapshot.
+class _RecordingBuilder:
+    """What was recorded so far; ``visible_since`` has the links that each source shows now, and since which snapshot.
 
-    ``last`` is what each source's last good scrape brought: most bring the same again. ``counts`` has how many sources
-    were scraped at each snapshot, ``rows`` four numbers a row: a year has two million.
+    ``last_links`` is what each source's last good scrape brought: most bring the same again. ``counts`` has how many
+    sources were scraped at each snapshot, ``rows`` four numbers a row: a year has two million.
     """
 
     missing: int = 0
     counts: list[int] = field(default_factory=list)
     sources: dict[str, int] = field(default_factory=dict)
     targets: dict[int, int] = field(default_factory=dict)
-    open: list[dict[int, int]] = field(default_factory=list)
-    last: list[bytes] = field(default_factory=list)
+    visible_since: list[dict[int, int]] = field(default_factory=list)
+    last_links: list[bytes] = field(default_factory=list)
     rows: "array[int]" = field(default_factory=lambda: array("q"))
     scrapes: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def record(self, scraped: Mapping[str, bytes | None]) -> None:
+    def add_snapshot(self, scraped: Mapping[str, bytes | None]) -> None:
         """A snapshot. What a source shows holds until a scrape that brings something says otherwise."""
         now = len(self.counts)
         self.counts.append(len(scraped))
         for name, links in scraped.items():
             source = self.sources.setdefault(name, len(self.sources))
-            if source == len(self.open):
-                self.open.append({})
-                self.last.append(b"")
+            if source == len(self.visible_since):
+                self.visible_since.append({})
+                self.last_links.append(b"")
             self.missing += links is None
             if links:
                 self.scrapes.extend((now, source))
-                self._show(source, now, links)
+                self._update_visible(source, now, links)
 
-    def _show(self, source: int, now: int, links: bytes) -> None:
-        if links == self.last[source]:
+    def _update_visible(self, source: int, now: int, links: bytes) -> None:
+        if links == self.last_links[source]:
             return
-        self.last[source] = links
-        before = self.open[source]
-        marks = np.frombuffer(links, MARK).tolist()
+        self.last_links[source] = links
+        before = self.visible_since[source]
+        marks = np.frombuffer(links, LINK_HASH_DTYPE).tolist()
         shown = [self.targets.setdefault(mark, len(self.targets)) for mark in marks]
         after = {target: before.get(target, now) for target in shown}
         for target, since in before.items():
             if target not in after:
                 self.rows.extend((source, target, since, now))
-        self.open[source] = after
+        self.visible_since[source] = after
 
-    def world(self, times: Sequence[int]) -> Frontpages:
+    def build(self, times: Sequence[int]) -> Frontpages:
         """All of it; what is still shown ends with the recording."""
         end = len(times)
-        still = [(source, *each, end) for source, links in enumerate(self.open) for each in links.items()]
+        still = [(source, *each, end) for source, links in enumerate(self.visible_since) for each in links.items()]
         ended = np.array(self.rows, np.int64).reshape(-1, 4)
         columns = np.concatenate([ended, np.array(still, np.int64).reshape(-1, 4)]).T
         ok = np.zeros((end, len(self.sources)), bool)

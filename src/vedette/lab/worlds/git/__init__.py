@@ -4,8 +4,8 @@
 say, ``lives`` when each page was born, changed, moved and died, ``links`` where they lead; ``build`` puts it together.
 """
 
-from vedette.lab.worlds.git.build import MANY, read_git
-from vedette.lab.worlds.git.importing import Summary, import_git
-from vedette.lab.worlds.git.place import Place, read_place
+from vedette.lab.worlds.git.build import WAVE_THRESHOLD, read_git
+from vedette.lab.worlds.git.importing import ImportSummary, import_git
+from vedette.lab.worlds.git.place import GitLocation, parse_location
 
-__all__ = ["MANY", "Place", "Summary", "import_git", "read_git", "read_place"]
+__all__ = ["WAVE_THRESHOLD", "GitLocation", "ImportSummary", "import_git", "read_git", "parse_location"]

@@ -8,16 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.git.blobs import Content, Task, announced, body_of, contents
-from vedette.lab.worlds.git.links import NOWHERE, Links, own_host
-from vedette.lab.worlds.git.paths import HTML, SOURCE, XML, address, group_of, page_of, site_of
-from vedette.lab.worlds.git.place import Place, Tip, open_tip, read_place
-from vedette.lab.worlds.git.walk import Progress, Step, walk
+from vedette.lab.worlds.git.blobs import BlobTask, Content, detect_listing_kind, read_blob, read_contents
+from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex, detect_own_host
+from vedette.lab.worlds.git.paths import HTML, SOURCE, XML, classify_path, page_for_path, page_url, site_for_page
+from vedette.lab.worlds.git.place import GitLocation, Tip, open_tip, parse_location
+from vedette.lab.worlds.git.walk import Progress, Step, walk_commits
 from vedette.lab.worlds.history import PAGE, History
 from vedette.lab.worlds.history_file import PackedTexts, TextPacker
 from vedette.policy import Ints
-
-__all__ = ["MANY", "Life", "Lived", "Version", "lived", "read_git"]
 
 # A page lives while any of its files does, and shows the first of them. A change whose content cannot be read is no
 # change (it is counted): the page goes on with what it had, and a page of which nothing can be read is none.
@@ -34,7 +32,7 @@ class Version(NamedTuple):
 
 @dataclass(slots=True)
 class Life:
-    """One life of a page, by the name that ``page_of`` gives it. ``moved_to`` is the number of a life, or -1."""
+    """One life of a page, by the name that ``page_for_path`` gives it. ``moved_to`` is the number of a life, or -1."""
 
     page: str
     versions: list[Version]
@@ -47,27 +45,27 @@ class Life:
         return self.versions[0].at_s
 
 
-class Lived(NamedTuple):
+class PageLives(NamedTuple):
     """All lives in the order of birth, in one step by name; and how many changes could not be read."""
 
     lives: list[Life]
     missing: int
 
 
-def lived(steps: Iterable[Step], readable: Mapping[tuple[bytes, str], bool], many: int) -> Lived:
+def collect_lives(steps: Iterable[Step], readable: Mapping[tuple[bytes, str], bool], many: int) -> PageLives:
     """The lives of all pages.
 
     ``readable`` has the files that are pages, with each of their contents: whether that can be read. A step that
     touches more than ``many`` pages is a wave.
     """
-    past = _Past(readable)
+    past = _LifeTracker(readable)
     for step in steps:
-        past.take(step, many)
-    return Lived(past.lives, past.missing)
+        past.apply_step(step, many)
+    return PageLives(past.lives, past.missing)
 
 
 @dataclass(slots=True)
-class _Past:
+class _LifeTracker:
     readable: Mapping[tuple[bytes, str], bool]
     lives: list[Life] = field(default_factory=list)
     missing: int = 0
@@ -75,14 +73,14 @@ class _Past:
     files: dict[str, dict[int, tuple[bytes, str]]] = field(default_factory=dict)
     alive: dict[str, int] = field(default_factory=dict)
 
-    def take(self, step: Step, many: int) -> None:
-        touched = sorted(dict.fromkeys(self._files(step)))
-        changed = [page for page in touched if self._blob(page) != self._showing(page)]
+    def apply_step(self, step: Step, many: int) -> None:
+        touched = sorted(dict.fromkeys(self._update_files(step)))
+        changed = [page for page in touched if self._current_blob(page) != self._last_blob(page)]
         wave = len(changed) > many
-        gone = {page: self.alive.pop(page) for page in changed if self._shown(page) is None}
-        came = {page: len(self.lives) + place for place, page in enumerate(self._births(changed))}
+        gone = {page: self.alive.pop(page) for page in changed if self._current_file(page) is None}
+        came = {page: len(self.lives) + place for place, page in enumerate(self._list_births(changed))}
         for page in changed:
-            shown = self._shown(page)
+            shown = self._current_file(page)
             if shown is None:
                 self.lives[gone[page]].died_s = step.at_s
             elif page in came:
@@ -90,13 +88,13 @@ class _Past:
             else:
                 self.lives[self.alive[page]].versions.append(Version(step.at_s, *shown, wave))
         self.alive.update(came)
-        for old, new in self._moves(step, gone, came):
+        for old, new in self._match_moves(step, gone, came):
             self.lives[old].moved_to = new
 
-    def _files(self, step: Step) -> Iterator[str]:
+    def _update_files(self, step: Step) -> Iterator[str]:
         """Keeps what files hold now; the pages that this may touch."""
         for path, blob in step.files.items():
-            page, rank = page_of(path)
+            page, rank = page_for_path(path)
             if blob is None:
                 if self.files.get(page, {}).pop(rank, None):
                     yield page
@@ -107,33 +105,33 @@ class _Past:
                 else:
                     self.missing += 1
 
-    def _shown(self, page: str) -> tuple[bytes, str] | None:
+    def _current_file(self, page: str) -> tuple[bytes, str] | None:
         files = self.files.get(page)
         return files[min(files)] if files else None
 
-    def _blob(self, page: str) -> bytes | None:
-        shown = self._shown(page)
+    def _current_blob(self, page: str) -> bytes | None:
+        shown = self._current_file(page)
         return shown and shown[0]
 
-    def _showing(self, page: str) -> bytes | None:
+    def _last_blob(self, page: str) -> bytes | None:
         return self.lives[self.alive[page]].versions[-1].blob if page in self.alive else None
 
-    def _births(self, changed: Iterable[str]) -> Iterator[str]:
-        return (page for page in changed if page not in self.alive and self._shown(page) is not None)
+    def _list_births(self, changed: Iterable[str]) -> Iterator[str]:
+        return (page for page in changed if page not in self.alive and self._current_file(page) is not None)
 
-    def _moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    def _match_moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """Lives that ended, with those that took their place: the same content first, then what git finds similar."""
         if not gone or not came:
             return
         taken: set[str] = set()
-        for old, new in (*self._same(gone, came), *_similar(step)):
+        for old, new in (*self._match_same_content(gone, came), *_list_renames(step)):
             if old in gone and new in came and old not in taken and new not in taken:
                 taken |= {old, new}
                 yield gone[old], came[new]
 
-    def _same(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    def _match_same_content(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Pages that went and came with the same content; if they can, those that are called alike."""
-        for name in (_name, _no_name):
+        for name in (_name, _any_name):
             waiting: dict[tuple[bytes, str], list[str]] = {}
             for page, life in reversed([*gone.items()]):
                 waiting.setdefault((self.lives[life].versions[-1].blob, name(page)), []).append(page)
@@ -142,142 +140,142 @@ class _Past:
                     yield same.pop(), page
 
 
-def _similar(step: Step) -> Iterator[tuple[str, str]]:
-    return ((page_of(old)[0], page_of(new)[0]) for new, old in step.renamed.items())
+def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
+    return ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
 
 
 def _name(page: str) -> str:
     return page.rstrip("/").rpartition("/")[2]
 
 
-def _no_name(page: str) -> str:
+def _any_name(page: str) -> str:
     del page
     return ""
 
 
-MANY = 20  # pages that change at once make a wave
+WAVE_THRESHOLD = 20  # pages that change at once make a wave
 REPORT_EVERY = 256
 
 
-def read_git(written: str, *, many: int = MANY, progress: Progress = lambda _done, _all: None) -> History:
+def read_git(written: str, *, many: int = WAVE_THRESHOLD, progress: Progress = lambda _done, _all: None) -> History:
     """The history at ``[git:]PATH[#branch[:folder]]``; a step that touches more than ``many`` pages is a wave.
 
     ``progress`` is told how many of how many are done, twice from nought: steps first, then blobs.
     """
-    place = read_place(written)
+    place = parse_location(written)
     tip = open_tip(place)
-    walked = walk(tip, place, progress)
-    kinds = _kinds(tip, walked.steps, place)
-    read = _read(tip, _tasks(walked.steps, kinds), progress)
+    walked = walk_commits(tip, place, progress)
+    kinds = _classify_files(tip, walked.steps, place)
+    read = _read_all(tip, _list_tasks(walked.steps, kinds), progress)
     readable = {
-        (blob, path): read.numbers.get((blob, _reader(path))) is not None
-        for path, blob in _files(walked.steps)
+        (blob, path): read.numbers.get((blob, _parser_name(path))) is not None
+        for path, blob in _list_file_versions(walked.steps)
         if path in kinds
     }
-    found = lived(walked.steps, readable, many)
+    found = collect_lives(walked.steps, readable, many)
     if not found.lives:
         raise UsageError(f"{place.path}: has no pages there (.html, .md, .rst); write git:PATH#branch:folder")
     span = (walked.steps[0].at_s, walked.end_s)
-    return _history(place, span, found.lives, kinds, read, walked.missing + found.missing)
+    return _build_history(place, span, found.lives, kinds, read, walked.missing + found.missing)
 
 
-class _Read(NamedTuple):
+class _ContentTable(NamedTuple):
     """All contents by number: texts, words, and links as numbers of addresses as written."""
 
     numbers: dict[tuple[bytes, str], int | None]
     words: list[int]
     links: list[Ints]
-    written: list[str]
+    hrefs: list[str]
     packer: TextPacker
 
 
-def _files(steps: Iterable[Step]) -> Iterator[tuple[str, bytes]]:
+def _list_file_versions(steps: Iterable[Step]) -> Iterator[tuple[str, bytes]]:
     """Every content that files had, in order of time."""
     return ((path, blob) for step in steps for path, blob in step.files.items() if blob is not None)
 
 
-def _reader(path: str) -> str:
+def _parser_name(path: str) -> str:
     """What reads a file: the same bytes say different things in different languages."""
     return path.rpartition(".")[2].lower()
 
 
-def _kinds(tip: Tip, steps: Sequence[Step], place: Place) -> dict[str, int]:
+def _classify_files(tip: Tip, steps: Sequence[Step], place: GitLocation) -> dict[str, int]:
     """The files that are pages, with what they are; see ``paths`` for the rule."""
     groups: dict[str, list[str]] = {HTML: [], SOURCE: [], XML: []}
     firsts: dict[str, list[bytes]] = {}
-    for path, blob in _files(steps):
+    for path, blob in _list_file_versions(steps):
         if path not in firsts:
-            groups[group_of(path, place.folder)].append(path)
+            groups[classify_path(path, place.folder)].append(path)
         firsts.setdefault(path, []).append(blob)
     pages = groups[SOURCE] if len(groups[SOURCE]) > len(groups[HTML]) else groups[HTML]
     kinds = dict.fromkeys(pages, PAGE)
     for path in groups[XML]:
-        body = next((body for blob in firsts[path] if (body := body_of(tip.repository, blob)) is not None), b"")
-        if (kind := announced(body)) is not None:
+        body = next((body for blob in firsts[path] if (body := read_blob(tip.repository, blob)) is not None), b"")
+        if (kind := detect_listing_kind(body)) is not None:
             kinds[path] = kind
     return kinds
 
 
-def _tasks(steps: Iterable[Step], kinds: Mapping[str, int]) -> list[Task]:
+def _list_tasks(steps: Iterable[Step], kinds: Mapping[str, int]) -> list[BlobTask]:
     """Every content once, page by page."""
     by_path: dict[str, list[bytes]] = {}
-    for path, blob in _files(steps):
+    for path, blob in _list_file_versions(steps):
         if path in kinds:
             by_path.setdefault(path, []).append(blob)
-    found = {(blob, _reader(path)): Task(blob, path) for path in sorted(by_path) for blob in by_path[path]}
+    found = {(blob, _parser_name(path)): BlobTask(blob, path) for path in sorted(by_path) for blob in by_path[path]}
     return list(found.values())
 
 
-def _read(tip: Tip, tasks: Sequence[Task], progress: Progress) -> _Read:
-    read = _Read({}, [], [], [], TextPacker())
+def _read_all(tip: Tip, tasks: Sequence[BlobTask], progress: Progress) -> _ContentTable:
+    read = _ContentTable({}, [], [], [], TextPacker())
     seen: dict[str, int] = {}
-    for done, (task, content) in enumerate(zip(tasks, contents(tip.repository, tasks), strict=True)):
+    for done, (task, content) in enumerate(zip(tasks, read_contents(tip.repository, tasks), strict=True)):
         if done % REPORT_EVERY == 0:
             progress(done, len(tasks))
-        key = (task.blob, _reader(task.path))
+        key = (task.blob, _parser_name(task.path))
         read.numbers[key] = None if content is None else len(read.words)
         if content is not None:
-            _take(read, content, seen)
+            _add_content(read, content, seen)
     progress(len(tasks), len(tasks))
-    read.written.extend(seen)
+    read.hrefs.extend(seen)
     return read
 
 
-def _take(read: _Read, content: Content, seen: dict[str, int]) -> None:
+def _add_content(read: _ContentTable, content: Content, seen: dict[str, int]) -> None:
     read.words.append(content.words)
     read.packer.add(content.text)
     numbers = [seen.setdefault(link, len(seen)) for link in content.links]
     read.links.append(np.array(numbers, np.int64))
 
 
-def _history(
-    place: Place,
+def _build_history(
+    place: GitLocation,
     span: tuple[float, float],
     lives: Sequence[Life],
     kinds: Mapping[str, int],
-    read: _Read,
+    read: _ContentTable,
     missing: int,
 ) -> History:
     versions = [version for life in lives for version in life.versions]
-    content = np.array([_number(read, version) for version in versions], np.int64)
+    content = np.array([_content_number(read, version) for version in versions], np.int64)
     pages = list(dict.fromkeys(life.page for life in lives))
-    host = own_host(read.written, pages)
-    sites = {site: number for number, site in enumerate(dict.fromkeys(site_of(life.page) for life in lives))}
-    start, to = _graph(lives, content, read, Links(pages, host), pages)
-    texts: PackedTexts = read.packer.packed(content)
+    host = detect_own_host(read.hrefs, pages)
+    sites = {site: number for number, site in enumerate(dict.fromkeys(site_for_page(life.page) for life in lives))}
+    start, to = _build_link_graph(lives, content, read, LinkIndex(pages, host), pages)
+    texts: PackedTexts = read.packer.finish(content)
     return History(
-        name=_name_build(place),
+        name=_world_name(place),
         begin_s=span[0],
         end_s=span[1],
-        urls=[address(life.page, host or f"{place.label}.invalid") for life in lives],
-        site=np.array([sites[site_of(life.page)] for life in lives], np.int64),
+        urls=[page_url(life.page, host or f"{place.label}.invalid") for life in lives],
+        site=np.array([sites[site_for_page(life.page)] for life in lives], np.int64),
         kind=np.array([kinds[life.versions[0].path] for life in lives], np.uint8),
         born_s=np.array([life.born_s for life in lives]),
         died_s=np.array([life.died_s for life in lives]),
         moved_to=np.array([life.moved_to for life in lives], np.int64),
         version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
         version_at_s=np.array([version.at_s for version in versions]),
-        digest=np.array([_digest(version.blob) for version in versions], np.uint64),
+        digest=np.array([_blob_digest(version.blob) for version in versions], np.uint64),
         words=np.array(read.words, np.int64)[content],
         wave=np.array([version.wave for version in versions], np.bool_),
         link_start=start,
@@ -288,25 +286,27 @@ def _history(
     )
 
 
-def _name_build(place: Place) -> str:
+def _world_name(place: GitLocation) -> str:
     """The name of the world, without any path."""
     inside = f"#{place.branch}" + (f":{place.folder}" if place.folder else "")
     return f"git:{place.label}{inside if place.branch or place.folder else ''}"
 
 
-def _number(read: _Read, version: Version) -> int:
-    number = read.numbers[version.blob, _reader(version.path)]
+def _content_number(read: _ContentTable, version: Version) -> int:
+    number = read.numbers[version.blob, _parser_name(version.path)]
     assert number is not None, "a version that cannot be read"
     return number
 
 
-def _digest(blob: bytes) -> int:
+def _blob_digest(blob: bytes) -> int:
     return int.from_bytes(blob[:8], "big") or 1  # nought is what no page has
 
 
-def _graph(lives: Sequence[Life], content: Ints, read: _Read, links: Links, pages: Sequence[str]) -> tuple[Ints, Ints]:
+def _build_link_graph(
+    lives: Sequence[Life], content: Ints, read: _ContentTable, links: LinkIndex, pages: Sequence[str]
+) -> tuple[Ints, Ints]:
     """Where every version leads: where its links start, and the lives that they mean."""
-    meant = _Meant(lives, pages)
+    meant = _LifeResolver(lives, pages)
     known: dict[str, dict[int, int]] = {}
     found: list[Ints] = []
     row = 0
@@ -315,23 +315,23 @@ def _graph(lives: Sequence[Life], content: Ints, read: _Read, links: Links, page
         # Addresses mean the same on all pages of a folder.
         table = known.setdefault(life.page.rpartition("/")[0], {})
         for version, end_s in zip(life.versions, ends, strict=True):
-            numbers = _resolved(read, int(content[row]), life.page, links, table)
-            found.append(meant.lives(numbers, life.page, version.at_s, end_s))
+            numbers = _resolve_links(read, int(content[row]), life.page, links, table)
+            found.append(meant.resolve(numbers, life.page, version.at_s, end_s))
             row += 1
     start = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(one) for one in found], out=start[1:])
     return start, np.concatenate(found)
 
 
-def _resolved(read: _Read, content: int, page: str, links: Links, table: dict[int, int]) -> list[int]:
+def _resolve_links(read: _ContentTable, content: int, page: str, links: LinkIndex, table: dict[int, int]) -> list[int]:
     written = read.links[content].tolist()
     for one in written:
         if one not in table:
-            table[one] = links.number(read.written[one], page)
+            table[one] = links.resolve(read.hrefs[one], page)
     return list(dict.fromkeys(map(table.__getitem__, written)))
 
 
-class _Meant:
+class _LifeResolver:
     """Which lives a link to a page means.
 
     The last that was born when the link was written, and those that were born while it stood; where there are none, the
@@ -345,21 +345,21 @@ class _Meant:
             self._lives[self._numbers[life.page]].append(number)
         self._born_s = [life.born_s for life in lives]
         self._first = np.array([mine[0] for mine in self._lives], np.int64)
-        self._again = np.array([len(mine) > 1 for mine in self._lives], np.bool_)
+        self._reborn = np.array([len(mine) > 1 for mine in self._lives], np.bool_)
 
-    def lives(self, pages: Sequence[int], page: str, at_s: float, end_s: float) -> Ints:
+    def resolve(self, pages: Sequence[int], page: str, at_s: float, end_s: float) -> Ints:
         own = self._numbers[page]
-        numbers = np.array([number for number in pages if number not in (NOWHERE, own)], np.int64)
-        if not self._again[numbers].any():
+        numbers = np.array([number for number in pages if number not in (NO_PAGE, own)], np.int64)
+        if not self._reborn[numbers].any():
             return self._first[numbers]
-        chosen = (self._chosen(number, at_s, end_s) for number in numbers.tolist())
+        chosen = (self._select_lives(number, at_s, end_s) for number in numbers.tolist())
         return np.fromiter(chain.from_iterable(chosen), np.int64)
 
-    def _chosen(self, page: int, at_s: float, end_s: float) -> list[int]:
+    def _select_lives(self, page: int, at_s: float, end_s: float) -> list[int]:
         mine = self._lives[page]
-        then = [one for one, after in pairwise([*mine, -1]) if self._stands(one, after, at_s, end_s)]
+        then = [one for one, after in pairwise([*mine, -1]) if self._is_current(one, after, at_s, end_s)]
         return then or mine[:1]
 
-    def _stands(self, one: int, after: int, at_s: float, end_s: float) -> bool:
+    def _is_current(self, one: int, after: int, at_s: float, end_s: float) -> bool:
         superseded = after >= 0 and self._born_s[after] <= at_s
         return self._born_s[one] < end_s and not superseded

@@ -14,80 +14,80 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from vedette.lab.worlds.git.paths import is_host, page_of
+from vedette.lab.worlds.git.paths import is_host, page_for_path
 
-__all__ = ["NOWHERE", "Links", "own_host"]
-
-NOWHERE = -1
-FEWEST = 3  # addresses that make a host the world's own
-MOST_ADDRESS = 4000
-_BUILT = (".html", ".htm", ".xhtml")
-_SOURCES = (".md", ".rst", ".markdown", ".txt")
+NO_PAGE = -1
+MIN_HOST_LINKS = 3  # addresses that make a host the world's own
+MAX_URL_LENGTH = 4000
+_HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+_SOURCE_SUFFIXES = (".md", ".rst", ".markdown", ".txt")
 
 
-class _Written(NamedTuple):
+class _ParsedHref(NamedTuple):
     """An address as written: its host (None: that of the page) and its path, without query and fragment."""
 
     host: str | None
     path: str
 
 
-class Links:
+class LinkIndex:
     """Knows all pages that there ever were, by name; a page's number is its place in the given order."""
 
     def __init__(self, pages: Sequence[str], host: str = "") -> None:
         self._numbers = {page: number for number, page in enumerate(pages)}
-        self._host = _plain_host(host)
+        self._host = _normalize_host(host)
 
-    def number(self, written: str, page: str) -> int:
-        """The page that an address on a page means; ``NOWHERE`` if none.
+    def resolve(self, written: str, page: str) -> int:
+        """The page that an address on a page means; ``NO_PAGE`` if none.
 
-        >>> links = Links(["", "a/", "a/b.html", "c.md"], "www.example.org")
-        >>> [links.number(written, "a/b.html") for written in ("../", ".", "b.html?x#y", "/c", "http://example.org/a")]
+        >>> links = LinkIndex(["", "a/", "a/b.html", "c.md"], "www.example.org")
+        >>> [links.resolve(written, "a/b.html") for written in ("../", ".", "b.html?x#y", "/c", "http://example.org/a")]
         [0, 1, 2, 3, 1]
         """
-        address = _split(written)
+        address = _parse_href(written)
         if address is None or (address.host is None and not address.path):
-            return NOWHERE
+            return NO_PAGE
         first, slash, rest = page.partition("/")
         root = first + slash if slash and is_host(first) else ""
         folder = (rest if root else page).rpartition("/")[0]
         if address.host is not None:
-            if _plain_host(address.host) not in (self._host, _plain_host(first if root else "")):
-                return self.named(address.path, f"{address.host}/")
+            if _normalize_host(address.host) not in (self._host, _normalize_host(first if root else "")):
+                return self.find_page(address.path, f"{address.host}/")
             folder = ""
         path = address.path if address.path.startswith("/") or not folder else f"{folder}/{address.path}"
-        return self.named(path, root)
+        return self.find_page(path, root)
 
-    def named(self, path: str, root: str = "") -> int:
+    def find_page(self, path: str, root: str = "") -> int:
         """The page that a path below a root means."""
-        plain = root + _plain_path(path)
-        for tried in _spellings(plain):
-            if (number := self._numbers.get(page_of(tried)[0])) is not None:
+        plain = root + _normalize_path(path)
+        for tried in _candidate_names(plain):
+            if (number := self._numbers.get(page_for_path(tried)[0])) is not None:
                 return number
-        return NOWHERE
+        return NO_PAGE
 
 
-def own_host(written: Iterable[str], pages: Sequence[str]) -> str:
+def detect_own_host(written: Iterable[str], pages: Sequence[str]) -> str:
     """The host that whole addresses of the world's own pages name; empty if there is none.
 
-    >>> own_host([f"https://example.org/{name}.html" for name in "abcde"], ["", "a.html", "b.html", "c.html"])
+    >>> detect_own_host([f"https://example.org/{name}.html" for name in "abcde"], ["", "a.html", "b.html", "c.html"])
     'example.org'
     """
-    links = Links(pages)
+    links = LinkIndex(pages)
     found: dict[str, int] = {}
     named: dict[str, int] = {}
     for one in written:
-        address = _split(one) if "//" in one[:8] else None
+        address = _parse_href(one) if "//" in one[:8] else None
         if address is None or not address.host or address.path in ("", "/", "/index.html"):
             continue
         named[address.host] = named.get(address.host, 0) + 1
-        found[address.host] = found.get(address.host, 0) + (links.named(address.path) != NOWHERE)
-    most = sorted((-count, host) for host, count in found.items() if count >= FEWEST and 4 * count >= named[host])
+        found[address.host] = found.get(address.host, 0) + (links.find_page(address.path) != NO_PAGE)
+    most = sorted(
+        (-count, host) for host, count in found.items() if count >= MIN_HOST_LINKS and 4 * count >= named[host]
+    )
     return most[0][1] if most else ""
 
 
-def _split(written: str) -> _Written | None:
+def _parse_href(written: str) -> _ParsedHref | None:
     """An address without query and fragment; None for what no page can be fetched with (``mailto:``)."""
     address = written.strip().partition("#")[0].partition("?")[0]
     scheme, colon, rest = address.partition(":")
@@ -95,19 +95,19 @@ def _split(written: str) -> _Written | None:
         if scheme.lower() not in ("http", "https") or not rest.startswith("//"):
             return None
         address = rest
-    if len(address) > MOST_ADDRESS:
+    if len(address) > MAX_URL_LENGTH:
         return None
     if address.startswith("//"):
         host, _, path = address[2:].partition("/")
-        return _Written(host.lower().rpartition("@")[2].partition(":")[0], f"/{path}")
-    return _Written(None, address)
+        return _ParsedHref(host.lower().rpartition("@")[2].partition(":")[0], f"/{path}")
+    return _ParsedHref(None, address)
 
 
-def _plain_host(host: str) -> str:
+def _normalize_host(host: str) -> str:
     return host.lower().removeprefix("www.")
 
 
-def _plain_path(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """A path without dots, percent signs and the slash before it."""
     decoded = unquote_to_bytes(path).decode(errors="surrogateescape") if "%" in path else path
     parts: list[str] = []
@@ -120,15 +120,15 @@ def _plain_path(path: str) -> str:
     return "/".join(parts) + ("/" if folder and parts else "")
 
 
-def _spellings(path: str) -> Iterable[str]:
+def _candidate_names(path: str) -> Iterable[str]:
     """The names under which a page may be known, the nearest first."""
     yield path
     stem = path.rstrip("/")
     if not path.endswith("/"):
         yield f"{path}/"
         yield f"{path}.html"
-    for ending in _BUILT:
+    for ending in _HTML_SUFFIXES:
         stem = stem.removesuffix(ending)
     if stem:
-        yield from (stem + ending for ending in _SOURCES)
+        yield from (stem + ending for ending in _SOURCE_SUFFIXES)
         yield f"{stem}/"

@@ -4,7 +4,8 @@
   ``.txt`` below a folder called ``doc`` or ``docs``) than HTML files, the sources are the pages instead, and the HTML
   files are taken for the templates that they mostly are there. A world is one or the other, so no page counts twice.
 - ``.xml .rss .atom .rdf`` are feeds or sitemaps where the first version that can be read is one, and else no pages.
-- An index file is its folder: ``a/index.html`` is ``a/``. Where there are several, the first of ``INDEXES`` is shown.
+- An index file is its folder: ``a/index.html`` is ``a/``. Where there are several, the first of ``INDEX_FILES`` is
+shown.
 - Hidden files and folders (``.github``) are not served, nor names that no address can have (``..``, or too long).
 - The site of a page is its first folder, and ``/`` for files outside of any. Where the first folder is the name of a
   host (``www.example.org``), the site is that host, and the folder its root.
@@ -13,15 +14,13 @@
 import re
 from urllib.parse import quote_from_bytes
 
-__all__ = ["HTML", "INDEXES", "SOURCE", "XML", "address", "group_of", "is_host", "page_of", "site_of"]
-
 HTML, SOURCE, XML = "html", "source", "xml"
 _GROUPS = {
     **dict.fromkeys(("html", "htm", "xhtml"), HTML),
     **dict.fromkeys(("md", "markdown", "rst", "txt"), SOURCE),
     **dict.fromkeys(("xml", "rss", "atom", "rdf"), XML),
 }
-INDEXES = (
+INDEX_FILES = (
     *("index.html", "index.htm", "index.xhtml"),
     *(
         "index.md",
@@ -34,12 +33,12 @@ INDEXES = (
         "readme.rst",
     ),
 )
-_RANKS = {name: rank for rank, name in enumerate(INDEXES)}
+_INDEX_RANKS = {name: rank for rank, name in enumerate(INDEX_FILES)}
 # Text files of documentation folders that speak to programs.
-_TO_PROGRAMS = re.compile(
+_MACHINE_FILES = re.compile(
     r"(?:requirements.*|constraints.*|robots|cmakelists|humans|security|llms)\.txt", re.IGNORECASE
 )
-MOST_PATH = 2000
+MAX_PATH_LENGTH = 2000
 # Not every name with a dot: "setup.py" and "jquery.ui" would be hosts in Paraguay and nowhere.
 _HOST = re.compile(
     r"www(?:\.[a-z0-9-]{1,63}){2,8}|(?:[a-z0-9-]{1,63}\.){1,8}(?:com|org|net|edu|gov|io|dev)", re.IGNORECASE
@@ -47,13 +46,13 @@ _HOST = re.compile(
 _SAFE = "/-._~!$&'()*+,;=:@"
 
 
-def group_of(path: str, folder: str = "") -> str:
+def classify_path(path: str, folder: str = "") -> str:
     """What a file may be by its name: ``html``, ``source``, ``xml``, or nothing (empty).
 
-    >>> [group_of(path) for path in ("a/B.HTML", "docs/intro.txt", "intro.txt", ".github/a.md", "../a.html")]
+    >>> [classify_path(path) for path in ("a/B.HTML", "docs/intro.txt", "intro.txt", ".github/a.md", "../a.html")]
     ['html', 'source', '', '', '']
     """
-    if len(path) > MOST_PATH or path.startswith(".") or "/." in path or "//" in path:
+    if len(path) > MAX_PATH_LENGTH or path.startswith(".") or "/." in path or "//" in path:
         return ""
     group = _GROUPS.get(path[-12:].rpartition(".")[2].lower(), "")
     if group == SOURCE and path[-4:].lower() == ".txt" and not _is_documentation(path, folder):
@@ -63,17 +62,17 @@ def group_of(path: str, folder: str = "") -> str:
 
 def _is_documentation(path: str, folder: str) -> bool:
     *folders, name = f"{folder}/{path}".lower().split("/")
-    return ("doc" in folders or "docs" in folders) and not _TO_PROGRAMS.fullmatch(name)
+    return ("doc" in folders or "docs" in folders) and not _MACHINE_FILES.fullmatch(name)
 
 
-def page_of(path: str) -> tuple[str, int]:
+def page_for_path(path: str) -> tuple[str, int]:
     """The page that a file is, and its rank among the files that are this page.
 
-    >>> page_of("a/index.htm"), page_of("a/b.html"), page_of("index.html")
+    >>> page_for_path("a/index.htm"), page_for_path("a/b.html"), page_for_path("index.html")
     (('a/', 1), ('a/b.html', 0), ('', 0))
     """
     folder, slash, name = path.rpartition("/")
-    rank = _RANKS.get(name.lower())
+    rank = _INDEX_RANKS.get(name.lower())
     return (path, 0) if rank is None else (folder + slash, rank)
 
 
@@ -86,10 +85,10 @@ def is_host(name: str) -> bool:
     return bool(_HOST.fullmatch(name))
 
 
-def site_of(page: str) -> str:
+def site_for_page(page: str) -> str:
     """The site of a page.
 
-    >>> site_of("blog/2020/a.html"), site_of("about.html"), site_of("www.example.org/a.html")
+    >>> site_for_page("blog/2020/a.html"), site_for_page("about.html"), site_for_page("www.example.org/a.html")
     ('/blog/', '/', 'www.example.org')
     """
     first, slash, _ = page.partition("/")
@@ -98,10 +97,10 @@ def site_of(page: str) -> str:
     return first.lower() if is_host(first) else f"/{first}/"
 
 
-def address(page: str, host: str) -> str:
+def page_url(page: str, host: str) -> str:
     """The URL of a page of a world that is shown at a host.
 
-    >>> address("a/b c.html", "docs.invalid"), address("www.example.org/a/", "docs.invalid")
+    >>> page_url("a/b c.html", "docs.invalid"), page_url("www.example.org/a/", "docs.invalid")
     ('https://docs.invalid/a/b%20c.html', 'https://www.example.org/a/')
     """
     first, slash, rest = page.partition("/")

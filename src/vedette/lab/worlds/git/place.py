@@ -11,13 +11,12 @@ from vedette.errors import UsageError
 if TYPE_CHECKING:
     import pygit2
 
-__all__ = ["Place", "Tip", "folder_names", "no_folder", "open_tip", "read_place"]
 
-MOST_NAMES = 8  # that a message lists
-INNER = ("repo", ".git")  # how a folder that holds nothing but a repository calls it
+MAX_NAMES = 8  # that a message lists
+REPOSITORY_NAMES = ("repo", ".git")  # how a folder that holds nothing but a repository calls it
 
 
-class Place(NamedTuple):
+class GitLocation(NamedTuple):
     """A repository, a branch (empty: the one that HEAD names) and a folder in it (empty: all of it)."""
 
     path: str
@@ -28,25 +27,25 @@ class Place(NamedTuple):
     def label(self) -> str:
         """A short name for a host or a file, of letters, digits and hyphens.
 
-        >>> Place("/srv/apache+kafka-site/repo", "asf-site").label, Place("/srv/Docs.git/").label
+        >>> GitLocation("/srv/apache+kafka-site/repo", "asf-site").label, GitLocation("/srv/Docs.git/").label
         ('apache-kafka-site', 'docs')
         """
-        parts = [part for part in Path(self.path).parts if part not in INNER]
+        parts = [part for part in Path(self.path).parts if part not in REPOSITORY_NAMES]
         name = parts[-1].lower().removesuffix(".git") if parts else ""
         return re.sub(r"[^a-z0-9]+", "-", name)[:60].strip("-") or "history"
 
 
-def read_place(written: str) -> Place:
+def parse_location(written: str) -> GitLocation:
     """The place that somebody wrote, with or without ``git:`` before it.
 
-    >>> read_place("git:/srv/site.git#asf-site:content/")
-    Place(path='/srv/site.git', branch='asf-site', folder='content')
+    >>> parse_location("git:/srv/site.git#asf-site:content/")
+    GitLocation(path='/srv/site.git', branch='asf-site', folder='content')
     """
     path, _, rest = written.removeprefix("git:").partition("#")
     branch, _, folder = rest.partition(":")
     if not path:
         raise UsageError("a git world needs a repository: write git:PATH, git:PATH#branch or git:PATH#branch:folder")
-    return Place(path, branch, folder.strip("/"))
+    return GitLocation(path, branch, folder.strip("/"))
 
 
 class Tip(NamedTuple):
@@ -56,31 +55,31 @@ class Tip(NamedTuple):
     commit: "pygit2.Commit"
 
 
-def open_tip(place: Place) -> Tip:
+def open_tip(place: GitLocation) -> Tip:
     """The repository of a place, opened for reading, and the end of its branch."""
-    repository = _opened(place.path)
+    repository = _open_repository(place.path)
     if repository.is_shallow:
         raise UsageError(f"{place.path}: is a shallow clone, its past is cut off; type: git fetch --unshallow")
-    return Tip(repository, _commit(repository, place))
+    return Tip(repository, _find_commit(repository, place))
 
 
-def folder_names(commit: "pygit2.Commit") -> list[str]:
+def list_folders(commit: "pygit2.Commit") -> list[str]:
     """The folders at the top of a commit's tree."""
     return [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
 
 
-def no_folder(place: Place, commit: "pygit2.Commit") -> UsageError:
+def missing_folder_error(place: GitLocation, commit: "pygit2.Commit") -> UsageError:
     """What to say where a folder was never there."""
-    known = _known(place.folder, folder_names(commit))
+    known = _suggest_names(place.folder, list_folders(commit))
     return UsageError(f'{place.path}: never had a folder "{place.folder[:80]}" on this branch; {known}')
 
 
-def _opened(path: str) -> "pygit2.Repository":
+def _open_repository(path: str) -> "pygit2.Repository":
     try:
         import pygit2
     except ImportError:
         raise UsageError('git worlds need pygit2; type: pip install "vedette[lab]"') from None
-    for tried in (Path(path), Path(path) / INNER[0]):
+    for tried in (Path(path), Path(path) / REPOSITORY_NAMES[0]):
         try:
             return pygit2.Repository(str(tried))
         except (pygit2.GitError, KeyError, OSError, ValueError) as error:
@@ -90,7 +89,7 @@ def _opened(path: str) -> "pygit2.Repository":
     raise UsageError(f"{path}: there is no such repository; write the path of a clone, bare or not")
 
 
-def _commit(repository: "pygit2.Repository", place: Place) -> "pygit2.Commit":
+def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2.Commit":
     import pygit2
 
     branches = sorted(repository.branches)
@@ -102,12 +101,12 @@ def _commit(repository: "pygit2.Repository", place: Place) -> "pygit2.Commit":
         return repository.head.peel(pygit2.Commit)
     except (pygit2.GitError, KeyError, ValueError):
         wanted = f'there is no branch "{place.branch[:80]}"' if place.branch else "HEAD names no branch that is there"
-        raise UsageError(f"{place.path}: {wanted}; {_known(place.branch, branches)}") from None
+        raise UsageError(f"{place.path}: {wanted}; {_suggest_names(place.branch, branches)}") from None
 
 
-def _known(wanted: str, names: Sequence[str]) -> str:
+def _suggest_names(wanted: str, names: Sequence[str]) -> str:
     """The names that there are, those first that are spelled nearly so."""
-    near = difflib.get_close_matches(wanted, names, MOST_NAMES)
-    shown = [*near, *(name for name in names if name not in near)][:MOST_NAMES]
+    near = difflib.get_close_matches(wanted, names, MAX_NAMES)
+    shown = [*near, *(name for name in names if name not in near)][:MAX_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     return f"there are: {', '.join(shown)}{more}" if shown else "there are none"

@@ -13,18 +13,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from vedette.lab.worlds.git.paths import group_of
-from vedette.lab.worlds.git.place import Place, Tip, no_folder
+from vedette.lab.worlds.git.paths import classify_path
+from vedette.lab.worlds.git.place import GitLocation, Tip, missing_folder_error
 
 if TYPE_CHECKING:
     import pygit2
 
-__all__ = ["Step", "Walk", "believed", "walk"]
 
 Progress = Callable[[int, int], None]
-FILES = frozenset({0o100644, 0o100755, 0o100664})  # no symbolic link, no module
+FILE_MODES = frozenset({0o100644, 0o100755, 0o100664})  # no symbolic link, no module
 # How many files may come and go in one step for similar ones to be looked for: the work grows with the square.
-MOST_RENAMES = 400
+MAX_RENAMES = 400
 REPORT_EVERY = 200
 
 
@@ -48,14 +47,14 @@ class Walk(NamedTuple):
     missing: int
 
 
-class _Gone(Exception):
+class _MissingObjectError(Exception):
     """An object that the repository speaks of and does not have."""
 
 
-def walk(tip: Tip, place: Place, progress: Progress) -> Walk:
+def walk_commits(tip: Tip, place: GitLocation, progress: Progress) -> Walk:
     """The steps of a branch in one folder, from its first commit on."""
-    commits, missing = _chain(tip)
-    times = believed([commit.commit_time for commit in commits])
+    commits, missing = _list_first_parents(tip)
+    times = repair_commit_times([commit.commit_time for commit in commits])
     last_of_second = [row for row, at_s in enumerate(times) if row + 1 == len(times) or times[row + 1] > at_s]
     before: pygit2.Tree | None = None
     there, steps = False, []
@@ -63,9 +62,9 @@ def walk(tip: Tip, place: Place, progress: Progress) -> Walk:
         if done % REPORT_EVERY == 0:
             progress(done, len(last_of_second))
         try:
-            after = _folder(commits[row], place.folder)
-            step = _step(times[row], before, after, place.folder)
-        except _Gone:
+            after = _find_folder(commits[row], place.folder)
+            step = _diff_step(times[row], before, after, place.folder)
+        except _MissingObjectError:
             missing += 1
             continue
         before, there = after, there or after is not None
@@ -73,19 +72,19 @@ def walk(tip: Tip, place: Place, progress: Progress) -> Walk:
             steps.append(step)
     progress(len(last_of_second), len(last_of_second))
     if not there and not missing:
-        raise no_folder(place, tip.commit)
+        raise missing_folder_error(place, tip.commit)
     return Walk(tuple(steps), times[0], times[-1], missing)
 
 
-def believed(times: Sequence[int]) -> list[float]:
+def repair_commit_times(times: Sequence[int]) -> list[float]:
     """The times of commits in order, made such that none is before its predecessor.
 
-    >>> believed([10, 20, 2037, 30, 1, 40])
+    >>> repair_commit_times([10, 20, 2037, 30, 1, 40])
     [10.0, 20.0, 20.0, 30.0, 30.0, 40.0]
-    >>> believed([99, 10, 20])
+    >>> repair_commit_times([99, 10, 20])
     [10.0, 10.0, 20.0]
     """
-    trusted = _longest_rise(times)
+    trusted = _longest_nondecreasing(times)
     kept = [float(time) if row in trusted else None for row, time in enumerate(times)]
     last_s = next(time for time in kept if time is not None)
     found = []
@@ -95,7 +94,7 @@ def believed(times: Sequence[int]) -> list[float]:
     return found
 
 
-def _longest_rise(times: Sequence[int]) -> frozenset[int]:
+def _longest_nondecreasing(times: Sequence[int]) -> frozenset[int]:
     """The rows of a longest subsequence that never falls (patience sorting)."""
     tops: list[int] = []
     rows: list[int] = []
@@ -111,7 +110,7 @@ def _longest_rise(times: Sequence[int]) -> frozenset[int]:
     return frozenset(chosen)
 
 
-def _chain(tip: Tip) -> tuple[list["pygit2.Commit"], int]:
+def _list_first_parents(tip: Tip) -> tuple[list["pygit2.Commit"], int]:
     """The commits from the first one on, and whether (1) the chain breaks before its end."""
     import pygit2
 
@@ -126,7 +125,7 @@ def _chain(tip: Tip) -> tuple[list["pygit2.Commit"], int]:
     return found[::-1], broken
 
 
-def _folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":
+def _find_folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":
     """The tree of a folder; None where the commit has no such folder."""
     import pygit2
 
@@ -137,24 +136,24 @@ def _folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":
                 return None
             tree = tree[name]
     except (KeyError, pygit2.GitError) as error:
-        raise _Gone from error
+        raise _MissingObjectError from error
     return tree if isinstance(tree, pygit2.Tree) else None
 
 
-def _step(at_s: float, before: "pygit2.Tree | None", after: "pygit2.Tree | None", folder: str) -> Step:
+def _diff_step(at_s: float, before: "pygit2.Tree | None", after: "pygit2.Tree | None", folder: str) -> Step:
     import pygit2
 
     if before is None and after is None:
         return Step(at_s, {}, {})
     try:
-        diff = _difference(before, after)
-        files = dict(_files(diff.deltas, folder))
-        return Step(at_s, files, _renamed(diff, files))
+        diff = _diff_trees(before, after)
+        files = dict(_list_changed_files(diff.deltas, folder))
+        return Step(at_s, files, _find_renames(diff, files))
     except (KeyError, OSError, pygit2.GitError) as error:
-        raise _Gone from error
+        raise _MissingObjectError from error
 
 
-def _difference(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "pygit2.Diff":
+def _diff_trees(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "pygit2.Diff":
     if before is not None and after is not None:
         return before.diff_to_tree(after)
     if after is not None:
@@ -163,29 +162,29 @@ def _difference(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "p
     return before.diff_to_tree()
 
 
-def _files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> Iterator[tuple[str, bytes | None]]:
+def _list_changed_files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> Iterator[tuple[str, bytes | None]]:
     """Every file that may be a page, with what it has become; what went comes first, as it may have come back."""
     came = []
     for delta in deltas:
         path = delta.new_file.raw_path.decode(errors="surrogateescape")
-        if not group_of(path, folder):
+        if not classify_path(path, folder):
             continue
-        if delta.status_char() != "D" and delta.new_file.mode in FILES:
+        if delta.status_char() != "D" and delta.new_file.mode in FILE_MODES:
             came.append((path, delta.new_file.id.raw))
         else:
             yield path, None
     yield from came
 
 
-def _renamed(diff: "pygit2.Diff", files: dict[str, bytes | None]) -> dict[str, str]:
+def _find_renames(diff: "pygit2.Diff", files: dict[str, bytes | None]) -> dict[str, str]:
     """For files that came, the similar ones that went, as git sees it; no more is asked where content is missing."""
     import pygit2
 
     gone = sum(blob is None for blob in files.values())
-    if not 0 < gone < len(files) or len(files) > MOST_RENAMES:
+    if not 0 < gone < len(files) or len(files) > MAX_RENAMES:
         return {}
     try:
-        diff.find_similar(flags=pygit2.enums.DiffFind.FIND_RENAMES, rename_limit=MOST_RENAMES)
+        diff.find_similar(flags=pygit2.enums.DiffFind.FIND_RENAMES, rename_limit=MAX_RENAMES)
     except (KeyError, OSError, pygit2.GitError):
         return {}
     pairs = (

@@ -20,26 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.hashing import MASK, OFFSET, STEP, fraction, mix, mix_all
+from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, fraction, mix, mix_all
 from vedette.policy import Floats, Ints
-
-__all__ = [
-    "CLOCKS",
-    "DAY_S",
-    "GROUPS",
-    "HOUR_S",
-    "PER_WINDOW",
-    "START_S",
-    "STEPS",
-    "WEEK_S",
-    "Births",
-    "Edits",
-    "Process",
-    "Rhythm",
-    "edit_times",
-    "edits",
-    "latest",
-]
 
 START_S = 1_767_571_200.0
 """Monday 5 January 2026, 00:00 UTC: when every made world opens."""
@@ -48,31 +30,31 @@ HOUR_S = 3600.0
 DAY_S = 86_400.0
 WEEK_S = 604_800.0
 
-GROUPS = 4
-_BLOCK = 32
-PER_WINDOW = 4.0
+PARAGRAPH_GROUPS = 4
+_BIRTHS_PER_BLOCK = 32
+EVENTS_PER_WINDOW = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
     """A clock whose seconds are long in busy hours; a week of it has as many seconds as a week.
 
-    ``marks`` are its readings at each full hour since Monday 00:00, one more than the week has hours.
+    ``hour_readings`` are its readings at each full hour since Monday 00:00, one more than the week has hours.
     """
 
-    marks: tuple[float, ...]
+    hour_readings: tuple[float, ...]
 
-    def reading(self, offset_s: float) -> float:
+    def clock_at(self, offset_s: float) -> float:
         """What this clock shows at an offset from the world's start."""
         week = math.floor(offset_s / WEEK_S)
         hours = (offset_s - week * WEEK_S) / HOUR_S
-        hour = min(int(hours), len(self.marks) - 2)
-        low = self.marks[hour]
-        return week * WEEK_S + low + (hours - hour) * (self.marks[hour + 1] - low)
+        hour = min(int(hours), len(self.hour_readings) - 2)
+        low = self.hour_readings[hour]
+        return week * WEEK_S + low + (hours - hour) * (self.hour_readings[hour + 1] - low)
 
-    def readings(self, offsets_s: Floats) -> Floats:
-        """``reading`` at many offsets, to the same bits."""
-        marks = np.array(self.marks)
+    def clocks_at(self, offsets_s: Floats) -> Floats:
+        """``clock_at`` at many offsets, to the same bits."""
+        marks = np.array(self.hour_readings)
         weeks = np.floor(offsets_s / WEEK_S)
         hours = (offsets_s - weeks * WEEK_S) / HOUR_S
         full = np.minimum(hours.astype(np.int64), len(marks) - 2)
@@ -84,13 +66,13 @@ class Rhythm:
         """The offset from the world's start at which this clock shows a reading."""
         week = math.floor(reading / WEEK_S)
         rest = reading - week * WEEK_S
-        hour = min(max(bisect_right(self.marks, rest), 1), len(self.marks) - 1) - 1
-        low = self.marks[hour]
-        return week * WEEK_S + (hour + (rest - low) / (self.marks[hour + 1] - low)) * HOUR_S
+        hour = min(max(bisect_right(self.hour_readings, rest), 1), len(self.hour_readings) - 1) - 1
+        low = self.hour_readings[hour]
+        return week * WEEK_S + (hour + (rest - low) / (self.hour_readings[hour + 1] - low)) * HOUR_S
 
     def offsets_s(self, readings: Floats) -> Floats:
         """``offset_s`` for many readings, to the same bits."""
-        marks = np.array(self.marks)
+        marks = np.array(self.hour_readings)
         weeks = np.floor(readings / WEEK_S)
         rest = readings - weeks * WEEK_S
         hours = np.clip(np.searchsorted(marks, rest, side="right"), 1, len(marks) - 1) - 1
@@ -99,29 +81,29 @@ class Rhythm:
         return offsets
 
 
-def _rhythm(days: str, hours: str) -> Rhythm:
+def _parse_rhythm(days: str, hours: str) -> Rhythm:
     """A clock from the weights of seven days and of twenty-four hours, each one digit."""
     weights = [int(day) * int(hour) for day in days for hour in hours]
     unit_s = WEEK_S / sum(weights)
     return Rhythm((0.0, *accumulate(weight * unit_s for weight in weights)))
 
 
-CLOCKS: dict[str, Rhythm] = {
-    "office": _rhythm("8999711", "111111259999699987421111"),
-    "press": _rhythm("8888765", "222224789987666778765433"),
-    "evening": _rhythm("5555689", "321111122333443334679986"),
+RHYTHMS: dict[str, Rhythm] = {
+    "office": _parse_rhythm("8999711", "111111259999699987421111"),
+    "press": _parse_rhythm("8888765", "222224789987666778765433"),
+    "evening": _parse_rhythm("5555689", "321111122333443334679986"),
 }
 
 
 @lru_cache(maxsize=4096)
-def _darts(key: int, block: int) -> tuple[float, ...]:
+def _draw_positions(key: int, block: int) -> tuple[float, ...]:
     """Where the births of a block fall in it, in order."""
-    base = mix(key ^ (block & MASK))
-    return tuple(sorted(fraction(mix(base + index)) for index in range(_BLOCK)))
+    base = mix(key ^ (block & MASK_64))
+    return tuple(sorted(fraction(mix(base + index)) for index in range(_BIRTHS_PER_BLOCK)))
 
 
 @dataclass(frozen=True, slots=True)
-class Births:
+class BirthSchedule:
     """When each page of a site is born: a stock before the world opens, then a steady flow by a rhythm.
 
     ``stock`` pages lie within ``span_s`` before the start, thicker towards it by ``growth`` (1, 1.5 or 2, computed with
@@ -140,34 +122,37 @@ class Births:
         """When the page of this number is born."""
         later = number - self.stock
         if later < 0:
-            return START_S - math.ceil(self.span_s * self._curve((self.stock - number) / self.stock))
-        block, index = divmod(later, _BLOCK)
-        reading = (block + _darts(self.key, block)[index]) * _BLOCK / self.per_s
+            return START_S - math.ceil(self.span_s * self._age_curve((self.stock - number) / self.stock))
+        block, index = divmod(later, _BIRTHS_PER_BLOCK)
+        reading = (block + _draw_positions(self.key, block)[index]) * _BIRTHS_PER_BLOCK / self.per_s
         return START_S + math.floor(self.rhythm.offset_s(reading))
 
     def births_s(self, numbers: Ints) -> Floats:
         """``birth_s`` of many numbers at once."""
-        ages = np.ceil(self.span_s * self._curves((self.stock - numbers) / self.stock))
+        ages = np.ceil(self.span_s * self._age_curves((self.stock - numbers) / self.stock))
         return np.where(numbers < self.stock, START_S - ages, self._later_births_s(numbers - self.stock))
 
-    def born(self, now_s: float) -> int:
+    def count_born(self, now_s: float) -> int:
         """How many pages there are by now, dead ones included."""
         if now_s < START_S:
             return bisect_right(range(self.stock), now_s, key=self.birth_s)
-        near = self.stock + int(self.rhythm.reading(now_s - START_S) * self.per_s) // _BLOCK * _BLOCK
-        low, high = max(near - _BLOCK, 0), near + 2 * _BLOCK
+        near = (
+            self.stock
+            + int(self.rhythm.clock_at(now_s - START_S) * self.per_s) // _BIRTHS_PER_BLOCK * _BIRTHS_PER_BLOCK
+        )
+        low, high = max(near - _BIRTHS_PER_BLOCK, 0), near + 2 * _BIRTHS_PER_BLOCK
         return bisect_right(range(high), now_s, lo=low, key=self.birth_s)
 
     def is_born(self, number: int, now_s: float) -> bool:
         """Whether the page of this number exists by now."""
         return (number < self.stock and now_s >= START_S) or self.birth_s(number) <= now_s
 
-    def _curve(self, share: float) -> float:
+    def _age_curve(self, share: float) -> float:
         if self.growth == 1.0:
             return share
         return share * (share if self.growth == 2.0 else math.sqrt(share))
 
-    def _curves(self, shares: Floats) -> Floats:
+    def _age_curves(self, shares: Floats) -> Floats:
         shares = np.maximum(shares, 0.0)
         if self.growth == 1.0:
             return shares
@@ -175,86 +160,86 @@ class Births:
 
     def _later_births_s(self, later: Ints) -> Floats:
         later = np.maximum(later, 0)
-        blocks, indexes = np.divmod(later, _BLOCK)
+        blocks, indexes = np.divmod(later, _BIRTHS_PER_BLOCK)
         unique, where = np.unique(blocks, return_inverse=True)
         bases = mix_all(np.uint64(self.key) ^ unique.astype(np.uint64))
-        words = mix_all(bases[:, None] + np.arange(_BLOCK, dtype=np.uint64)[None, :])
+        words = mix_all(bases[:, None] + np.arange(_BIRTHS_PER_BLOCK, dtype=np.uint64)[None, :])
         darts = np.sort((words >> np.uint64(11)).astype(np.float64) * 2.0**-53, axis=1)
-        readings = (blocks + darts[where, indexes]) * _BLOCK / self.per_s
+        readings = (blocks + darts[where, indexes]) * _BIRTHS_PER_BLOCK / self.per_s
         return START_S + np.floor(self.rhythm.offsets_s(readings))
 
 
-Law = Literal["never", "poisson", "working", "periodic"]
+ChangeLaw = Literal["never", "poisson", "working", "periodic"]
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ChangeProcess:
     """How a page changes. ``per_s`` is the mean rate; a periodic one changes every 1 / per_s seconds exactly."""
 
-    law: Law
+    law: ChangeLaw
     key: int = 0
     per_s: float = 0.0
 
-    def reading(self, moment_s: float) -> float:
+    def clock_at(self, moment_s: float) -> float:
         """What the clock by which this process is even shows at a time."""
         offset_s = moment_s - START_S
-        return CLOCKS["office"].reading(offset_s) if self.law == "working" else offset_s
+        return RHYTHMS["office"].clock_at(offset_s) if self.law == "working" else offset_s
 
     def moment_s(self, reading: float) -> float:
         """When that clock shows a reading."""
-        return START_S + (CLOCKS["office"].offset_s(reading) if self.law == "working" else reading)
+        return START_S + (RHYTHMS["office"].offset_s(reading) if self.law == "working" else reading)
 
 
 @dataclass(frozen=True, slots=True)
-class Edits:
+class EditState:
     """The state of a page's text: when it last changed (or was born), and which edit each group shows, 0 for none."""
 
     last_s: float
     shown: tuple[int, ...] = (0, 0, 0, 0)
 
 
-def edits(process: Process, birth_s: float, now_s: float) -> Edits:
+def edit_state(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:
     """The edits that a page shows now; those at or before its birth do not count."""
     if process.law == "never" or now_s <= birth_s:
-        return Edits(birth_s)
+        return EditState(birth_s)
     if process.law == "periodic":
         return _periodic_edits(process, birth_s, now_s)
-    return _scattered_edits(process, birth_s, now_s)
+    return _poisson_edits(process, birth_s, now_s)
 
 
-def latest(process: Process, now_s: float) -> tuple[float, int]:
+def last_event(process: ChangeProcess, now_s: float) -> tuple[float, int]:
     """When a Poisson process that has always run last had an event, and the number of that event."""
-    windows = process.reading(now_s) * process.per_s / PER_WINDOW
+    windows = process.clock_at(now_s) * process.per_s / EVENTS_PER_WINDOW
     window = math.floor(windows)
-    places = _remembered_window(process.key, window)[0]
+    places = _cached_window_events(process.key, window)[0]
     index = bisect_right(places, windows - window) - 1
     while index < 0:
         window -= 1
-        places = _remembered_window(process.key, window)[0]
+        places = _cached_window_events(process.key, window)[0]
         index = len(places) - 1
-    return process.moment_s((window + places[index]) * PER_WINDOW / process.per_s), (window << 6) + index + 1
+    return process.moment_s((window + places[index]) * EVENTS_PER_WINDOW / process.per_s), (window << 6) + index + 1
 
 
-def edit_times(process: Process, birth_s: float, until_s: float) -> Iterator[float]:
+def edit_times(process: ChangeProcess, birth_s: float, until_s: float) -> Iterator[float]:
     """The moments after birth, up to a time, at which the page changes, in order."""
     if process.law == "never" or until_s <= birth_s:
         return
     if process.law == "periodic":
         yield from _periodic_times(process, birth_s, until_s)
         return
-    width = PER_WINDOW / process.per_s
-    low, high = process.reading(birth_s), process.reading(until_s)
+    width = EVENTS_PER_WINDOW / process.per_s
+    low, high = process.clock_at(birth_s), process.clock_at(until_s)
     for window in range(math.floor(low / width), math.floor(high / width) + 1):
-        for place in _window(process.key, window)[0]:
+        for place in _window_events(process.key, window)[0]:
             if low < (window + place) * width <= high:
                 yield process.moment_s((window + place) * width)
 
 
-def _phase_s(process: Process) -> float:
+def _phase_s(process: ChangeProcess) -> float:
     return START_S + fraction(process.key) / process.per_s
 
 
-def _periodic_times(process: Process, birth_s: float, until_s: float) -> Iterator[float]:
+def _periodic_times(process: ChangeProcess, birth_s: float, until_s: float) -> Iterator[float]:
     phase_s = _phase_s(process)
     first = math.floor((birth_s - phase_s) * process.per_s) + 1
     last = math.floor((until_s - phase_s) * process.per_s)
@@ -262,61 +247,61 @@ def _periodic_times(process: Process, birth_s: float, until_s: float) -> Iterato
         yield phase_s + turn / process.per_s
 
 
-def _periodic_edits(process: Process, birth_s: float, now_s: float) -> Edits:
+def _periodic_edits(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:
     phase_s = _phase_s(process)
     turn = math.floor((now_s - phase_s) * process.per_s)
     first = math.floor((birth_s - phase_s) * process.per_s) + 1
     if turn < first:
-        return Edits(birth_s)
-    latest = [turn - (turn - group) % GROUPS for group in range(GROUPS)]
+        return EditState(birth_s)
+    latest = [turn - (turn - group) % PARAGRAPH_GROUPS for group in range(PARAGRAPH_GROUPS)]
     shown = tuple(edit * 2 + 1 if edit >= first else 0 for edit in latest)
-    return Edits(phase_s + turn / process.per_s, shown)
+    return EditState(phase_s + turn / process.per_s, shown)
 
 
-def _poisson_steps(mean: float) -> tuple[float, ...]:
+def _poisson_cdf(mean: float) -> tuple[float, ...]:
     """P(count <= k) for k = 0, 1, ...; thirty are enough for any mean used here."""
     terms = accumulate(range(1, 30), lambda term, k: term * mean / k, initial=math.exp(-mean))
     return tuple(accumulate(terms))
 
 
-STEPS = _poisson_steps(PER_WINDOW)
+POISSON_CDF = _poisson_cdf(EVENTS_PER_WINDOW)
 """By these a window's first number says how many events it holds."""
 
 
-def _window(key: int, window: int) -> tuple[list[float], int]:
+def _window_events(key: int, window: int) -> tuple[list[float], int]:
     """The places of a window's events in it, in order, and a word whose bit pairs name the groups that they touch."""
-    state = mix(key ^ (window & MASK))
+    state = mix(key ^ (window & MASK_64))
     places = []
-    for _ in range(bisect_right(STEPS, fraction(state))):
-        state = (state * STEP + OFFSET) & MASK
+    for _ in range(bisect_right(POISSON_CDF, fraction(state))):
+        state = (state * LCG_MULTIPLIER + LCG_INCREMENT) & MASK_64
         places.append((state >> 11) * 2.0**-53)
     places.sort()
     return places, mix(state)
 
 
-_remembered_window = lru_cache(maxsize=4096)(_window)
+_cached_window_events = lru_cache(maxsize=4096)(_window_events)
 """For the few processes that are asked again and again; those of pages would only push one another out."""
 
 
-def _scattered_edits(process: Process, birth_s: float, now_s: float) -> Edits:
-    now, birth = process.reading(now_s), process.reading(birth_s)
+def _poisson_edits(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:
+    now, birth = process.clock_at(now_s), process.clock_at(birth_s)
     last: float | None = None
-    shown = [0] * GROUPS
-    for edit, group, at in _backwards(process, now, birth):
+    shown = [0] * PARAGRAPH_GROUPS
+    for edit, group, at in _iter_edits_backwards(process, now, birth):
         last = at if last is None else last
         shown[group] = shown[group] or edit
         if all(shown):
             break
     if last is None:
-        return Edits(birth_s)
-    return Edits(process.moment_s(last), tuple(shown))
+        return EditState(birth_s)
+    return EditState(process.moment_s(last), tuple(shown))
 
 
-def _backwards(process: Process, now: float, birth: float) -> Iterator[tuple[int, int, float]]:
+def _iter_edits_backwards(process: ChangeProcess, now: float, birth: float) -> Iterator[tuple[int, int, float]]:
     """Edits from the newest to the oldest, as (its own number, the group it touches, the clock's reading)."""
-    width = PER_WINDOW / process.per_s
+    width = EVENTS_PER_WINDOW / process.per_s
     for window in range(math.floor(now / width), math.floor(birth / width) - 1, -1):
-        places, groups = _window(process.key, window)
+        places, groups = _window_events(process.key, window)
         for index in range(len(places) - 1, -1, -1):
             at = (window + places[index]) * width
             if at <= birth:

@@ -17,24 +17,22 @@ from typing import cast
 from vedette.adapters.clock import Clock
 from vedette.lab.worlds.synthetic.http_wire import (
     PIECE_BYTES,
-    Malformed,
-    Request,
-    answer_head,
+    HttpRequest,
+    MalformedRequest,
     body_pieces,
-    chunks,
-    ends_by_itself,
-    framed,
+    encode_chunk,
+    format_response_head,
     has_body,
-    read_head,
+    is_chunked,
+    is_self_delimiting,
+    parse_request_head,
 )
-from vedette.lab.worlds.world import WHOLE, Reply
+from vedette.lab.worlds.world import NORMAL_DELIVERY, Reply
 from vedette.model import Headers
-
-__all__ = ["Connection", "Exchange", "Limits", "Service", "text_reply"]
 
 HEAD_END = b"\r\n\r\n"
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-UNREADABLE = Request("", "http", "", 0, "", "", None, None, keep_alive=False, minor=1, carries_body=True)
+UNREADABLE_REQUEST = HttpRequest("", "http", "", 0, "", "", None, None, keep_alive=False, minor=1, carries_body=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +51,44 @@ class Limits:
 class Exchange:
     """A request under way: what has been handed to the socket so far, and since when.
 
-    ``here_s`` is a wall time at which the client was surely still there: a stamp of one beat counts once the next
+    ``last_seen_s`` is a wall time at which the client was surely still there: a stamp of one beat counts once the next
     beat has passed without news, since the end of a connection may lie unread in between.
     """
 
-    request: Request
+    request: HttpRequest
     reply: Reply
     address: str
     started_s: float
     status: int = 0
     sent_bytes: int = 0
     is_whole: bool = False
-    handed_s: float = field(init=False)
-    here_s: float = field(init=False)
+    written_s: float = field(init=False)
+    last_seen_s: float = field(init=False)
     _newest_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.handed_s = self.here_s = self._newest_s = self.started_s
+        self.written_s = self.last_seen_s = self._newest_s = self.started_s
 
-    def beat(self, wall_s: float) -> None:
+    def on_tick(self, wall_s: float) -> None:
         """The client has not been seen leaving until now."""
-        self.here_s, self._newest_s = self._newest_s, wall_s
+        self.last_seen_s, self._newest_s = self._newest_s, wall_s
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ConnectionContext:
     """What all connections share: who answers, who takes notes, what time it is, and who is connected."""
 
     clock: Clock
     limits: Limits
-    answer: Callable[[Request, float], Reply]
-    note: Callable[[Exchange, float, bool], None]
-    connected: dict["Connection", None] = field(default_factory=dict)
+    answer: Callable[[HttpRequest, float], Reply]
+    log_exchange: Callable[[Exchange, float, bool], None]
+    connections: dict["Connection", None] = field(default_factory=dict)
 
 
 class Connection(asyncio.Protocol):
     """The server's side of one connection."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ConnectionContext) -> None:
         self._service = service
         self._clock = service.clock
         self._inbox = bytearray()
@@ -99,8 +97,8 @@ class Connection(asyncio.Protocol):
         self._head_since_s: float | None = None
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
-        self._room: asyncio.Future[None] | None = None
-        self._deaf = False
+        self._writable: asyncio.Future[None] | None = None
+        self._input_closed = False
         self._deadline_s = inf
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -109,50 +107,52 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         # With no slack in the buffer, being told to go on means that everything has left.
         self._transport.set_write_buffer_limits(high=0)
-        self.gone = self._loop.create_future()
+        self.closed = self._loop.create_future()
         self._address = str(transport.get_extra_info("sockname")[0])
-        self._service.connected[self] = None
+        self._service.connections[self] = None
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason changes nothing
         """The client left, or the server lets go; what is under way ends here."""
-        self._deaf = True
+        self._input_closed = True
         self._heads.clear()
-        self._service.connected.pop(self, None)
-        self.gone.set_result(None)
+        self._service.connections.pop(self, None)
+        self.closed.set_result(None)
         if self._task is not None:
             self._task.cancel()
         if self._exchange is not None:
             # A client that leaves with the last byte in hand may be quicker than the task that takes note of it.
-            whole = self._exchange.is_whole and self._room is None
-            self._service.note(self._exchange, self._exchange.handed_s if whole else self._exchange.here_s, whole)
+            whole = self._exchange.is_whole and self._writable is None
+            self._service.log_exchange(
+                self._exchange, self._exchange.written_s if whole else self._exchange.last_seen_s, whole
+            )
             self._exchange = None
 
     def data_received(self, data: bytes) -> None:
         """Bytes came: heads are cut out at once, so that each has the time at which it was complete."""
-        if self._deaf:
+        if self._input_closed:
             return
         self._inbox += data
-        self._cut_heads(self._clock.wall())
+        self._split_heads(self._clock.wall_now())
         self._answer_waiting()
 
     def pause_writing(self) -> None:
         """The socket is full."""
-        self._room = self._loop.create_future()
+        self._writable = self._loop.create_future()
         self._deadline_s = self._loop.time() + self._service.limits.stalled_s
 
     def resume_writing(self) -> None:
         """Everything handed over has left."""
-        room, self._room = self._room, None
-        self._deadline_s = self._loop.time() + self._service.limits.linger_s if self._deaf else inf
+        room, self._writable = self._writable, None
+        self._deadline_s = self._loop.time() + self._service.limits.linger_s if self._input_closed else inf
         if room is not None and not room.done():
             room.set_result(None)
         self._answer_waiting()
 
-    def beat(self, wall_s: float, loop_s: float) -> None:
+    def on_tick(self, wall_s: float, loop_s: float) -> None:
         """Called many times a second: notice who is still there, and drop who keeps the server waiting too long."""
         if self._exchange is not None:
-            self._exchange.beat(wall_s)
+            self._exchange.on_tick(wall_s)
         if loop_s > self._deadline_s:
             self.drop()
 
@@ -160,13 +160,13 @@ class Connection(asyncio.Protocol):
         """End the connection now."""
         self._transport.abort()
 
-    def _cut_heads(self, wall_s: float) -> None:
+    def _split_heads(self, wall_s: float) -> None:
         limits = self._service.limits
         while (end := self._inbox.find(HEAD_END, 0, limits.head_bytes + len(HEAD_END))) >= 0:
             self._queue_head(bytes(self._inbox[:end]), wall_s)
             del self._inbox[: end + len(HEAD_END)]
         if len(self._inbox) > limits.head_bytes or self._inbox.endswith(b"\n\n"):
-            self._deaf = True
+            self._input_closed = True
             self._queue_head(b"", wall_s)
         if self._waiting_bytes > limits.waiting_bytes:
             self.drop()
@@ -181,11 +181,11 @@ class Connection(asyncio.Protocol):
             head, started_s = self._heads.popleft()
             self._waiting_bytes -= len(head) + len(HEAD_END)
             self._answer(head, started_s)
-        if self._is_free() and not self._deaf:
+        if self._is_free() and not self._input_closed:
             self._wait_for_head()
 
     def _is_free(self) -> bool:
-        return self._exchange is None and self._room is None and not self._transport.is_closing()
+        return self._exchange is None and self._writable is None and not self._transport.is_closing()
 
     def _wait_for_head(self) -> None:
         """A head that has begun must end in time, however its bytes trickle; otherwise the connection may idle."""
@@ -198,37 +198,37 @@ class Connection(asyncio.Protocol):
         self._deadline_s = self._head_since_s + limits.head_s
 
     def _answer(self, head: bytes, started_s: float) -> None:
-        request, reply = self._read(head, started_s)
+        request, reply = self._parse_request(head, started_s)
         exchange = Exchange(request, reply, self._address, started_s)
-        if reply.delivery == WHOLE and reply.status and len(reply.body) <= PIECE_BYTES:
+        if reply.delivery == NORMAL_DELIVERY and reply.status and len(reply.body) <= PIECE_BYTES:
             self._send_at_once(exchange)
         else:
             self._exchange = exchange
             self._deadline_s = inf
             self._task = self._loop.create_task(self._deliver(exchange))
 
-    def _read(self, head: bytes, started_s: float) -> tuple[Request, Reply]:
+    def _parse_request(self, head: bytes, started_s: float) -> tuple[HttpRequest, Reply]:
         try:
-            request = read_head(head)
-        except Malformed as fault:
-            return UNREADABLE, text_reply(400, f"This is no HTTP/1.1 request: {fault}.")
-        return request, self._service.answer(request, self._clock.world(started_s))
+            request = parse_request_head(head)
+        except MalformedRequest as fault:
+            return UNREADABLE_REQUEST, text_reply(400, f"This is no HTTP/1.1 request: {fault}.")
+        return request, self._service.answer(request, self._clock.to_world_s(started_s))
 
     def _send_at_once(self, exchange: Exchange) -> None:
         request, reply = exchange.request, exchange.reply
-        keeps = _keeps(exchange)
+        keeps = _can_keep_alive(exchange)
         body = reply.body if has_body(reply, request.method) else b""
         exchange.status, exchange.sent_bytes = reply.status, len(body)
-        data = self._head(exchange, keeps=keeps) + body
-        exchange.handed_s = self._clock.wall()
+        data = self._format_head(exchange, keeps=keeps) + body
+        exchange.written_s = self._clock.wall_now()
         self._transport.write(data)
-        self._service.note(exchange, exchange.handed_s, True)
+        self._service.log_exchange(exchange, exchange.written_s, True)
         if not keeps:
-            self._let_go(exchange)
+            self._close_after_reply(exchange)
 
-    def _head(self, exchange: Exchange, *, keeps: bool) -> bytes:
-        world_s = self._clock.world(exchange.started_s)
-        return answer_head(exchange.reply, minor=exchange.request.minor, keep_alive=keeps, world_s=world_s)
+    def _format_head(self, exchange: Exchange, *, keeps: bool) -> bytes:
+        world_s = self._clock.to_world_s(exchange.started_s)
+        return format_response_head(exchange.reply, minor=exchange.request.minor, keep_alive=keeps, world_s=world_s)
 
     async def _deliver(self, exchange: Exchange) -> None:
         delivery = exchange.reply.delivery
@@ -238,41 +238,41 @@ class Connection(asyncio.Protocol):
         if delivery.then == "hang" and not exchange.is_whole:
             await self._loop.create_future()
         self._exchange = None
-        self._service.note(exchange, exchange.handed_s, exchange.is_whole)
+        self._service.log_exchange(exchange, exchange.written_s, exchange.is_whole)
         if delivery.then == "reset" and not exchange.is_whole:
             self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             self.drop()
-        elif _keeps(exchange):
+        elif _can_keep_alive(exchange):
             self._answer_waiting()
         else:
-            self._let_go(exchange)
+            self._close_after_reply(exchange)
 
     async def _send_slowly(self, exchange: Exchange) -> None:
         reply, request = exchange.reply, exchange.request
         exchange.status = reply.status
         exchange.is_whole = not has_body(reply, request.method)
-        await self._hand(exchange, self._head(exchange, keeps=_keeps(exchange)))
+        await self._write(exchange, self._format_head(exchange, keeps=_can_keep_alive(exchange)))
         if not exchange.is_whole:
             await self._send_body(exchange)
 
     async def _send_body(self, exchange: Exchange) -> None:
         reply = exchange.reply
-        in_chunks = chunks(reply.delivery, exchange.request.minor)
+        in_chunks = is_chunked(reply.delivery, exchange.request.minor)
         began_s = self._loop.time()
         for piece in body_pieces(reply.body, reply.delivery):
             await self._pace(exchange, began_s)
             exchange.sent_bytes += len(piece)
             exchange.is_whole = exchange.sent_bytes == len(reply.body) and not reply.delivery.endless
-            await self._hand(exchange, framed(piece, last=exchange.is_whole) if in_chunks else piece)
+            await self._write(exchange, encode_chunk(piece, last=exchange.is_whole) if in_chunks else piece)
 
-    async def _hand(self, exchange: Exchange, data: bytes) -> None:
+    async def _write(self, exchange: Exchange, data: bytes) -> None:
         """Hand bytes to the socket and wait until it has room for more; an empty body has ended with its head."""
         if not data:
             return
-        exchange.handed_s = self._clock.wall()
+        exchange.written_s = self._clock.wall_now()
         self._transport.write(data)
-        if self._room is not None:
-            await self._room
+        if self._writable is not None:
+            await self._writable
 
     async def _pace(self, exchange: Exchange, began_s: float) -> None:
         """Wait until the bytes sent so far are due; without a rate, only let the others have their turn."""
@@ -280,9 +280,9 @@ class Connection(asyncio.Protocol):
         due_s = began_s if rate is None else began_s + exchange.sent_bytes / rate
         await asyncio.sleep(max(0.0, due_s - self._loop.time()))
 
-    def _let_go(self, exchange: Exchange) -> None:
+    def _close_after_reply(self, exchange: Exchange) -> None:
         """Close after the answer; a client still sending is heard out for a moment, lest a reset eat its answer."""
-        self._deaf = True
+        self._input_closed = True
         self._heads.clear()
         if exchange.request.carries_body and not self._transport.is_closing():
             self._deadline_s = self._loop.time() + self._service.limits.linger_s
@@ -291,11 +291,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def _keeps(exchange: Exchange) -> bool:
+def _can_keep_alive(exchange: Exchange) -> bool:
     request, reply = exchange.request, exchange.reply
     if request.carries_body or not request.keep_alive or reply.delivery.stop_after_bytes is not None:
         return False
-    return reply.status != 0 and ends_by_itself(reply, request)
+    return reply.status != 0 and is_self_delimiting(reply, request)
 
 
 def text_reply(status: int, text: str, headers: Headers = ()) -> Reply:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 
-from vedette.lab.worlds.synthetic.hashing import draws, key_of, mix
+from vedette.lab.worlds.synthetic.hashing import hash_key, lcg_stream, mix
 from vedette.lab.worlds.synthetic.topics import FIRST_NAMES, MONTHS, NUMBERS, SURNAMES, TOPICS, TOWNS, Topic
-
-__all__ = ["Phrase", "Prose", "library", "person", "slug_of"]
 
 _SENTENCES = 900
 _PARAGRAPHS = 1000
@@ -110,10 +108,10 @@ class Prose:
         return self.paragraphs[mix(key) % len(self.paragraphs)]
 
 
-def plural(noun: str) -> str:
+def pluralize(noun: str) -> str:
     """The plural of a noun of ours.
 
-    >>> plural("ferry"), plural("trolley"), plural("rose bush"), plural("loaf")
+    >>> pluralize("ferry"), pluralize("trolley"), pluralize("rose bush"), pluralize("loaf")
     ('ferries', 'trolleys', 'rose bushes', 'loaves')
     """
     if noun in _IRREGULAR:
@@ -123,44 +121,44 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
-def past(verb: str) -> str:
+def past_tense(verb: str) -> str:
     """The past tense of a regular verb of ours."""
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return verb[:-1] + "ied"
     return verb + ("d" if verb.endswith("e") else "ed")
 
 
-def with_article(phrase: str) -> str:
+def add_article(phrase: str) -> str:
     """The phrase after ``a`` or ``an``."""
     return ("an " if phrase[0] in "aeiou" else "a ") + phrase
 
 
-def slug_of(text: str) -> str:
+def slugify(text: str) -> str:
     """The text as a part of a URL.
 
-    >>> slug_of("Tuesday's salt-stained ferries")
+    >>> slugify("Tuesday's salt-stained ferries")
     'tuesdays-salt-stained-ferries'
     """
     kept = "".join(letter for letter in text.lower() if letter.isalnum() or letter in " -")
     return "-".join(kept.replace("-", " ").split())
 
 
-def person(number: int) -> str:
+def person_name(number: int) -> str:
     """One of about a thousand people, by number."""
     return f"{FIRST_NAMES[number % len(FIRST_NAMES)]} {SURNAMES[number // len(FIRST_NAMES) % len(SURNAMES)]}"
 
 
 _INFLECTIONS: Mapping[str, tuple[str, Callable[[str], str]]] = {
-    "agents": ("agent", plural),
-    "things": ("thing", plural),
-    "verbs": ("verb", plural),
-    "verbed": ("verb", past),
-    "an_agent": ("agent", with_article),
+    "agents": ("agent", pluralize),
+    "things": ("thing", pluralize),
+    "verbs": ("verb", pluralize),
+    "verbed": ("verb", past_tense),
+    "an_agent": ("agent", add_article),
 }
 
 
 @dataclass(slots=True)
-class _Slots:
+class _TemplateSlots:
     """Fills the gaps of one template; a word is not used twice in a sentence."""
 
     lists: Mapping[str, tuple[str, ...]]
@@ -168,12 +166,12 @@ class _Slots:
     used: list[str] = field(default_factory=list)
 
     def __getitem__(self, slot: str) -> str:
-        words = self._words(slot.lower())
+        words = self._fill(slot.lower())
         return words[0].upper() + words[1:] if slot[0].isupper() else words
 
-    def _words(self, slot: str) -> str:
+    def _fill(self, slot: str) -> str:
         words = self.lists.get(slot)
-        return self._inflected(slot) if words is None else self._pick(words)
+        return self._inflect(slot) if words is None else self._pick(words)
 
     def _pick(self, words: tuple[str, ...]) -> str:
         start = next(self.numbers)
@@ -182,20 +180,20 @@ class _Slots:
         self.used.append(word)
         return word
 
-    def _inflected(self, slot: str) -> str:
+    def _inflect(self, slot: str) -> str:
         match slot:
             case "a_thing":
-                return with_article(f"{self._words('adj')} {self._words('thing')}")
+                return add_article(f"{self._fill('adj')} {self._fill('thing')}")
             case "name":
-                return person(next(self.numbers))
+                return person_name(next(self.numbers))
             case "year":
                 return str(1950 + next(self.numbers) % 75)
             case _:
                 base, inflect = _INFLECTIONS[slot]
-                return inflect(self._words(base))
+                return inflect(self._fill(base))
 
 
-def _lists(topic: Topic) -> Mapping[str, tuple[str, ...]]:
+def _word_lists(topic: Topic) -> Mapping[str, tuple[str, ...]]:
     return {
         "agent": topic.agents,
         "thing": topic.things,
@@ -203,50 +201,50 @@ def _lists(topic: Topic) -> Mapping[str, tuple[str, ...]]:
         "adj": topic.adjectives,
         "place": topic.places,
         "virtue": topic.virtues,
-        "doing": topic.doings,
+        "doing": topic.activities,
         "town": TOWNS,
         "month": MONTHS,
         "number": NUMBERS,
     }
 
 
-def _filled(topic: Topic, templates: tuple[str, ...], count: int, key: int) -> list[str]:
-    lists, numbers = _lists(topic), draws(key)
-    return [templates[index % len(templates)].format_map(_Slots(lists, numbers)) for index in range(count)]
+def _fill_templates(topic: Topic, templates: tuple[str, ...], count: int, key: int) -> list[str]:
+    lists, numbers = _word_lists(topic), lcg_stream(key)
+    return [templates[index % len(templates)].format_map(_TemplateSlots(lists, numbers)) for index in range(count)]
 
 
-def _phrases(topic: Topic, templates: tuple[str, ...], count: int, key: int) -> tuple[Phrase, ...]:
-    texts = _filled(topic, templates, count, key)
-    return tuple(Phrase(escape(text).encode(), slug_of(text).encode()) for text in texts)
+def _build_phrases(topic: Topic, templates: tuple[str, ...], count: int, key: int) -> tuple[Phrase, ...]:
+    texts = _fill_templates(topic, templates, count, key)
+    return tuple(Phrase(escape(text).encode(), slugify(text).encode()) for text in texts)
 
 
-def _joined(sentences: tuple[bytes, ...], key: int) -> bytes:
+def _join_paragraph(sentences: tuple[bytes, ...], key: int) -> bytes:
     """A paragraph of three to seven sentences."""
-    numbers = draws(key)
+    numbers = lcg_stream(key)
     return b"<p>%b</p>\n" % b" ".join(sentences[next(numbers) % len(sentences)] for _ in range(3 + next(numbers) % 5))
 
 
-def _escaped(texts: list[str]) -> tuple[bytes, ...]:
+def _escape_all(texts: list[str]) -> tuple[bytes, ...]:
     return tuple(escape(text).encode() for text in texts)
 
 
-def _prose(topic: Topic, seed: int) -> Prose:
-    key = key_of(seed, topic.slug)
-    sentences = _escaped(_filled(topic, _TEMPLATES, _SENTENCES, key + 1))
-    headings = _escaped(_filled(topic, _HEADING_TEMPLATES, _CHAPTERS, key + 2))
-    paragraphs = tuple(_joined(sentences, mix(key + 3) + number) for number in range(_PARAGRAPHS + _CHAPTERS))
+def _build_prose(topic: Topic, seed: int) -> Prose:
+    key = hash_key(seed, topic.slug)
+    sentences = _escape_all(_fill_templates(topic, _TEMPLATES, _SENTENCES, key + 1))
+    headings = _escape_all(_fill_templates(topic, _HEADING_TEMPLATES, _CHAPTERS, key + 2))
+    paragraphs = tuple(_join_paragraph(sentences, mix(key + 3) + number) for number in range(_PARAGRAPHS + _CHAPTERS))
     chapters = (b"<h2>%b</h2>\n%b" % parts for parts in zip(headings, paragraphs[_PARAGRAPHS:], strict=True))
     return Prose(
         topic,
         sentences,
         paragraphs[:_PARAGRAPHS],
         tuple(chapters),
-        _phrases(topic, _HEAD_TEMPLATES, _HEADS, key + 4),
-        _phrases(topic, _TAIL_TEMPLATES, _TAILS, key + 5),
+        _build_phrases(topic, _HEAD_TEMPLATES, _HEADS, key + 4),
+        _build_phrases(topic, _TAIL_TEMPLATES, _TAILS, key + 5),
     )
 
 
 @lru_cache(maxsize=4)
-def library(seed: int) -> tuple[Prose, ...]:
+def build_library(seed: int) -> tuple[Prose, ...]:
     """The prepared prose of every topic, in a fixed order."""
-    return tuple(_prose(topic, seed) for topic in TOPICS)
+    return tuple(_build_prose(topic, seed) for topic in TOPICS)

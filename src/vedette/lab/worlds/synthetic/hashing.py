@@ -10,37 +10,35 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = ["MASK", "OFFSET", "STEP", "Words", "draws", "fraction", "key_of", "mix", "mix_all"]
+HashArray = npt.NDArray[np.uint64]
 
-Words = npt.NDArray[np.uint64]
-
-MASK = (1 << 64) - 1
-_GAP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-STEP, OFFSET = 0x5851F42D4C957F2D, 0x14057B7EF767814F
+MASK_64 = (1 << 64) - 1
+_GAMMA, _MULTIPLIER_1, _MULTIPLIER_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+LCG_MULTIPLIER, LCG_INCREMENT = 0x5851F42D4C957F2D, 0x14057B7EF767814F
 """Knuth's linear congruential generator modulo 2 ** 64; the upper half of its states is good enough to pick words."""
 
 
 def mix(word: int) -> int:
     """A thoroughly stirred copy of a 64-bit word; what overflows is cut off."""
-    word = (word + _GAP) & MASK
-    word = ((word ^ (word >> 30)) * _FIRST) & MASK
-    word = ((word ^ (word >> 27)) * _SECOND) & MASK
+    word = (word + _GAMMA) & MASK_64
+    word = ((word ^ (word >> 30)) * _MULTIPLIER_1) & MASK_64
+    word = ((word ^ (word >> 27)) * _MULTIPLIER_2) & MASK_64
     return word ^ (word >> 31)
 
 
-def mix_all(words: Words) -> Words:
+def mix_all(words: HashArray) -> HashArray:
     """``mix`` of every word; unsigned arrays cut off what overflows by themselves.
 
     >>> mix_all(np.array([7], dtype=np.uint64)).tolist() == [mix(7)]
     True
     """
-    words = words + np.uint64(_GAP)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(_FIRST)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(_SECOND)
+    words = words + np.uint64(_GAMMA)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
     return words ^ (words >> np.uint64(31))
 
 
-def key_of(*parts: int | str) -> int:
+def hash_key(*parts: int | str) -> int:
     """A 64-bit key for a thing with a name, such as one host of the world with a seed."""
     return xxhash.xxh64_intdigest("/".join(map(str, parts)).encode("utf-8", "surrogatepass"))
 
@@ -50,9 +48,9 @@ def fraction(word: int) -> float:
     return (word >> 11) * 2.0**-53
 
 
-def draws(key: int) -> Iterator[int]:
+def lcg_stream(key: int) -> Iterator[int]:
     """An endless stream of 32-bit numbers, for work where one ``mix`` per number would cost too much."""
     state = mix(key)
     while True:
-        state = (state * STEP + OFFSET) & MASK
+        state = (state * LCG_MULTIPLIER + LCG_INCREMENT) & MASK_64
         yield state >> 32

@@ -15,20 +15,6 @@ from time import gmtime
 
 from vedette.lab.worlds.world import Delivery, Reply
 
-__all__ = [
-    "PIECE_BYTES",
-    "Malformed",
-    "Request",
-    "answer_head",
-    "body_pieces",
-    "chunks",
-    "ends_by_itself",
-    "framed",
-    "has_body",
-    "http_date",
-    "read_head",
-]
-
 PIECE_BYTES = 1 << 16
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -36,7 +22,7 @@ _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^\x00-\x20\x7f]+) 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]*)(?::([0-9]{0,5}))?")
-_WANTED = frozenset(
+_USED_HEADERS = frozenset(
     {
         b"host",
         b"connection",
@@ -52,12 +38,12 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _BODYLESS = frozenset({204, 304})
 
 
-class Malformed(Exception):
+class MalformedRequest(Exception):
     """A request head that no server should guess at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What the head of a request says; ``host`` is in lower case, without port and final dot."""
 
     method: str
@@ -73,26 +59,26 @@ class Request:
     carries_body: bool
 
 
-def read_head(head: bytes) -> Request:
+def parse_request_head(head: bytes) -> HttpRequest:
     r"""The request whose head (without the empty line) this is.
 
-    >>> request = read_head(b"GET http://A.test:8080/x?y HTTP/1.1\r\nHost: other.test")
+    >>> request = parse_request_head(b"GET http://A.test:8080/x?y HTTP/1.1\r\nHost: other.test")
     >>> request.host, request.port, request.target, request.keep_alive
     ('a.test', 8080, '/x?y', True)
     """
     first, _, rest = head.partition(b"\r\n")
     match = _REQUEST_LINE.fullmatch(first)
     if match is None:
-        raise Malformed("request line")
-    seen = _wanted_headers(rest)
+        raise MalformedRequest("request line")
+    seen = _parse_headers(rest)
     minor = int(match[3])
     if minor and "host" not in seen:
-        raise Malformed("no Host")
+        raise MalformedRequest("no Host")
     method, target = match[1].decode("ascii"), match[2].decode("latin-1")
     scheme, authority, target = _split_target(target, seen.get("host", ""), method)
     host, port = _split_authority(authority, scheme)
     connection = seen.get("connection", "").lower()
-    return Request(
+    return HttpRequest(
         method=method,
         scheme=scheme,
         host=host,
@@ -107,12 +93,12 @@ def read_head(head: bytes) -> Request:
     )
 
 
-def answer_head(reply: Reply, *, minor: int, keep_alive: bool, world_s: float) -> bytes:
+def format_response_head(reply: Reply, *, minor: int, keep_alive: bool, world_s: float) -> bytes:
     """Status line and headers, with the three that a world leaves to its server."""
     parts = [_status_line(reply.status)]
     parts += [f"{name}: {value}\r\n" for name, value in reply.headers]
-    parts.append(f"date: {http_date(int(world_s))}\r\n")
-    if chunks(reply.delivery, minor):
+    parts.append(f"date: {format_http_date(int(world_s))}\r\n")
+    if is_chunked(reply.delivery, minor):
         parts.append("transfer-encoding: chunked\r\n")
     elif has_length(reply):
         parts.append(f"content-length: {len(reply.body)}\r\n")
@@ -120,7 +106,7 @@ def answer_head(reply: Reply, *, minor: int, keep_alive: bool, world_s: float) -
     return "".join(parts).encode("latin-1", "replace")
 
 
-def chunks(delivery: Delivery, minor: int) -> bool:
+def is_chunked(delivery: Delivery, minor: int) -> bool:
     """Whether the body goes in chunks; HTTP/1.0 has none."""
     return delivery.chunked and minor == 1
 
@@ -135,46 +121,46 @@ def has_length(reply: Reply) -> bool:
     return reply.status not in _BODYLESS and not (reply.delivery.endless or reply.delivery.chunked)
 
 
-def ends_by_itself(reply: Reply, request: Request) -> bool:
+def is_self_delimiting(reply: Reply, request: HttpRequest) -> bool:
     """Whether the client can tell the end of this answer without the connection's end."""
     if not has_body(reply, request.method):
         return True
-    return not reply.delivery.endless and (has_length(reply) or chunks(reply.delivery, request.minor))
+    return not reply.delivery.endless and (has_length(reply) or is_chunked(reply.delivery, request.minor))
 
 
 def body_pieces(body: bytes, delivery: Delivery) -> Iterator[bytes]:
     """The body as it is sent: in pieces small enough to pace, over and over if endless, cut where it stops short."""
     left = sys.maxsize if delivery.stop_after_bytes is None else delivery.stop_after_bytes
-    for piece in _slices(body, delivery):
+    for piece in _iter_slices(body, delivery):
         if left <= 0:
             return
         yield piece[:left]
         left -= len(piece)
 
 
-def _slices(body: bytes, delivery: Delivery) -> Iterator[bytes]:
+def _iter_slices(body: bytes, delivery: Delivery) -> Iterator[bytes]:
     """The body in steps; an empty one is one empty piece."""
-    step = _step(delivery)
+    step = _slice_size(delivery)
     for _ in repeat(None) if delivery.endless and body else (None,):
         yield from (body[start : start + step] for start in range(0, max(1, len(body)), step))
 
 
-def framed(piece: bytes, *, last: bool) -> bytes:
+def encode_chunk(piece: bytes, *, last: bool) -> bytes:
     """A piece as one chunk, and the empty chunk after the last."""
     chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
     return chunk + LAST_CHUNK if last else chunk
 
 
-def _step(delivery: Delivery) -> int:
+def _slice_size(delivery: Delivery) -> int:
     """A twentieth of a second of a slow body at a time, so that the rate shows."""
     return PIECE_BYTES if delivery.bytes_per_s is None else max(1, min(PIECE_BYTES, int(delivery.bytes_per_s / 20)))
 
 
 @lru_cache(maxsize=1024)
-def http_date(unix_s: int) -> str:
+def format_http_date(unix_s: int) -> str:
     """A time as HTTP writes it.
 
-    >>> http_date(784111777)
+    >>> format_http_date(784111777)
     'Sun, 06 Nov 1994 08:49:37 GMT'
     """
     at = gmtime(unix_s)
@@ -190,21 +176,21 @@ def _status_line(status: int) -> str:
         return f"HTTP/1.1 {status} \r\n"
 
 
-def _wanted_headers(block: bytes) -> dict[str, str]:
+def _parse_headers(block: bytes) -> dict[str, str]:
     seen: dict[str, str] = {}
     for line in block.split(b"\r\n") if block else ():
         name, colon, value = line.partition(b":")
         if not colon or _NAME.fullmatch(name) is None:
-            raise Malformed("header line")
+            raise MalformedRequest("header line")
         key = name.lower()
-        if key in _WANTED:
-            _note(seen, key.decode("ascii"), value.strip(b" \t").decode("latin-1"))
+        if key in _USED_HEADERS:
+            _add_header(seen, key.decode("ascii"), value.strip(b" \t").decode("latin-1"))
     return seen
 
 
-def _note(seen: dict[str, str], key: str, value: str) -> None:
+def _add_header(seen: dict[str, str], key: str, value: str) -> None:
     if key == "host" and key in seen:
-        raise Malformed("two Hosts")
+        raise MalformedRequest("two Hosts")
     seen[key] = f"{seen[key]}, {value}" if key in seen else value
 
 
@@ -217,12 +203,12 @@ def _split_target(target: str, host: str, method: str) -> tuple[str, str, str]:
         return match[1].lower(), match[2], rest
     if method in {"OPTIONS", "CONNECT"}:
         return "http", host, target
-    raise Malformed("target")
+    raise MalformedRequest("target")
 
 
 def _split_authority(authority: str, scheme: str) -> tuple[str, int]:
     match = _HOST.fullmatch(authority)
     if match is None:
-        raise Malformed("Host")
+        raise MalformedRequest("Host")
     default = 443 if scheme == "https" else 80
     return match[1].lower().removesuffix("."), int(match[2] or default)

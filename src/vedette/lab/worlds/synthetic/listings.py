@@ -12,55 +12,40 @@ import xxhash
 
 from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.change_times import latest
-from vedette.lab.worlds.synthetic.hashing import Words, mix
-from vedette.lab.worlds.synthetic.page_frame import framed
+from vedette.lab.worlds.synthetic.change_times import last_event
+from vedette.lab.worlds.synthetic.hashing import HashArray, mix
+from vedette.lab.worlds.synthetic.page_frame import render_page
 from vedette.lab.worlds.synthetic.pages import HTML
-from vedette.lab.worlds.synthetic.shared import Visit, Web, build_of
+from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.synthetic.sites import Section, Site
-from vedette.lab.worlds.synthetic.validators import stamps, unchanged
+from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
 from vedette.lab.worlds.world import Reply
 from vedette.model import Headers
 from vedette.policy import Ints
 
-__all__ = [
-    "about",
-    "archive",
-    "current_path",
-    "home",
-    "listed_reply",
-    "live_numbers",
-    "newest",
-    "private",
-    "section_listing",
-    "simple_page",
-    "tag_index",
-    "tag_listing",
-]
+PageFilter = Callable[[HashArray], "np.typing.NDArray[np.bool_]"]
 
-Keep = Callable[[Words], "np.typing.NDArray[np.bool_]"]
-
-_NEWEST = 20
-_STRETCH = 256
-_CHUNK = 100
+_PAGES_LISTED = 20
+_SCAN_STEP = 256
+_PAGES_PER_CHUNK = 100
 _NOTES = 5
 
 
 def live_numbers(site: Site, low: int, high: int, now_s: float) -> Ints:
     """The pages of a range of numbers that are born and not dead, in order."""
-    numbers = np.arange(low, min(high, site.births.born(now_s)))
+    numbers = np.arange(low, min(high, site.births.count_born(now_s)))
     return numbers[traits.lifetimes(site, numbers)[1] > now_s]
 
 
-def newest(site: Site, now_s: float, count: int, keep: Keep | None = None) -> list[int]:
+def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None = None) -> list[int]:
     """The newest live pages, newest first; ``keep`` picks among them by their first words."""
     found: list[int] = []
-    high = site.births.born(now_s)
+    high = site.births.count_born(now_s)
     while high > 0 and len(found) < count:
-        low = max(0, high - _STRETCH)
+        low = max(0, high - _SCAN_STEP)
         numbers = live_numbers(site, low, high, now_s)
         if keep is not None:
-            numbers = numbers[keep(traits.first_words(site, numbers))]
+            numbers = numbers[keep(traits.page_hashes(site, numbers))]
         found += numbers[::-1].tolist()
         high = low
     return found[:count]
@@ -68,47 +53,47 @@ def newest(site: Site, now_s: float, count: int, keep: Keep | None = None) -> li
 
 def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
     """The path at which a page answers now."""
-    moved_s = traits.move_s(site, traits.second_word(first), site.births.birth_s(number))
-    return (addresses.path if moved_s > now_s else addresses.moved_path)(site, number, first)
+    moved_s = traits.move_s(site, traits.life_hash(first), site.births.birth_s(number))
+    return (addresses.page_path if moved_s > now_s else addresses.moved_path)(site, number, first)
 
 
-def _items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes = b"") -> Iterator[bytes]:
+def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes = b"") -> Iterator[bytes]:
     yield b"<ul>\n"
     for number in numbers:
-        first = traits.first_word(site, number)
+        first = traits.page_hash(site, number)
         place = current_path(site, number, first, now_s)
-        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, addresses.title(site, first))
+        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, addresses.page_title(site, first))
     yield b"</ul>\n"
 
 
-def listed_reply(visit: Visit, body: bytes, kind: tuple[str, str] = HTML, more: Headers = ()) -> Reply:
+def conditional_reply(visit: PageRequest, body: bytes, kind: tuple[str, str] = HTML, more: Headers = ()) -> Reply:
     """A reply whose version is its bytes, or 304 where the client has them."""
-    stamped = stamps(visit.site.validators, xxhash.xxh3_64_hexdigest(body), None, visit.now_s)
-    if unchanged(visit.question, stamped):
+    stamped = validator_headers(visit.site.validators, xxhash.xxh3_64_hexdigest(body), None, visit.now_s)
+    if is_not_modified(visit.request, stamped):
         return Reply(304, stamped, b"")
     return Reply(200, (kind, *stamped, *more), body)
 
 
-def simple_page(web: Web, visit: Visit, title: bytes, main: Iterable[bytes]) -> Reply:
+def simple_page(web: SyntheticWeb, visit: PageRequest, title: bytes, main: Iterable[bytes]) -> Reply:
     """A page in the frame of its site, canonical at its own path."""
     site = visit.site
-    build = build_of(site, latest(site.rebuilds, visit.now_s)[1])
+    build = build_id(site, last_event(site.rebuilds, visit.now_s)[1])
     canonical = escape(visit.path).encode("utf-8", "replace")
-    body = framed(web.frames[site.index], title, title, canonical, (b"<h1>%b</h1>\n" % title, *main), build)
-    return listed_reply(visit, body)
+    body = render_page(web.templates[site.index], title, title, canonical, (b"<h1>%b</h1>\n" % title, *main), build)
+    return conditional_reply(visit, body)
 
 
-def home(web: Web, visit: Visit) -> Reply | None:
+def home_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """The newest pages, the sections, and a few friends on other hosts."""
     if visit.path != "/":
         return None
     site = visit.site
     suffix = b"?ref=home" if "tracking" in site.features else b""
-    friends = dict.fromkeys(web.popular[mix(site.key + turn) % len(web.popular)] for turn in range(6))
+    friends = dict.fromkeys(web.popular_sites[mix(site.key + turn) % len(web.popular_sites)] for turn in range(6))
     main = (
         site.sections[0].prose.paragraph(site.key),
         b"<h2>Latest</h2>\n",
-        *_items(site, newest(site, visit.now_s, _NEWEST), visit.now_s, suffix),
+        *_list_items(site, newest_pages(site, visit.now_s, _PAGES_LISTED), visit.now_s, suffix),
         b"<h2>Sections</h2>\n<ul>\n",
         *(
             b'<li><a href="/section/%b">%b</a></li>\n' % (part.slug.encode(), part.label.encode())
@@ -122,7 +107,7 @@ def home(web: Web, visit: Visit) -> Reply | None:
     return simple_page(web, visit, b"Home", main)
 
 
-def _mirror_link(web: Web, site: Site) -> Iterator[bytes]:
+def _mirror_link(web: SyntheticWeb, site: Site) -> Iterator[bytes]:
     if site.index in web.mirrors:
         yield f'<li><a href="http://{web.mirrors[site.index]}/">Our mirror</a></li>\n'.encode()
 
@@ -131,7 +116,7 @@ def _home_link(site: Site) -> bytes:
     return f'<li><a href="http://{site.name}/">{site.title}</a></li>\n'.encode()
 
 
-def section_listing(web: Web, visit: Visit) -> Reply | None:
+def section_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """The newest pages of one section."""
     site = visit.site
     slugs = [part.slug for part in site.sections]
@@ -139,33 +124,33 @@ def section_listing(web: Web, visit: Visit) -> Reply | None:
     if slug not in slugs:
         return None
     wanted, part = slugs.index(slug), site.sections[slugs.index(slug)]
-    numbers = newest(site, visit.now_s, _NEWEST, lambda words: (words & 255) % len(slugs) == wanted)
-    return simple_page(web, visit, part.label.encode(), _section_main(site, part, numbers, visit.now_s))
+    numbers = newest_pages(site, visit.now_s, _PAGES_LISTED, lambda words: (words & 255) % len(slugs) == wanted)
+    return simple_page(web, visit, part.label.encode(), _section_body(site, part, numbers, visit.now_s))
 
 
-def _section_main(site: Site, part: Section, numbers: list[int], now_s: float) -> Iterator[bytes]:
+def _section_body(site: Site, part: Section, numbers: list[int], now_s: float) -> Iterator[bytes]:
     yield part.prose.paragraph(site.key)
-    yield from _items(site, numbers, now_s)
+    yield from _list_items(site, numbers, now_s)
 
 
-def tag_listing(web: Web, visit: Visit) -> Reply | None:
+def tag_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """The newest pages with one tag."""
     site = visit.site
     name = visit.path.removeprefix("/tag/")
     if name not in site.tags:
         return None
     wanted, count = site.tags.index(name), len(site.tags)
-    numbers = newest(
+    numbers = newest_pages(
         site,
         visit.now_s,
-        _NEWEST,
+        _PAGES_LISTED,
         lambda words: ((words >> 50 & 127) % count == wanted) | ((words >> 57) % count == wanted),
     )
     title = f"Tagged {name.replace('-', ' ')}".encode()
-    return simple_page(web, visit, title, _items(site, numbers, visit.now_s))
+    return simple_page(web, visit, title, _list_items(site, numbers, visit.now_s))
 
 
-def tag_index(web: Web, visit: Visit) -> Reply | None:
+def tag_index(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """Every tag of the site."""
     if visit.path != "/tags":
         return None
@@ -173,28 +158,28 @@ def tag_index(web: Web, visit: Visit) -> Reply | None:
     return simple_page(web, visit, b"Tags", (b"<ul>\n", *links, b"</ul>\n"))
 
 
-def archive(web: Web, visit: Visit) -> Reply | None:
+def archive_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """The chunks of the archive, or one chunk with its live pages."""
     site = visit.site
-    chunks = -(-site.births.born(visit.now_s) // _CHUNK)
+    chunks = -(-site.births.count_born(visit.now_s) // _PAGES_PER_CHUNK)
     if visit.path == "/archive":
         links = (b'<li><a href="/archive/%d">Part %d</a></li>\n' % (chunk, chunk + 1) for chunk in range(chunks))
         return simple_page(web, visit, b"Archive", (b"<ul>\n", *links, b"</ul>\n"))
-    chunk = next((chunk for chunk in _numbered(visit.path, "/archive/") if chunk < chunks), None)
+    chunk = next((chunk for chunk in _parse_number(visit.path, "/archive/") if chunk < chunks), None)
     if chunk is None:
         return None
-    numbers = live_numbers(site, chunk * _CHUNK, (chunk + 1) * _CHUNK, visit.now_s).tolist()
-    return simple_page(web, visit, b"Archive, part %d" % (chunk + 1), _items(site, numbers, visit.now_s))
+    numbers = live_numbers(site, chunk * _PAGES_PER_CHUNK, (chunk + 1) * _PAGES_PER_CHUNK, visit.now_s).tolist()
+    return simple_page(web, visit, b"Archive, part %d" % (chunk + 1), _list_items(site, numbers, visit.now_s))
 
 
-def _numbered(path: str, prefix: str) -> Iterator[int]:
+def _parse_number(path: str, prefix: str) -> Iterator[int]:
     """The number after a prefix, where it is written as we write it."""
     text = path.removeprefix(prefix)
     if text.isascii() and text.isdigit() and len(text) < 10 and str(int(text)) == text:
         yield int(text)
 
 
-def about(web: Web, visit: Visit) -> Reply | None:
+def about_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """What the site is; it never changes but for its frame."""
     if visit.path != "/about":
         return None
@@ -202,12 +187,12 @@ def about(web: Web, visit: Visit) -> Reply | None:
     return simple_page(web, visit, b"About us", [prose.paragraph(visit.site.key + turn) for turn in range(4)])
 
 
-def private(web: Web, visit: Visit) -> Reply | None:
+def private_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """A folder that most robots.txt files close: it exists and is linked, and nobody polite asks for it."""
     if visit.path == "/private/":
         links = [b'<li><a href="/private/note-%d">Note %d</a></li>\n' % (note, note) for note in range(1, _NOTES + 1)]
         return simple_page(web, visit, b"Staff only", (b"<ul>\n", *links, b"</ul>\n"))
-    note = next(_numbered(visit.path, "/private/note-"), 0)
+    note = next(_parse_number(visit.path, "/private/note-"), 0)
     if not 1 <= note <= _NOTES:
         return None
     text = visit.site.sections[0].prose.paragraph(visit.site.key ^ note)

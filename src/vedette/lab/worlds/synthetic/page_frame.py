@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from vedette.lab.worlds.synthetic.sites import FARM, Section, Site
-
-__all__ = ["NOINDEX", "Frame", "frame_of", "framed", "without_canonical"]
+from vedette.lab.worlds.synthetic.sites import LINK_FARM, Section, Site
 
 NOINDEX = b'<meta name="robots" content="noindex">\n'
 
@@ -22,31 +20,31 @@ pre{overflow:auto;background:#eee8da;padding:.7rem}footer{border-top:1px solid #
 </style>
 """
 
-_OPENING = b"""<!doctype html>
+_HEAD_START = b"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>"""
 
-_CORNERS = {
+_FOOTER_LINKS = {
     "calendar": ("/calendar/2026/1", "Calendar"),
     "sessions": ("/members/lobby", "Members"),
     "paths": ("/browse/", "Browse"),
-    "farm": (f"http://offers.{FARM}/", "Offers"),
+    "farm": (f"http://offers.{LINK_FARM}/", "Offers"),
     "odd": ("/odd/", "Odd things"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageTemplate:
     """The prepared bytes between which the parts of a page are set, and the links that they often carry."""
 
     after_title: bytes
     after_description: bytes
     after_canonical: bytes
     before_build: bytes
-    crumbs: tuple[bytes, ...]
+    breadcrumbs: tuple[bytes, ...]
     tags: tuple[bytes, ...]
 
 
@@ -60,7 +58,7 @@ def _navigation(site: Site) -> str:
 
 
 def _footer(site: Site) -> str:
-    corners = [_link(*_CORNERS[feature]) for feature in site.features if feature in _CORNERS]
+    corners = [_link(*_FOOTER_LINKS[feature]) for feature in site.features if feature in _FOOTER_LINKS]
     feed = [_link("/feed.xml", "Feed")] if site.feed else []
     return " ".join([_link("/tags", "Tags"), *feed, _link("/private/", "Staff"), *corners])
 
@@ -71,31 +69,31 @@ def _feed_link(site: Site) -> str:
     return f'<link rel="alternate" type="application/{site.feed}+xml" title="{escape(site.title)}" href="/feed.xml">\n'
 
 
-def frame_of(site: Site) -> Frame:
+def build_template(site: Site) -> PageTemplate:
     """The frame of a site, prepared once."""
     name = escape(site.title)
     masthead = f"</head>\n<body>\n<header><b>{name}</b>\n<nav>{_navigation(site)}</nav></header>\n<main>\n"
-    return Frame(
+    return PageTemplate(
         after_title=f' - {name}</title>\n<meta name="description" content="'.encode(),
         after_description=f'">\n<link rel="canonical" href="http://{site.name}'.encode(),
         after_canonical=b'">\n' + _feed_link(site).encode() + _STYLE + masthead.encode(),
         before_build=f"</main>\n<footer>\n<nav>{_footer(site)}</nav>\n<p>{name}. Made with care, build ".encode(),
-        crumbs=tuple(_crumbs(part) for part in site.sections),
+        breadcrumbs=tuple(_breadcrumbs(part) for part in site.sections),
         tags=tuple(_link(f"/tag/{tag}", tag.replace("-", " ")).encode() for tag in site.tags),
     )
 
 
-def _crumbs(part: Section) -> bytes:
+def _breadcrumbs(part: Section) -> bytes:
     return f'<p class="crumbs">{_link("/", "Home")} / {_link(f"/section/{part.slug}", part.label)}</p>\n'.encode()
 
 
-def framed(
-    frame: Frame, title: bytes, description: bytes, canonical: bytes, main: Iterable[bytes], build: bytes
+def render_page(
+    frame: PageTemplate, title: bytes, description: bytes, canonical: bytes, main: Iterable[bytes], build: bytes
 ) -> bytes:
     """A whole HTML page; all parts are escaped already, and ``canonical`` is a path."""
     return b"".join(
         (
-            _OPENING,
+            _HEAD_START,
             title,
             frame.after_title,
             description,
@@ -110,7 +108,7 @@ def framed(
     )
 
 
-def without_canonical(body: bytes) -> bytes:
+def strip_canonical(body: bytes) -> bytes:
     """The page without its canonical link."""
     before, _, rest = body.partition(b'<link rel="canonical" href="')
     return before + rest.partition(b'">\n')[2] if rest else body

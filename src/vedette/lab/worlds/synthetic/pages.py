@@ -13,32 +13,30 @@ import xxhash
 
 from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.change_times import DAY_S, GROUPS, edits, latest
-from vedette.lab.worlds.synthetic.grammar import Prose, person
-from vedette.lab.worlds.synthetic.hashing import MASK, OFFSET, STEP, key_of, mix
-from vedette.lab.worlds.synthetic.page_frame import NOINDEX, framed
-from vedette.lab.worlds.synthetic.shared import Visit, Web, build_of
+from vedette.lab.worlds.synthetic.change_times import DAY_S, PARAGRAPH_GROUPS, edit_state, last_event
+from vedette.lab.worlds.synthetic.grammar import Prose, person_name
+from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, hash_key, mix
+from vedette.lab.worlds.synthetic.page_frame import NOINDEX, render_page
+from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
-from vedette.lab.worlds.synthetic.validators import stamps, unchanged
+from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
 from vedette.lab.worlds.world import Reply
-
-__all__ = ["HTML", "PageState", "page_reply", "page_state"]
 
 HTML = ("content-type", "text/html; charset=utf-8")
 
-_NEIGHBOURS = 32
-_RELATED = 18
-_ASIDES = 12
+_PAGES_PER_NEIGHBOURHOOD = 32
+_RELATED_LINKS = 18
+_INLINE_LINKS = 12
 
 
 class PageState(NamedTuple):
-    """Everything about a page that decides its bytes at one moment; a tuple for the same reason as ``Visit``."""
+    """Everything about a page that decides its bytes at one moment; a tuple for the same reason as ``PageRequest``."""
 
     number: int
-    first: int
-    second: int
-    third: int
+    page_hash: int
+    life_hash: int
+    status_hash: int
     birth_s: float
     shown: tuple[int, ...]
     rebuild: int
@@ -54,40 +52,40 @@ class PageState(NamedTuple):
 
 def page_state(site: Site, number: int, first: int, now_s: float) -> PageState:
     """The state of a page that is alive now; it was modified when the last of its parts was."""
-    second, birth_s = traits.second_word(first), site.births.birth_s(number)
-    text = edits(traits.process(site, second), birth_s, now_s)
-    rebuilt_s, rebuild = latest(site.rebuilds, now_s)
+    second, birth_s = traits.life_hash(first), site.births.birth_s(number)
+    text = edit_state(traits.change_process(site, second), birth_s, now_s)
+    rebuilt_s, rebuild = last_event(site.rebuilds, now_s)
     period_s = traits.box_period_s(site, second)
     turn = int(now_s // period_s) if period_s else 0
     modified_s = float(int(max(birth_s, text.last_s, rebuilt_s, turn * period_s)))
-    third = traits.third_word(second)
+    third = traits.status_hash(second)
     return PageState(number, first, second, third, birth_s, text.shown, rebuild, period_s, turn, modified_s)
 
 
-def page_reply(web: Web, visit: Visit, state: PageState, *, path: bytes, plain: bool = False) -> Reply:
+def page_reply(web: SyntheticWeb, visit: PageRequest, state: PageState, *, path: bytes, plain: bool = False) -> Reply:
     """The page, or 304 where the client has it; ``plain`` is the version for printing."""
     site = visit.site
-    stamped = stamps(site.validators, state.version, state.modified_s, visit.now_s)
-    if unchanged(visit.question, stamped):
+    stamped = validator_headers(site.validators, state.version, state.modified_s, visit.now_s)
+    if is_not_modified(visit.request, stamped):
         return Reply(304, stamped, b"")
-    part = traits.section(site, state.first)
-    heading = addresses.title(site, state.first)
+    part = traits.page_section(site, state.page_hash)
+    heading = addresses.page_title(site, state.page_hash)
     main = _article(site, state, part.prose, heading)
     if not plain:
-        main = _linked(web, site, state, main) + _beside(web, site, state, part.prose)
-    description = part.prose.sentence(state.first)
-    body = framed(web.frames[site.index], heading, description, path, main, build_of(site, state.rebuild))
-    if not traits.indexable(state.third):
+        main = _insert_links(web, site, state, main) + _below_article(web, site, state, part.prose)
+    description = part.prose.sentence(state.page_hash)
+    body = render_page(web.templates[site.index], heading, description, path, main, build_id(site, state.rebuild))
+    if not traits.is_indexable(state.status_hash):
         body = body.replace(b"<style>", NOINDEX + b"<style>", 1)
     return Reply(200, (HTML, *stamped), body)
 
 
 def _article(site: Site, state: PageState, prose: Prose, heading: bytes) -> list[bytes]:
     """Title, byline, and the paragraphs of the four groups, each after the first opening a chapter."""
-    key, count = state.second, traits.paragraphs(site, state.first)
-    reprint = traits.agency_article(site, state.third)
+    key, count = state.life_hash, traits.paragraph_count(site, state.page_hash)
+    reprint = traits.reprinted_article(site, state.status_hash)
     if reprint >= 0:
-        key = key_of(prose.topic.slug, "agency", reprint)
+        key = hash_key(prose.topic.slug, "agency", reprint)
         count = 8 + key % 8
     parts = [b"<article>\n<h1>", heading, b"</h1>\n", _byline(site, state)]
     texts, size = prose.paragraphs, len(prose.paragraphs)
@@ -95,26 +93,26 @@ def _article(site: Site, state: PageState, prose: Prose, heading: bytes) -> list
         word = mix(key + group + (edit << 2))
         if group:
             parts.append(prose.chapters[word % len(prose.chapters)])
-        for _ in range((count - group - 1) // GROUPS + (not group)):
-            word = (word * STEP + OFFSET) & MASK
+        for _ in range((count - group - 1) // PARAGRAPH_GROUPS + (not group)):
+            word = (word * LCG_MULTIPLIER + LCG_INCREMENT) & MASK_64
             parts.append(texts[(word >> 32) % size])
     parts.append(b"</article>\n")
     return parts
 
 
 def _byline(site: Site, state: PageState) -> bytes:
-    word, date = state.second >> 9, _long_date(int(state.birth_s // DAY_S))
+    word, date = state.life_hash >> 9, _long_date(int(state.birth_s // DAY_S))
     match site.kind.name:
         case "shop":
             text = f"{3 + word % 400}.{(word >> 9) % 100:02} euros, on sale since {date}"
         case "forum":
-            text = f"Thread started by {person(word)} on {date}"
+            text = f"Thread started by {person_name(word)} on {date}"
         case "documentation":
             text = f"Applies to version {1 + word % 9}.{(word >> 9) % 20}, written {date}"
         case "university":
-            text = f"Contact: {person(word)}. Published {date}"
+            text = f"Contact: {person_name(word)}. Published {date}"
         case _:
-            text = f"By {person(word)}, {date}"
+            text = f"By {person_name(word)}, {date}"
     return f'<p class="byline">{text}</p>\n'.encode()
 
 
@@ -124,18 +122,18 @@ def _long_date(day: int) -> str:
     return f"{day_of_month} {MONTHS[month - 1]} {year}"
 
 
-def _linked(web: Web, site: Site, state: PageState, article: list[bytes]) -> list[bytes]:
+def _insert_links(web: SyntheticWeb, site: Site, state: PageState, article: list[bytes]) -> list[bytes]:
     """The article with links to other texts between its paragraphs, more in a longer one."""
-    word = mix(state.second ^ 1)
-    near = _neighbourhood(site, state.number // _NEIGHBOURS)[1]
+    word = mix(state.life_hash ^ 1)
+    near = _neighbourhood_links(site, state.number // _PAGES_PER_NEIGHBOURHOOD)[1]
     for place in range(min(len(article) - 2, 29), 5, -3):
-        word = (word * STEP + OFFSET) & MASK
-        links = web.asides if place % 2 else near
+        word = (word * LCG_MULTIPLIER + LCG_INCREMENT) & MASK_64
+        links = web.inline_links if place % 2 else near
         article.insert(place, links[(word >> 32) % len(links)])
-    return [web.frames[site.index].crumbs[traits.section_index(site, state.first)], *article]
+    return [web.templates[site.index].breadcrumbs[traits.section_index(site, state.page_hash)], *article]
 
 
-def _older(number: int, word: int) -> int:
+def _pick_older(number: int, word: int) -> int:
     """A page born before this one: a near neighbour, or an early one that many know."""
     if word & 1:
         return number - 1 - (word >> 8) % min(number, 40)
@@ -143,36 +141,36 @@ def _older(number: int, word: int) -> int:
     return int(number * share * share)
 
 
-def _beside(web: Web, site: Site, state: PageState, prose: Prose) -> list[bytes]:
+def _below_article(web: SyntheticWeb, site: Site, state: PageState, prose: Prose) -> list[bytes]:
     """What stands below the article: copies of it, a box, and where to read on."""
-    word, items = mix(state.second ^ 2), web.items
+    word, items = mix(state.life_hash ^ 2), web.list_links
     return [
-        *_copies(site, state),
+        *_copy_links(site, state),
         _box(state, prose) if state.box_period_s else b"",
-        _neighbourhood(site, state.number // _NEIGHBOURS)[0],
+        _neighbourhood_links(site, state.number // _PAGES_PER_NEIGHBOURHOOD)[0],
         b"<h2>Elsewhere</h2>\n<ul>\n",
         items[word % len(items)],
         items[(word >> 16) % len(items)],
         items[(word >> 32) % len(items)],
         items[(word >> 48) % len(items)],
         b'</ul>\n<p class="tags">Tags: ',
-        *(web.frames[site.index].tags[tag] + b" " for tag in dict.fromkeys(traits.tags(site, state.first))),
+        *(web.templates[site.index].tags[tag] + b" " for tag in dict.fromkeys(traits.page_tags(site, state.page_hash))),
         b"</p>\n",
     ]
 
 
 @lru_cache(maxsize=4096)
-def _neighbourhood(site: Site, place: int) -> tuple[bytes, tuple[bytes, ...]]:
+def _neighbourhood_links(site: Site, place: int) -> tuple[bytes, tuple[bytes, ...]]:
     """What a run of pages born one after the other has in common: a list of older pages, and asides to some more."""
-    edge = place * _NEIGHBOURS or min(_NEIGHBOURS, site.births.stock)
-    words = (mix(site.key ^ (edge << 8) + turn) for turn in range(_RELATED + _ASIDES))
-    anchors = [addresses.anchor(site, _older(edge, word)) for word in words]
-    items = b"".join(b"<li>%b</li>\n" % link for link in dict.fromkeys(anchors[:_RELATED]))
-    asides = tuple(b"<p>There is more on this in %b.</p>\n" % link for link in anchors[_RELATED:])
+    edge = place * _PAGES_PER_NEIGHBOURHOOD or min(_PAGES_PER_NEIGHBOURHOOD, site.births.stock)
+    words = (mix(site.key ^ (edge << 8) + turn) for turn in range(_RELATED_LINKS + _INLINE_LINKS))
+    anchors = [addresses.page_link(site, _pick_older(edge, word)) for word in words]
+    items = b"".join(b"<li>%b</li>\n" % link for link in dict.fromkeys(anchors[:_RELATED_LINKS]))
+    asides = tuple(b"<p>There is more on this in %b.</p>\n" % link for link in anchors[_RELATED_LINKS:])
     return b"<h2>More to read</h2>\n<ul>\n%b</ul>\n" % items, asides
 
 
-def _copies(site: Site, state: PageState) -> list[bytes]:
+def _copy_links(site: Site, state: PageState) -> list[bytes]:
     """Links to other spellings of this page or its neighbour, which all name the clean one as canonical."""
     links = []
     if "print" in site.features:
@@ -180,7 +178,7 @@ def _copies(site: Site, state: PageState) -> list[bytes]:
     if "sorted" in site.features:
         links.append(b'<p class="tags"><a href="?sort=newest">Newest</a> <a href="?sort=oldest">Oldest</a></p>\n')
     if "tracking" in site.features and state.number:
-        path = addresses.path(site, state.number - 1, traits.first_word(site, state.number - 1))
+        path = addresses.page_path(site, state.number - 1, traits.page_hash(site, state.number - 1))
         links.append(b'<p class="tags"><a href="%b?utm_source=page&amp;utm_medium=link">Just before</a></p>\n' % path)
     return links
 

@@ -24,43 +24,31 @@ from typing import Any, Self, cast
 
 import uvloop
 
-from vedette.adapters.clock import Clock, read_clock, start_clock
+from vedette.adapters.clock import Clock, parse_clock, start_clock
 from vedette.errors import UsageError, VedetteError
-from vedette.lab.judge.access_log import ROBOTS_BYTES, AccessLog, Entry, LogHeader, open_log, redirect_target
+from vedette.lab.judge.access_log import MAX_ROBOTS_BYTES, AccessEntry, AccessLog, LogHeader, open_log, resolve_redirect
 from vedette.lab.worlds.constant import ConstantWorld
-from vedette.lab.worlds.synthetic.connection import Connection, Exchange, Limits, Service, text_reply
-from vedette.lab.worlds.synthetic.http_wire import Request
-from vedette.lab.worlds.world import Question, Reply, World, WorldHost
+from vedette.lab.worlds.synthetic.connection import Connection, ConnectionContext, Exchange, Limits, text_reply
+from vedette.lab.worlds.synthetic.http_wire import HttpRequest
+from vedette.lab.worlds.world import Reply, World, WorldHost, WorldRequest
 
-__all__ = [
-    "Front",
-    "Names",
-    "Server",
-    "ServerHandle",
-    "connect_to_lines",
-    "open_server",
-    "open_world",
-    "serve",
-    "start_server",
-]
-
-ROBOTS_PLACES_MOST = 10_000
-NAME_LENGTH_MOST = 253
+MAX_ROBOTS_URLS = 10_000
+MAX_NAME_LENGTH = 253
 
 _logger = logging.getLogger(__name__)
 
 
-class Names:
+class HostNames:
     """Which names a world has; ``*.x.test`` covers every name below ``x.test``."""
 
     def __init__(self, hosts: Iterable[WorldHost]) -> None:
         self._names = frozenset(host.name.lower() for host in hosts)
 
-    def has(self, name: str) -> bool:
+    def contains(self, name: str) -> bool:
         """Whether the world answers for this lower-case name."""
-        return name in self._names or (len(name) <= NAME_LENGTH_MOST and self._is_below(name))
+        return name in self._names or (len(name) <= MAX_NAME_LENGTH and self._matches_wildcard(name))
 
-    def _is_below(self, name: str) -> bool:
+    def _matches_wildcard(self, name: str) -> bool:
         _, dot, parent = name.partition(".")
         while dot:
             if f"*.{parent}" in self._names:
@@ -69,44 +57,44 @@ class Names:
         return False
 
 
-class Front:
+class RequestHandler:
     """Answers for one world, and keeps its access log."""
 
     def __init__(self, world: World, clock: Clock, log: AccessLog | None) -> None:
         self._world = world
         self._clock = clock
         self._log = log
-        self._names = Names(world.hosts())
+        self._names = HostNames(world.hosts())
         # Where robots.txt redirects to is as much a robots.txt as the file itself, so its text is logged as well.
-        self._robots_places: set[str] = set()
+        self._robots_urls: set[str] = set()
 
-    def answer(self, request: Request, now_s: float) -> Reply:
+    def answer(self, request: HttpRequest, now_s: float) -> Reply:
         """What this request brings; a fault of the world is an answer too, so that the others are still served."""
         if request.method not in {"GET", "HEAD"}:
             return text_reply(405, "Only GET and HEAD are answered here.", (("allow", "GET, HEAD"),))
-        if not self._names.has(request.host):
+        if not self._names.contains(request.host):
             return text_reply(421, f"There is no host {request.host!a} in {self._world.name}.")
-        question = Question(request.host, request.target, request.if_none_match, request.if_modified_since)
+        question = WorldRequest(request.host, request.target, request.if_none_match, request.if_modified_since)
         try:
             return self._world.reply(question, now_s)
         except Exception:
             _logger.exception("%s failed at http://%s%s", self._world.name, request.host, request.target)
             return text_reply(500, "The world failed at this request; see the server's messages.")
 
-    def note(self, exchange: Exchange, ended_s: float, whole: bool) -> None:  # noqa: FBT001 - a callback of one shape
+    def log_exchange(self, exchange: Exchange, ended_s: float, whole: bool) -> None:  # noqa: FBT001 - a callback of one shape
         """Write down what became of a request."""
         if self._log is not None:
-            self._log.add(self._entry(exchange, ended_s, whole=whole))
+            self._log.add(self._log_entry(exchange, ended_s, whole=whole))
 
-    def _entry(self, exchange: Exchange, ended_s: float, *, whole: bool) -> Entry:
+    def _log_entry(self, exchange: Exchange, ended_s: float, *, whole: bool) -> AccessEntry:
         request = exchange.request
         is_common = exchange.status == 200
         location = None if is_common else _header(exchange.reply, "location")
-        return Entry(
+        return AccessEntry(
             wall_start_s=exchange.started_s,
             wall_end_s=ended_s,
-            start_s=self._clock.world(exchange.started_s),
-            end_s=self._clock.world(ended_s),
+            start_s=self._clock.to_world_s(exchange.started_s),
+            end_s=self._clock.to_world_s(ended_s),
             host=request.host,
             scheme=request.scheme,
             port=request.port,
@@ -126,19 +114,19 @@ class Front:
         request = exchange.request
         if request.method != "GET" or not self._is_robots(request):
             return None
-        place = redirect_target(_url(request), location) if location is not None else None
-        if place is not None and len(self._robots_places) < ROBOTS_PLACES_MOST:
-            self._robots_places.add(place)
-        sent = exchange.reply.body[: min(exchange.sent_bytes, ROBOTS_BYTES)]
+        place = resolve_redirect(_url(request), location) if location is not None else None
+        if place is not None and len(self._robots_urls) < MAX_ROBOTS_URLS:
+            self._robots_urls.add(place)
+        sent = exchange.reply.body[: min(exchange.sent_bytes, MAX_ROBOTS_BYTES)]
         return sent.decode("utf-8", "surrogateescape")
 
-    def _is_robots(self, request: Request) -> bool:
+    def _is_robots(self, request: HttpRequest) -> bool:
         if request.target == "/robots.txt":
             return True
-        return bool(self._robots_places) and redirect_target(_url(request), "") in self._robots_places
+        return bool(self._robots_urls) and resolve_redirect(_url(request), "") in self._robots_urls
 
 
-def _url(request: Request) -> str:
+def _url(request: HttpRequest) -> str:
     return f"{request.scheme}://{request.host}:{request.port}{request.target}"
 
 
@@ -154,54 +142,56 @@ def _header(reply: Reply, name: str) -> str | None:
 
 
 LOOPBACK = "127.0.0.1"
-BEAT_S = 0.05
-BEATS_PER_FLUSH = 8
+TICK_S = 0.05
+TICKS_PER_FLUSH = 8
 BACKLOG = 1024
 PORT_TRIES = 50
-STOP_S = 5.0
+STOP_TIMEOUT_S = 5.0
 
-_MADE = re.compile(r"made:([^:]+)(?::([0-9]{1,18}))?(:calm)?")
-_CONSTANT = re.compile(r"constant:([0-9]{1,9})")
-_ELSEWHERE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+_SYNTHETIC_NAME = re.compile(r"made:([^:]+)(?::([0-9]{1,18}))?(:calm)?")
+_CONSTANT_NAME = re.compile(r"constant:([0-9]{1,9})")
+_FUNCTION_NAME = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
 class Server:
     """A world that is being served; ``stop`` ends every connection and closes the log."""
 
-    def __init__(self, listeners: Sequence[asyncio.Server], service: Service, log: AccessLog | None, port: int) -> None:
+    def __init__(
+        self, listeners: Sequence[asyncio.Server], service: ConnectionContext, log: AccessLog | None, port: int
+    ) -> None:
         self.port = port
         self.clock = service.clock
         self._listeners = listeners
         self._service = service
         self._log = log
-        self._beating = asyncio.get_running_loop().create_task(self._beat())
+        self._ticker = asyncio.get_running_loop().create_task(self._tick())
 
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._service.connected)
+        return len(self._service.connections)
 
     async def stop(self) -> None:
         """Let go of every client and of the port."""
-        self._beating.cancel()
+        self._ticker.cancel()
         for listener in self._listeners:
             listener.close()
-        connections = tuple(self._service.connected)
+        connections = tuple(self._service.connections)
         for connection in connections:
             connection.drop()
-        await asyncio.gather(*(connection.gone for connection in connections))
+        await asyncio.gather(*(connection.closed for connection in connections))
         if self._log is not None:
             self._log.close()
 
-    async def _beat(self) -> None:
+    async def _tick(self) -> None:
         loop = asyncio.get_running_loop()
         beats = 0
         while True:
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(TICK_S)
             beats += 1
-            for connection in tuple(self._service.connected):
-                connection.beat(self.clock.wall(), loop.time())
-            if self._log is not None and beats % BEATS_PER_FLUSH == 0:
+            for connection in tuple(self._service.connections):
+                connection.on_tick(self.clock.wall_now(), loop.time())
+            if self._log is not None and beats % TICKS_PER_FLUSH == 0:
                 self._log.flush()
 
 
@@ -209,11 +199,11 @@ async def open_server(
     world: World, *, clock: Clock, port: int = 0, log_path: Path | None = None, limits: Limits | None = None
 ) -> Server:
     """Serve a world in the running event loop; port 0 lets the system choose one that is free on every address."""
-    sockets = _bind_all(addresses_of(world.hosts()), port)
+    sockets = _bind_all(list_addresses(world.hosts()), port)
     port = int(sockets[0].getsockname()[1])
-    log = _log_of(world, clock, port, log_path)
-    front = Front(world, clock, log)
-    service = Service(clock, limits or Limits(), front.answer, front.note)
+    log = _open_access_log(world, clock, port, log_path)
+    front = RequestHandler(world, clock, log)
+    service = ConnectionContext(clock, limits or Limits(), front.answer, front.log_exchange)
     loop = asyncio.get_running_loop()
     listeners = [await loop.create_server(lambda: Connection(service), sock=sock, backlog=BACKLOG) for sock in sockets]
     return Server(listeners, service, log, port)
@@ -237,7 +227,7 @@ def connect_to_lines(world: World, port: int) -> list[str]:
     return [f"{host.name}:80={host.address}:{port}" for host in world.hosts()]
 
 
-def addresses_of(hosts: Iterable[WorldHost]) -> list[str]:
+def list_addresses(hosts: Iterable[WorldHost]) -> list[str]:
     """Every address of these hosts, once, after the one that people type; an address of the outside is refused."""
     addresses = list(dict.fromkeys([LOOPBACK, *(host.address for host in hosts)]))
     for address in addresses:
@@ -266,22 +256,22 @@ async def _serve(
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     # Ctrl-C reaches a whole process group; a child serves on until its parent has finished with it.
-    loop.add_signal_handler(signal.SIGINT, stop.set if parent is None else _nothing)
+    loop.add_signal_handler(signal.SIGINT, stop.set if parent is None else _ignore_signal)
     if ready is not None:
         ready(server)
     while not stop.is_set() and (parent is None or os.getppid() == parent):
         try:
-            await asyncio.wait_for(stop.wait(), BEAT_S * BEATS_PER_FLUSH)
+            await asyncio.wait_for(stop.wait(), TICK_S * TICKS_PER_FLUSH)
         except TimeoutError:
             continue
     await server.stop()
 
 
-def _nothing() -> None:
+def _ignore_signal() -> None:
     """A signal that is not for us."""
 
 
-def _log_of(world: World, clock: Clock, port: int, path: Path | None) -> AccessLog | None:
+def _open_access_log(world: World, clock: Clock, port: int, path: Path | None) -> AccessLog | None:
     if path is None:
         return None
     header = LogHeader(world.name, clock.speed, clock.world_start_s, clock.wall_start_s, port)
@@ -290,7 +280,7 @@ def _log_of(world: World, clock: Clock, port: int, path: Path | None) -> AccessL
 
 def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
     """One socket per address, all on one port."""
-    _allow_many_files()
+    _raise_file_limit()
     for _ in range(PORT_TRIES):
         sockets: list[socket.socket] = []
         try:
@@ -319,7 +309,7 @@ def _bind(address: str, port: int) -> socket.socket:
     return sock
 
 
-def _allow_many_files() -> None:
+def _raise_file_limit() -> None:
     """A listener per address and a socket per client soon pass the usual soft limit of 1 024."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -342,7 +332,7 @@ class ServerHandle:
         """End the child and wait for it; its log is complete afterwards."""
         self.process.terminate()
         try:
-            self.process.wait(STOP_S)
+            self.process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -376,16 +366,16 @@ def start_server(
     command += [] if clock is None else [f"--clock={clock}"]
     command += [] if log_path is None else [f"--log={log_path}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
-    return _handle_of(process, world)
+    return _read_handle(process, world)
 
 
-def _handle_of(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
+def _read_handle(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
     line = process.stdout.readline() if process.stdout is not None else b""
     told: dict[str, Any] = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
     if "fault" in told:
         process.communicate()
         raise UsageError(told["fault"]) if process.returncode == UsageError.exit_code else VedetteError(told["fault"])
-    return ServerHandle(told["port"], told["hosts"], read_clock(told["clock"]), process)
+    return ServerHandle(told["port"], told["hosts"], parse_clock(told["clock"]), process)
 
 
 def open_world(name: str, seed: int = 1) -> World:
@@ -396,18 +386,18 @@ def open_world(name: str, seed: int = 1) -> World:
     >>> open_world("made:tiny:7:calm").name
     'made:tiny:7:calm'
     """
-    if made := _MADE.fullmatch(name):
-        from vedette.lab.worlds.synthetic import open_made
+    if made := _SYNTHETIC_NAME.fullmatch(name):
+        from vedette.lab.worlds.synthetic import open_synthetic_world
 
-        return open_made(made[1], int(made[2] or seed), calm=made[3] is not None)
-    if constant := _CONSTANT.fullmatch(name):
+        return open_synthetic_world(made[1], int(made[2] or seed), calm=made[3] is not None)
+    if constant := _CONSTANT_NAME.fullmatch(name):
         return ConstantWorld(int(constant[1]))
-    if (other := _ELSEWHERE.fullmatch(name)) and (opener := _opener(other[1], other[2])):
+    if (other := _FUNCTION_NAME.fullmatch(name)) and (opener := _import_opener(other[1], other[2])):
         return opener(seed)
     raise UsageError(f'world "{name}": write made:NAME[:SEED][:calm], constant:BYTES or package.module:function')
 
 
-def _opener(module: str, function: str) -> Callable[[int], World] | None:
+def _import_opener(module: str, function: str) -> Callable[[int], World] | None:
     with suppress(ImportError, AttributeError):
         return cast("Callable[[int], World]", getattr(import_module(module), function))
     return None
@@ -415,20 +405,20 @@ def _opener(module: str, function: str) -> Callable[[int], World] | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the child process does: open, say where, serve."""
-    options = _read_options(arguments)
+    options = _parse_options(arguments)
     try:
         world = open_world(options.world, options.seed)
         # A world is a large heap that never becomes garbage: looking through it again and again is a tax on requests.
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000)
-        clock = read_clock(options.clock) if options.clock else start_clock(world.start_s, options.speed)
+        clock = parse_clock(options.clock) if options.clock else start_clock(world.start_s, options.speed)
         serve(
             world,
             clock=clock,
             port=options.port,
             log_path=options.log,
-            ready=lambda server: _say(world, server),
+            ready=lambda server: _announce(world, server),
             parent=options.parent,
         )
     except VedetteError as fault:
@@ -437,7 +427,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m vedette.lab.worlds.synthetic.server", description=__doc__)
     parser.add_argument("world", help="made:NAME[:SEED][:calm], constant:BYTES or package.module:function")
     parser.add_argument("--seed", type=int, default=1)
@@ -449,7 +439,7 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _say(world: World, server: Server) -> None:
+def _announce(world: World, server: Server) -> None:
     hosts = {host.name: host.address for host in world.hosts()}
     sys.stdout.write(json.dumps({"port": server.port, "clock": str(server.clock), "hosts": hosts}) + "\n")
     sys.stdout.flush()

@@ -2,28 +2,26 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.worlds.synthetic.change_times import DAY_S, Law
-
-__all__ = ["KINDS", "Habit", "Kind", "kind_for"]
+from vedette.lab.worlds.synthetic.change_times import DAY_S, ChangeLaw
 
 _YEAR_S = 365 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
+class ChangePattern:
     """One way of changing, and the share of pages that have it."""
 
     share: float
-    law: Law
+    law: ChangeLaw
     per_day: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class SiteKind:
     """A kind of site.
 
     ``born_per_day`` is relative to the stock of the site. In ``prefix`` a ``*`` stands for the section; pages that
-    move go below ``moved_prefix``. ``boxed_share`` of the pages carry a box that turns by itself, and
+    move go below ``moved_prefix``. ``box_share`` of the pages carry a box that turns by itself, and
     ``reprint_share`` of them reprint an agency's article.
     """
 
@@ -35,20 +33,20 @@ class Kind:
     growth: float
     paragraphs: int
     spread: float
-    dying_share: float
+    death_share: float
     life_days: float
-    moving_share: float
-    boxed_share: float
+    move_share: float
+    box_share: float
     reprint_share: float
     prefix: str
     moved_prefix: bytes
     suffix: bytes
     number_first: bool
-    habits: tuple[Habit, ...]
+    change_patterns: tuple[ChangePattern, ...]
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+SITE_KINDS: tuple[SiteKind, ...] = (
+    SiteKind(
         name="news",
         weight=4,
         born_per_day=0.03,
@@ -57,24 +55,24 @@ KINDS: tuple[Kind, ...] = (
         growth=2.0,
         paragraphs=8,
         spread=0.7,
-        dying_share=0.08,
+        death_share=0.08,
         life_days=120.0,
-        moving_share=0.03,
-        boxed_share=0.25,
+        move_share=0.03,
+        box_share=0.25,
         reprint_share=0.06,
         prefix="/*/",
         moved_prefix=b"/stories/",
         suffix=b"",
         number_first=False,
-        habits=(
-            Habit(0.4, "never"),
-            Habit(0.2, "poisson", 0.3),
-            Habit(0.25, "working", 0.5),
-            Habit(0.1, "periodic", 1.0),
-            Habit(0.05, "periodic", 1 / 7),
+        change_patterns=(
+            ChangePattern(0.4, "never"),
+            ChangePattern(0.2, "poisson", 0.3),
+            ChangePattern(0.25, "working", 0.5),
+            ChangePattern(0.1, "periodic", 1.0),
+            ChangePattern(0.05, "periodic", 1 / 7),
         ),
     ),
-    Kind(
+    SiteKind(
         name="documentation",
         weight=3,
         born_per_day=0.002,
@@ -83,23 +81,23 @@ KINDS: tuple[Kind, ...] = (
         growth=1.0,
         paragraphs=14,
         spread=0.9,
-        dying_share=0.05,
+        death_share=0.05,
         life_days=900.0,
-        moving_share=0.08,
-        boxed_share=0.0,
+        move_share=0.08,
+        box_share=0.0,
         reprint_share=0.0,
         prefix="/guide/*/",
         moved_prefix=b"/manual/",
         suffix=b".html",
         number_first=False,
-        habits=(
-            Habit(0.35, "never"),
-            Habit(0.4, "poisson", 1 / 30),
-            Habit(0.2, "working", 1 / 15),
-            Habit(0.05, "periodic", 1 / 7),
+        change_patterns=(
+            ChangePattern(0.35, "never"),
+            ChangePattern(0.4, "poisson", 1 / 30),
+            ChangePattern(0.2, "working", 1 / 15),
+            ChangePattern(0.05, "periodic", 1 / 7),
         ),
     ),
-    Kind(
+    SiteKind(
         name="blog",
         weight=6,
         born_per_day=0.008,
@@ -108,18 +106,22 @@ KINDS: tuple[Kind, ...] = (
         growth=1.5,
         paragraphs=9,
         spread=0.8,
-        dying_share=0.06,
+        death_share=0.06,
         life_days=700.0,
-        moving_share=0.03,
-        boxed_share=0.08,
+        move_share=0.03,
+        box_share=0.08,
         reprint_share=0.06,
         prefix="/posts/",
         moved_prefix=b"/notes/",
         suffix=b"",
         number_first=False,
-        habits=(Habit(0.7, "never"), Habit(0.25, "poisson", 1 / 20), Habit(0.05, "periodic", 1.0)),
+        change_patterns=(
+            ChangePattern(0.7, "never"),
+            ChangePattern(0.25, "poisson", 1 / 20),
+            ChangePattern(0.05, "periodic", 1.0),
+        ),
     ),
-    Kind(
+    SiteKind(
         name="university",
         weight=3,
         born_per_day=0.004,
@@ -128,23 +130,23 @@ KINDS: tuple[Kind, ...] = (
         growth=1.5,
         paragraphs=10,
         spread=0.9,
-        dying_share=0.12,
+        death_share=0.12,
         life_days=800.0,
-        moving_share=0.06,
-        boxed_share=0.04,
+        move_share=0.06,
+        box_share=0.04,
         reprint_share=0.0,
         prefix="/*/",
         moved_prefix=b"/people-and-places/",
         suffix=b".html",
         number_first=False,
-        habits=(
-            Habit(0.4, "never"),
-            Habit(0.25, "poisson", 1 / 50),
-            Habit(0.25, "working", 1 / 10),
-            Habit(0.1, "periodic", 1 / 7),
+        change_patterns=(
+            ChangePattern(0.4, "never"),
+            ChangePattern(0.25, "poisson", 1 / 50),
+            ChangePattern(0.25, "working", 1 / 10),
+            ChangePattern(0.1, "periodic", 1 / 7),
         ),
     ),
-    Kind(
+    SiteKind(
         name="shop",
         weight=3,
         born_per_day=0.01,
@@ -153,23 +155,23 @@ KINDS: tuple[Kind, ...] = (
         growth=1.5,
         paragraphs=5,
         spread=0.6,
-        dying_share=0.25,
+        death_share=0.25,
         life_days=300.0,
-        moving_share=0.04,
-        boxed_share=0.2,
+        move_share=0.04,
+        box_share=0.2,
         reprint_share=0.0,
         prefix="/product/",
         moved_prefix=b"/item/",
         suffix=b"",
         number_first=False,
-        habits=(
-            Habit(0.2, "never"),
-            Habit(0.45, "poisson", 1 / 4),
-            Habit(0.25, "periodic", 1.0),
-            Habit(0.1, "working", 0.5),
+        change_patterns=(
+            ChangePattern(0.2, "never"),
+            ChangePattern(0.45, "poisson", 1 / 4),
+            ChangePattern(0.25, "periodic", 1.0),
+            ChangePattern(0.1, "working", 0.5),
         ),
     ),
-    Kind(
+    SiteKind(
         name="forum",
         weight=3,
         born_per_day=0.02,
@@ -178,23 +180,27 @@ KINDS: tuple[Kind, ...] = (
         growth=2.0,
         paragraphs=12,
         spread=1.0,
-        dying_share=0.05,
+        death_share=0.05,
         life_days=500.0,
-        moving_share=0.02,
-        boxed_share=0.1,
+        move_share=0.02,
+        box_share=0.1,
         reprint_share=0.0,
         prefix="/thread/",
         moved_prefix=b"/topic/",
         suffix=b"",
         number_first=True,
-        habits=(Habit(0.35, "never"), Habit(0.55, "poisson", 0.6), Habit(0.1, "periodic", 1.0)),
+        change_patterns=(
+            ChangePattern(0.35, "never"),
+            ChangePattern(0.55, "poisson", 0.6),
+            ChangePattern(0.1, "periodic", 1.0),
+        ),
     ),
 )
 
 
-def kind_for(index: int, word: int) -> Kind:
+def pick_kind(index: int, word: int) -> SiteKind:
     """The kind of the host at an index: the first six cover all kinds, later ones are drawn by weight."""
-    if index < len(KINDS):
-        return KINDS[index]
-    bag = [kind for kind in KINDS for _ in range(kind.weight)]
+    if index < len(SITE_KINDS):
+        return SITE_KINDS[index]
+    bag = [kind for kind in SITE_KINDS for _ in range(kind.weight)]
     return bag[word % len(bag)]

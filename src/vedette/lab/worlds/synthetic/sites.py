@@ -10,35 +10,19 @@ from math import exp
 from types import MappingProxyType
 from typing import Literal
 
-from vedette.lab.worlds.synthetic.change_times import CLOCKS, DAY_S, Births, Process
-from vedette.lab.worlds.synthetic.grammar import Prose, slug_of
-from vedette.lab.worlds.synthetic.hashing import key_of, mix
-from vedette.lab.worlds.synthetic.site_kinds import Kind, kind_for
+from vedette.lab.worlds.synthetic.change_times import DAY_S, RHYTHMS, BirthSchedule, ChangeProcess
+from vedette.lab.worlds.synthetic.grammar import Prose, slugify
+from vedette.lab.worlds.synthetic.hashing import hash_key, mix
+from vedette.lab.worlds.synthetic.site_kinds import SiteKind, pick_kind
 from vedette.lab.worlds.synthetic.topics import TOWNS, Topic
-
-__all__ = [
-    "FARM",
-    "HOSTER",
-    "SIZES",
-    "Affliction",
-    "RobotsStyle",
-    "Section",
-    "Site",
-    "Size",
-    "Validators",
-    "address",
-    "host_names",
-    "made_sites",
-    "site_title",
-]
 
 # Subdomains of one blog hoster share an address, as many small sites of the real web do.
 
 
-HOSTER = "inkpot-pages.test"
-FARM = "bargain-orchard.test"
+BLOG_HOST = "inkpot-pages.test"
+LINK_FARM = "bargain-orchard.test"
 
-_WORDS = {
+_NAME_WORDS = {
     "news": ("gazette", "courier", "herald", "observer", "mercury", "dispatch", "chronicle", "echo"),
     "documentation": (
         "lantern",
@@ -65,32 +49,32 @@ _PATTERNS = {
 }
 
 
-def _place(number: int) -> str:
+def _town_slug(number: int) -> str:
     return TOWNS[number % len(TOWNS)].lower().replace(" ", "-")
 
 
-def _name(kind: Kind, topic: Topic, number: int) -> str:
-    place, subject = _place(number), topic.slug
-    words = _WORDS[kind.name]
+def _format_name(kind: SiteKind, topic: Topic, number: int) -> str:
+    place, subject = _town_slug(number), topic.slug
+    words = _NAME_WORDS[kind.name]
     word = words[number // 7 % len(words)]
     if kind.name == "blog":
-        return f"{subject}-{word}.{HOSTER}" if number % 5 < 2 else f"{place}-{subject}-{word}.test"
+        return f"{subject}-{word}.{BLOG_HOST}" if number % 5 < 2 else f"{place}-{subject}-{word}.test"
     return _PATTERNS[kind.name].format(place=place, subject=subject, word=word)
 
 
-def _spellings(kind: Kind, topic: Topic, key: int) -> Iterator[str]:
+def _candidate_names(kind: SiteKind, topic: Topic, key: int) -> Iterator[str]:
     """Names in order of preference; the numbered ones at the end never run out."""
-    yield from (_name(kind, topic, mix(key + step) >> 8) for step in range(12))
-    first = _name(kind, topic, key >> 8)
+    yield from (_format_name(kind, topic, mix(key + step) >> 8) for step in range(12))
+    first = _format_name(kind, topic, key >> 8)
     left, _, right = first.partition(".")
     yield from (f"{left}-{number}.{right}" for number in range(2, 10_000))
 
 
-def host_names(kinds: list[Kind], topics: list[Topic], keys: list[int]) -> list[str]:
+def host_names(kinds: list[SiteKind], topics: list[Topic], keys: list[int]) -> list[str]:
     """One name for each host, no two alike."""
     taken: dict[str, None] = {}
     for kind, topic, key in zip(kinds, topics, keys, strict=True):
-        name = next(name for name in _spellings(kind, topic, key) if name not in taken)
+        name = next(name for name in _candidate_names(kind, topic, key) if name not in taken)
         taken[name] = None
     return list(taken)
 
@@ -102,15 +86,15 @@ def site_title(name: str) -> str:
     ('Ashford College', 'Lantern Maps Documentation')
     """
     labels = name.removesuffix(".test").split(".")
-    first = labels[1] if labels[0] in ("www", "docs", *_WORDS["forum"]) else labels[0]
+    first = labels[1] if labels[0] in ("www", "docs", *_NAME_WORDS["forum"]) else labels[0]
     words = first.replace("-", " ").title()
     return words + (" Documentation" if labels[0] == "docs" else "")
 
 
-def address(seed: int, index: int) -> str:
+def loopback_address(seed: int, index: int) -> str:
     """The loopback address of a place in the world: never in 127.0, never ending in 0 or 255.
 
-    >>> address(1, 0) != address(1, 1)
+    >>> loopback_address(1, 0) != loopback_address(1, 1)
     True
     """
     return f"127.{1 + mix(seed) % 250}.{index // 250 % 250}.{1 + index % 250}"
@@ -118,24 +102,24 @@ def address(seed: int, index: int) -> str:
 
 Validators = Literal["both", "etag", "modified", "none", "lying"]
 RobotsStyle = Literal["simple", "named", "delay", "folders", "wildcard", "none", "closed"]
-Affliction = Literal["", "slow", "outage", "limited", "robots-outage"]
-Feature = Literal["calendar", "sessions", "paths", "soft404", "farm", "odd", "print", "sorted", "tracking"]
+HostFault = Literal["", "slow", "outage", "limited", "robots-outage"]
+SiteFeature = Literal["calendar", "sessions", "paths", "soft404", "farm", "odd", "print", "sorted", "tracking"]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class WorldSize:
     """How large a world is when it opens."""
 
     hosts: int
     pages: int
 
 
-SIZES: Mapping[str, Size] = MappingProxyType(
+SIZES: Mapping[str, WorldSize] = MappingProxyType(
     {
-        "tiny": Size(hosts=6, pages=150),
-        "small": Size(hosts=24, pages=2_000),
-        "medium": Size(hosts=200, pages=20_000),
-        "large": Size(hosts=300, pages=100_000),
+        "tiny": WorldSize(hosts=6, pages=150),
+        "small": WorldSize(hosts=24, pages=2_000),
+        "medium": WorldSize(hosts=200, pages=20_000),
+        "large": WorldSize(hosts=300, pages=100_000),
     }
 )
 
@@ -158,11 +142,11 @@ class Site:
     name: str
     title: str
     key: int
-    kind: Kind
+    kind: SiteKind
     sections: tuple[Section, ...]
     tags: tuple[str, ...]
-    births: Births
-    rebuilds: Process
+    births: BirthSchedule
+    rebuilds: ChangeProcess
     validators: Validators
     robots: RobotsStyle
     crawl_delay_s: int
@@ -170,8 +154,8 @@ class Site:
     sitemap: Literal["honest", "lying", "bare", ""]
     gone_status: int
     move_status: int
-    affliction: Affliction
-    features: tuple[Feature, ...]
+    host_fault: HostFault
+    features: tuple[SiteFeature, ...]
 
 
 _VALIDATORS: tuple[Validators, ...] = ("both", "etag", "modified", "none", "both", "lying")
@@ -188,8 +172,8 @@ _SITEMAPS: tuple[Literal["honest", "lying", "bare", ""], ...] = (
     "lying",
     "honest",
 )
-_AFFLICTIONS: Mapping[int, Affliction] = {5: "slow", 8: "outage", 10: "limited", 12: "robots-outage"}
-_ODDITIES: tuple[tuple[Feature, ...], ...] = (
+_HOST_FAULTS: Mapping[int, HostFault] = {5: "slow", 8: "outage", 10: "limited", 12: "robots-outage"}
+_ODD_FEATURES: tuple[tuple[SiteFeature, ...], ...] = (
     ("farm",),
     ("odd", "paths"),
     ("calendar",),
@@ -197,7 +181,7 @@ _ODDITIES: tuple[tuple[Feature, ...], ...] = (
     ("sessions",),
     ("odd", "calendar"),
 )
-_COPIES: tuple[tuple[Feature, ...], ...] = (
+_COPY_FEATURES: tuple[tuple[SiteFeature, ...], ...] = (
     ("print", "tracking"),
     ("print",),
     ("tracking",),
@@ -207,64 +191,66 @@ _COPIES: tuple[tuple[Feature, ...], ...] = (
 )
 
 
-def _dealt(index: int, word: int, *, calm: bool) -> tuple[Feature, ...]:
+def _pick_features(index: int, word: int, *, calm: bool) -> tuple[SiteFeature, ...]:
     """The features of a host: all kinds within the first six, half of the later hosts have some."""
-    copies = _COPIES[index % len(_COPIES)]
+    copies = _COPY_FEATURES[index % len(_COPY_FEATURES)]
     plain = calm or (index >= 24 and word >> 20 & 1)
-    return copies if plain else copies + _ODDITIES[index % len(_ODDITIES)]
+    return copies if plain else copies + _ODD_FEATURES[index % len(_ODD_FEATURES)]
 
 
-def _affliction(index: int, *, calm: bool) -> Affliction:
+def _pick_host_fault(index: int, *, calm: bool) -> HostFault:
     """What ails a whole host: four among the first 24, then four in every 96."""
     place = index if index < 24 else index % 96 - 24
-    return "" if calm else _AFFLICTIONS.get(place, "")
+    return "" if calm else _HOST_FAULTS.get(place, "")
 
 
-def _robots(index: int, word: int) -> RobotsStyle:
+def _pick_robots(index: int, word: int) -> RobotsStyle:
     if index % 60 == 20:
         return "closed"
     return _ROBOTS[index] if index < len(_ROBOTS) else _MORE_ROBOTS[word >> 3 & 7]
 
 
-def _sections(kind: Kind, library: tuple[Prose, ...], key: int) -> tuple[Section, ...]:
+def _build_sections(kind: SiteKind, library: tuple[Prose, ...], key: int) -> tuple[Section, ...]:
     count = 3 + key % 4
     first, step = key >> 8, 1 + 2 * (key >> 16) % 5
-    return tuple(_section(kind, library[(first + step * turn) % len(library)]) for turn in range(count))
+    return tuple(_build_section(kind, library[(first + step * turn) % len(library)]) for turn in range(count))
 
 
-def _section(kind: Kind, prose: Prose) -> Section:
+def _build_section(kind: SiteKind, prose: Prose) -> Section:
     slug = prose.topic.slug
     return Section(slug, prose.topic.label, prose, kind.prefix.replace("*", slug).encode())
 
 
-def _tags(sections: tuple[Section, ...]) -> tuple[str, ...]:
+def _list_tags(sections: tuple[Section, ...]) -> tuple[str, ...]:
     things = (thing for section in sections for thing in section.prose.topic.things[:5])
-    return tuple(dict.fromkeys(map(slug_of, things)))
+    return tuple(dict.fromkeys(map(slugify, things)))
 
 
-def _stocks(size: Size, kinds: list[Kind]) -> list[int]:
+def _split_pages(size: WorldSize, kinds: list[SiteKind]) -> list[int]:
     """How many pages each host starts with, so that about ``size.pages`` of them are alive."""
     weights = [1.0 / (rank + 2) for rank in range(len(kinds))]
     unit = size.pages / sum(weights)
     return [max(6, round(unit * weight / _alive_share(kind))) for weight, kind in zip(weights, kinds, strict=True)]
 
 
-def _alive_share(kind: Kind) -> float:
+def _alive_share(kind: SiteKind) -> float:
     """Roughly what share of a site's stock has not died yet; the live count is checked by a test, not promised."""
     ages = ((rank + 0.5) / 100 for rank in range(100))
     lived = (kind.span_s / DAY_S * age**kind.growth / kind.life_days for age in ages)
-    return 1.0 - kind.dying_share * sum(1.0 - exp(-x) for x in lived) / 100
+    return 1.0 - kind.death_share * sum(1.0 - exp(-x) for x in lived) / 100
 
 
-def _births(kind: Kind, stock: int, key: int) -> Births:
+def _build_births(kind: SiteKind, stock: int, key: int) -> BirthSchedule:
     per_s = kind.born_per_day * max(stock, 20) / DAY_S
-    return Births(mix(key ^ 1), stock, kind.span_s, kind.growth, per_s, CLOCKS[kind.rhythm])
+    return BirthSchedule(mix(key ^ 1), stock, kind.span_s, kind.growth, per_s, RHYTHMS[kind.rhythm])
 
 
-def _site(index: int, name: str, key: int, kind: Kind, stock: int, library: tuple[Prose, ...], *, calm: bool) -> Site:
+def _build_site(
+    index: int, name: str, key: int, kind: SiteKind, stock: int, library: tuple[Prose, ...], *, calm: bool
+) -> Site:
     word = mix(key ^ 2)
     early = index < len(_VALIDATORS)
-    sections = _sections(kind, library, key)
+    sections = _build_sections(kind, library, key)
     return Site(
         index=index,
         name=name,
@@ -272,30 +258,30 @@ def _site(index: int, name: str, key: int, kind: Kind, stock: int, library: tupl
         key=key,
         kind=kind,
         sections=sections,
-        tags=_tags(sections),
-        births=_births(kind, stock, key),
-        rebuilds=Process("poisson", mix(key ^ 3), 1 / (45 * DAY_S)),
+        tags=_list_tags(sections),
+        births=_build_births(kind, stock, key),
+        rebuilds=ChangeProcess("poisson", mix(key ^ 3), 1 / (45 * DAY_S)),
         validators=_VALIDATORS[index] if early else _MORE_VALIDATORS[word & 7],
-        robots=_robots(index, word),
+        robots=_pick_robots(index, word),
         crawl_delay_s=1 + (word >> 6) % 5,
         feed=_FEEDS[index % len(_FEEDS)],
         sitemap=_SITEMAPS[index % len(_SITEMAPS)],
         gone_status=410 if word >> 10 & 1 else 404,
         move_status=308 if word >> 11 & 1 else 301,
-        affliction=_affliction(index, calm=calm),
-        features=_dealt(index, word, calm=calm),
+        host_fault=_pick_host_fault(index, calm=calm),
+        features=_pick_features(index, word, calm=calm),
     )
 
 
-def made_sites(size: Size, seed: int, library: tuple[Prose, ...], *, calm: bool) -> tuple[Site, ...]:
+def build_sites(size: WorldSize, seed: int, library: tuple[Prose, ...], *, calm: bool) -> tuple[Site, ...]:
     """Every ordinary host of a world, largest first."""
-    keys = [key_of(seed, "host", index) for index in range(size.hosts)]
-    kinds = [kind_for(index, key >> 5) for index, key in enumerate(keys)]
-    topics = [_sections(kind, library, key)[0].prose.topic for kind, key in zip(kinds, keys, strict=True)]
+    keys = [hash_key(seed, "host", index) for index in range(size.hosts)]
+    kinds = [pick_kind(index, key >> 5) for index, key in enumerate(keys)]
+    topics = [_build_sections(kind, library, key)[0].prose.topic for kind, key in zip(kinds, keys, strict=True)]
     names = host_names(kinds, topics, keys)
-    stocks = _stocks(size, kinds)
+    stocks = _split_pages(size, kinds)
     columns = zip(names, keys, kinds, stocks, strict=True)
     return tuple(
-        _site(index, name, key, kind, stock, library, calm=calm)
+        _build_site(index, name, key, kind, stock, library, calm=calm)
         for index, (name, key, kind, stock) in enumerate(columns)
     )

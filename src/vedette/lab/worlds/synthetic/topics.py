@@ -6,8 +6,6 @@ The verbs are regular and fit any of the topic's things, and each place brings i
 
 from dataclasses import dataclass
 
-__all__ = ["FIRST_NAMES", "MONTHS", "NUMBERS", "SURNAMES", "TOPICS", "TOWNS", "Topic"]
-
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -21,20 +19,20 @@ class Topic:
     adjectives: tuple[str, ...]
     places: tuple[str, ...]
     virtues: tuple[str, ...]
-    doings: tuple[str, ...]
+    activities: tuple[str, ...]
 
 
-def _listed(phrases: str) -> tuple[str, ...]:
+def _split_phrases(phrases: str) -> tuple[str, ...]:
     return tuple(phrase.strip() for phrase in phrases.split(","))
 
 
-def _topic(slug: str, label: str, *lists: str) -> Topic:
-    agents, things, verbs, adjectives, places, virtues, doings = map(_listed, lists)
+def _parse_topic(slug: str, label: str, *lists: str) -> Topic:
+    agents, things, verbs, adjectives, places, virtues, doings = map(_split_phrases, lists)
     return Topic(slug, label, agents, things, verbs, adjectives, places, virtues, doings)
 
 
 TOPICS: tuple[Topic, ...] = (
-    _topic(
+    _parse_topic(
         "harbour",
         "Harbour",
         "pilot, harbour master, diver, net maker, skipper, lock keeper, deckhand, rope maker",
@@ -49,7 +47,7 @@ TOPICS: tuple[Topic, ...] = (
         "patience, calm water, daylight, fresh tar, sea room, warning",
         "mending nets, sounding the channel, waiting for the tide, scraping hulls, splicing rope, landing the catch",
     ),
-    _topic(
+    _parse_topic(
         "astronomy",
         "Astronomy",
         "astronomer, lens grinder, night assistant, amateur observer, cataloguer, planetarium guide, comet "
@@ -66,7 +64,7 @@ TOPICS: tuple[Topic, ...] = (
         "polishing a mirror, timing an occultation, waiting for clear skies, counting meteors, aligning the "
         "mount, drawing the moon",
     ),
-    _topic(
+    _parse_topic(
         "baking",
         "Baking",
         "baker, miller, apprentice, pastry cook, oven builder, confectioner, market trader, home cook",
@@ -81,7 +79,7 @@ TOPICS: tuple[Topic, ...] = (
         "warmth, yeast, steam, butter, time, salt",
         "kneading by hand, feeding the starter, scoring the crust, shaping rolls, proving overnight, sieving flour",
     ),
-    _topic(
+    _parse_topic(
         "cycling",
         "Cycling",
         "cyclist, frame builder, mechanic, courier, club rider, touring rider, race marshal, wheel builder",
@@ -97,7 +95,7 @@ TOPICS: tuple[Topic, ...] = (
         "truing a wheel, climbing in low gear, riding in the rain, patching tubes, commuting by bicycle, "
         "descending slowly",
     ),
-    _topic(
+    _parse_topic(
         "gardening",
         "Gardening",
         "gardener, seed collector, allotment holder, botanist, hedge cutter, nursery owner, florist, composter",
@@ -112,7 +110,7 @@ TOPICS: tuple[Topic, ...] = (
         "drainage, shade, leaf mould, rain, sunlight, shelter",
         "sowing in trays, turning compost, pruning in winter, saving seed, weeding by hand, forcing rhubarb",
     ),
-    _topic(
+    _parse_topic(
         "railways",
         "Railways",
         "signaller, station master, engine driver, track engineer, timetable planner, guard, platelayer, dispatcher",
@@ -128,7 +126,7 @@ TOPICS: tuple[Topic, ...] = (
         "coupling wagons, reading signals, reopening a station, relaying track, planning connections, "
         "shunting at night",
     ),
-    _topic(
+    _parse_topic(
         "geology",
         "Geology",
         "geologist, quarry worker, field student, mineral collector, well driller, mapmaker, seismologist, "
@@ -144,7 +142,7 @@ TOPICS: tuple[Topic, ...] = (
         "pressure, erosion, clay, groundwater, limestone, deep time",
         "reading strata, cutting thin sections, logging cores, walking the outcrop, sorting pebbles, dating ash layers",
     ),
-    _topic(
+    _parse_topic(
         "weaving",
         "Weaving",
         "weaver, dyer, spinner, shepherd, pattern drafter, mill hand, tailor, wool merchant",
@@ -159,7 +157,7 @@ TOPICS: tuple[Topic, ...] = (
         "tension, wool, alum, colour, patience, lanolin",
         "warping the loom, spinning flax, mixing dyes, carding fleece, reading a draft, finishing cloth",
     ),
-    _topic(
+    _parse_topic(
         "birds",
         "Birds",
         "birdwatcher, ringer, warden, ornithologist, sound recordist, volunteer counter, wildlife painter, ranger",
@@ -174,7 +172,7 @@ TOPICS: tuple[Topic, ...] = (
         "cover, stillness, open water, insect life, luck, quiet",
         "counting waders, ringing chicks, building nest boxes, listening at dawn, keeping a life list, clearing scrub",
     ),
-    _topic(
+    _parse_topic(
         "printing",
         "Printing",
         "printer, typesetter, bookbinder, proofreader, engraver, type designer, publisher, paper maker",
@@ -189,7 +187,7 @@ TOPICS: tuple[Topic, ...] = (
         "ink, contrast, white space, even pressure, care, kerning",
         "setting type, mixing ink, reading proofs, cutting blocks, sewing signatures, choosing paper",
     ),
-    _topic(
+    _parse_topic(
         "music",
         "Music",
         "violin maker, organist, choir leader, pianist, piano tuner, fiddler, conductor, brass player",
@@ -204,7 +202,7 @@ TOPICS: tuple[Topic, ...] = (
         "rhythm, breath, resonance, practice, harmony, rosin",
         "singing in parts, tuning by ear, learning a reel, voicing a reed, keeping time, reading a score",
     ),
-    _topic(
+    _parse_topic(
         "maps",
         "Maps",
         "cartographer, surveyor, hill walker, map librarian, orienteer, geographer, navigator, volunteer mapper",
@@ -220,7 +218,7 @@ TOPICS: tuple[Topic, ...] = (
         "taking bearings, drawing contours, walking the boundary, measuring a baseline, naming streams, "
         "following a compass",
     ),
-    _topic(
+    _parse_topic(
         "databases",
         "Databases",
         "administrator, architect, data engineer, developer, release engineer, support analyst, operator, reviewer",
@@ -235,7 +233,7 @@ TOPICS: tuple[Topic, ...] = (
         "latency, throughput, durability, isolation, disk space, memory",
         "tuning a query, restoring a backup, adding an index, reading a plan, vacuuming tables, rotating logs",
     ),
-    _topic(
+    _parse_topic(
         "windpower",
         "Wind power",
         "turbine technician, grid planner, meteorologist, rotor designer, site manager, crane driver, "
@@ -252,7 +250,7 @@ TOPICS: tuple[Topic, ...] = (
         "balancing the grid, climbing the tower, forecasting gusts, laying cable, storing surplus power, "
         "repairing blades",
     ),
-    _topic(
+    _parse_topic(
         "nursing",
         "Nursing",
         "nurse, midwife, ward sister, physiotherapist, pharmacist, carer, paramedic, student nurse",
@@ -267,7 +265,7 @@ TOPICS: tuple[Topic, ...] = (
         "rest, trust, hygiene, dignity, attention, kindness",
         "changing dressings, taking a pulse, teaching self-care, visiting at home, handing over, measuring doses",
     ),
-    _topic(
+    _parse_topic(
         "chess",
         "Chess",
         "grandmaster, club player, arbiter, problem composer, coach, junior champion, opening theorist, "
@@ -284,7 +282,7 @@ TOPICS: tuple[Topic, ...] = (
         "calculating variations, adjourning a game, studying endgames, playing blindfold, trading pieces, "
         "keeping score",
     ),
-    _topic(
+    _parse_topic(
         "pottery",
         "Pottery",
         "potter, kiln builder, glazer, clay digger, ceramicist, museum conservator, tile maker, studio assistant",
@@ -298,7 +296,7 @@ TOPICS: tuple[Topic, ...] = (
         "heat, moisture, porosity, grog, symmetry, oxygen",
         "centring clay, stacking the kiln, mixing glazes, pulling handles, testing clay, firing with wood",
     ),
-    _topic(
+    _parse_topic(
         "council",
         "Council",
         "councillor, town clerk, planning officer, resident, housing adviser, treasurer, campaigner, caretaker",
@@ -316,20 +314,24 @@ TOPICS: tuple[Topic, ...] = (
     ),
 )
 
-FIRST_NAMES = _listed(
+FIRST_NAMES = _split_phrases(
     "Ada, Amina, Bridget, Callum, Carmen, Daniel, Edith, Elif, Farid, Fiona, George, Hana, Ines, Ivor, "
     "Jonas, Kasia, Lars, Leila, "
     "Magnus, Maeve, Nadia, Noor, Oscar, Petra, Rafael, Rosa, Samir, Saskia, Tomas, Una, Viktor, Wanda, Yusuf, Zofia"
 )
-SURNAMES = _listed(
+SURNAMES = _split_phrases(
     "Abara, Ashdown, Bellamy, Brandt, Castell, Cole, Darzi, Ekman, Farrow, Fenwick, Garside, Haldane, "
     "Ibarra, Jessop, Kowal, Lindqvist, "
     "Marlowe, Mbeki, Nettle, Okafor, Penrose, Quill, Rahman, Sorley, Tamm, Underhill, Varga, Wetherby, Yardley, Zeller"
 )
-TOWNS = _listed(
+TOWNS = _split_phrases(
     "Ashford Mill, Brackwater, Calder Bridge, Dunmore, Eastholt, Fallowby, Garrick, Hexley, Inchmore, "
     "Kelbrook, Lambsfold, Marrow Bay, "
     "Netherby, Oakhampton Cross, Pellgate, Ravensey, Saltmarsh, Thornwick, Upper Tarn, Wendle"
 )
-MONTHS = _listed("January, February, March, April, May, June, July, August, September, October, November, December")
-NUMBERS = _listed("three, four, five, six, seven, eight, nine, eleven, twelve, fourteen, twenty, thirty, forty, sixty")
+MONTHS = _split_phrases(
+    "January, February, March, April, May, June, July, August, September, October, November, December"
+)
+NUMBERS = _split_phrases(
+    "three, four, five, six, seven, eight, nine, eleven, twelve, fourteen, twenty, thirty, forty, sixty"
+)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.change_times import Law, edit_times, edits
+from vedette.lab.worlds.synthetic.change_times import ChangeLaw, edit_state, edit_times
 from vedette.lab.worlds.synthetic.sites import Site
-
-__all__ = ["PageTruth", "change_times", "page_truth", "text_changed_s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +26,36 @@ class PageTruth:
     moved_s: float
     died_s: float
     indexable: bool
-    law: Law
+    law: ChangeLaw
     changes_per_s: float
 
 
 def page_truth(site: Site, number: int) -> PageTruth:
     """The truth about the page of this number."""
-    first = traits.first_word(site, number)
-    second, born_s = traits.second_word(first), site.births.birth_s(number)
-    process = traits.process(site, second)
+    first = traits.page_hash(site, number)
+    second, born_s = traits.life_hash(first), site.births.birth_s(number)
+    process = traits.change_process(site, second)
     origin = f"http://{site.name}"
     return PageTruth(
-        url=origin + addresses.path(site, number, first).decode(),
+        url=origin + addresses.page_path(site, number, first).decode(),
         moved_url=origin + addresses.moved_path(site, number, first).decode(),
         number=number,
         born_s=born_s,
         moved_s=traits.move_s(site, second, born_s),
         died_s=traits.death_s(site, second, born_s),
-        indexable=traits.indexable(traits.third_word(second)) and site.robots != "closed",
+        indexable=traits.is_indexable(traits.status_hash(second)) and site.robots != "closed",
         law=process.law,
         changes_per_s=process.per_s,
     )
 
 
-def text_changed_s(site: Site, number: int, now_s: float) -> float:
+def last_text_change_s(site: Site, number: int, now_s: float) -> float:
     """When the text of a page last changed, its birth included; boxes and rebuilds do not count."""
-    process = traits.process(site, traits.second_word(traits.first_word(site, number)))
-    return edits(process, site.births.birth_s(number), now_s).last_s
+    process = traits.change_process(site, traits.life_hash(traits.page_hash(site, number)))
+    return edit_state(process, site.births.birth_s(number), now_s).last_s
 
 
 def change_times(site: Site, number: int, until_s: float) -> Iterator[float]:
     """Every change of a page's text after its birth, up to a time, in order."""
-    process = traits.process(site, traits.second_word(traits.first_word(site, number)))
+    process = traits.change_process(site, traits.life_hash(traits.page_hash(site, number)))
     yield from edit_times(process, site.births.birth_s(number), until_s)

@@ -10,43 +10,41 @@ from functools import lru_cache
 
 from vedette.lab.worlds.synthetic.change_times import HOUR_S
 from vedette.lab.worlds.synthetic.sites import Validators
-from vedette.lab.worlds.world import Question
+from vedette.lab.worlds.world import WorldRequest
 from vedette.model import Headers
-
-__all__ = ["http_date", "parsed_http_date", "stamps", "unchanged"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DATE = re.compile(
+_HTTP_DATE = re.compile(
     r"\w{3}, ([0-3][0-9]) (" + "|".join(_MONTHS) + r") ([1-9][0-9]{3}) ([0-2][0-9]):([0-5][0-9]):([0-5][0-9]) GMT"
 )
 
 
 @lru_cache(maxsize=8192)
-def http_date(moment_s: float) -> str:
+def format_http_date(moment_s: float) -> str:
     """The time as HTTP writes it, to the second; pages of a site share many, so they are remembered.
 
-    >>> http_date(1767571200.9)
+    >>> format_http_date(1767571200.9)
     'Mon, 05 Jan 2026 00:00:00 GMT'
     """
     year, month, day, hour, minute, second, weekday, _, _ = time.gmtime(moment_s)
     return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year} {hour:02}:{minute:02}:{second:02} GMT"
 
 
-def parsed_http_date(text: str) -> float | None:
+def parse_http_date(text: str) -> float | None:
     """The time that an HTTP date names, or None for anything else.
 
-    >>> parsed_http_date("Mon, 05 Jan 2026 00:00:00 GMT"), parsed_http_date("yesterday")
+    >>> parse_http_date("Mon, 05 Jan 2026 00:00:00 GMT"), parse_http_date("yesterday")
     (1767571200.0, None)
     """
-    match = _DATE.fullmatch(text)
+    match = _HTTP_DATE.fullmatch(text)
     if match is None:
         return None
     day, month, year, hour, minute, second = match.groups()
     return float(timegm((int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))))
 
 
-def stamps(validators: Validators, version: str, modified_s: float | None, now_s: float) -> Headers:
+def validator_headers(validators: Validators, version: str, modified_s: float | None, now_s: float) -> Headers:
     """The validators that a host sends with a text of this version, last modified then."""
     match validators:
         case "none":
@@ -57,26 +55,26 @@ def stamps(validators: Validators, version: str, modified_s: float | None, now_s
             etag: Headers = () if validators == "modified" else (("etag", f'"{version}"'),)
             if validators == "etag" or modified_s is None:
                 return etag
-            return (*etag, ("last-modified", http_date(modified_s)))
+            return (*etag, ("last-modified", format_http_date(modified_s)))
 
 
-def unchanged(question: Question, stamped: Headers) -> bool:
+def is_not_modified(question: WorldRequest, stamped: Headers) -> bool:
     """Whether the client holds what would be sent; If-None-Match decides alone where it is given (RFC 9110, 13.2.2)."""
     wanted = question.if_none_match
     if wanted is not None:
         etag = dict(stamped).get("etag")
-        return etag is not None and any(_matches(part, etag) for part in wanted.split(","))
+        return etag is not None and any(_is_etag_match(part, etag) for part in wanted.split(","))
     since = question.if_modified_since
     modified = None if since is None else dict(stamped).get("last-modified")
     if since is None or modified is None:
         return False
-    return since == modified or _not_after(modified, since)
+    return since == modified or _is_not_after(modified, since)
 
 
-def _matches(part: str, etag: str) -> bool:
+def _is_etag_match(part: str, etag: str) -> bool:
     return part.strip().removeprefix("W/") in (etag, "*")
 
 
-def _not_after(modified: str, since: str) -> bool:
-    limit_s, modified_s = parsed_http_date(since.strip()), parsed_http_date(modified)
+def _is_not_after(modified: str, since: str) -> bool:
+    limit_s, modified_s = parse_http_date(since.strip()), parse_http_date(modified)
     return limit_s is not None and modified_s is not None and modified_s <= limit_s

@@ -14,42 +14,40 @@ from vedette.lab.worlds.synthetic import faults as traps
 from vedette.lab.worlds.synthetic import machine_files as signposts
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import START_S
-from vedette.lab.worlds.synthetic.grammar import Prose, library
+from vedette.lab.worlds.synthetic.grammar import Prose, build_library
 from vedette.lab.worlds.synthetic.listings import current_path, live_numbers
-from vedette.lab.worlds.synthetic.page_frame import without_canonical
+from vedette.lab.worlds.synthetic.page_frame import strip_canonical
 from vedette.lab.worlds.synthetic.pages import HTML, page_reply, page_state
-from vedette.lab.worlds.synthetic.shared import Visit, Web, web_of
-from vedette.lab.worlds.synthetic.sites import FARM, HOSTER, SIZES, Site, address, made_sites
+from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_web
+from vedette.lab.worlds.synthetic.sites import BLOG_HOST, LINK_FARM, SIZES, Site, build_sites, loopback_address
 from vedette.lab.worlds.synthetic.truth import PageTruth, page_truth
-from vedette.lab.worlds.world import Question, Reply, WorldHost
-
-__all__ = ["MadeWorld", "UrlKind", "answer", "is_copy", "open_made", "route", "settled_path"]
+from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 UrlKind = Literal["page", "copy", "listing", "aside", "robots", "sitemap", "feed", "trap", "fault", "unknown"]
-Handler = Callable[[Web, Visit], Reply | None]
+Handler = Callable[[SyntheticWeb, PageRequest], Reply | None]
 
 _COPY_KEYS = ("utm_source", "utm_medium", "utm_campaign", "ref", "sort", "print")
 
 
-def _favicon(_web: Web, visit: Visit) -> Reply | None:
+def _favicon(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     if visit.path != "/favicon.ico" or visit.site.index % 2:
         return None
     return Reply(200, (("content-type", "image/gif"),), b"GIF89a\1\0\1\0\0\0\0;")
 
 
-def _nobody(_web: Web, _visit: Visit) -> Reply | None:
+def _no_reply(_web: SyntheticWeb, _visit: PageRequest) -> Reply | None:
     return None
 
 
-def _page(web: Web, visit: Visit) -> Reply | None:
+def _answer_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     site, now_s = visit.site, visit.now_s
-    number = addresses.number_in(site, visit.path)
+    number = addresses.parse_number(site, visit.path)
     if number is None or not site.births.is_born(number, now_s):
         return None
-    first = traits.first_word(site, number)
-    second, birth_s = traits.second_word(first), site.births.birth_s(number)
+    first = traits.page_hash(site, number)
+    second, birth_s = traits.life_hash(first), site.births.birth_s(number)
     moved = traits.move_s(site, second, birth_s) <= now_s
-    asked, old = visit.path.encode("utf-8", "replace"), addresses.path(site, number, first)
+    asked, old = visit.path.encode("utf-8", "replace"), addresses.page_path(site, number, first)
     new = addresses.moved_path(site, number, first) if moved else old
     if asked not in (old, new):
         return None
@@ -62,37 +60,37 @@ def _page(web: Web, visit: Visit) -> Reply | None:
 
 
 _ROUTES: Mapping[str, tuple[UrlKind, Handler]] = {
-    "": ("listing", listings.home),
+    "": ("listing", listings.home_page),
     "section": ("listing", listings.section_listing),
     "tag": ("listing", listings.tag_listing),
     "tags": ("listing", listings.tag_index),
-    "archive": ("listing", listings.archive),
-    "about": ("aside", listings.about),
-    "private": ("aside", listings.private),
-    "robots.txt": ("robots", signposts.robots),
-    "sitemap.xml": ("sitemap", signposts.sitemap),
-    "feed.xml": ("feed", signposts.feed),
+    "archive": ("listing", listings.archive_page),
+    "about": ("aside", listings.about_page),
+    "private": ("aside", listings.private_page),
+    "robots.txt": ("robots", signposts.robots_reply),
+    "sitemap.xml": ("sitemap", signposts.sitemap_reply),
+    "feed.xml": ("feed", signposts.feed_reply),
     "favicon.ico": ("aside", _favicon),
-    "calendar": ("trap", traps.calendar),
-    "members": ("trap", traps.members),
-    "browse": ("trap", traps.paths),
-    "odd": ("fault", faults.odd),
+    "calendar": ("trap", traps.calendar_page),
+    "members": ("trap", traps.members_page),
+    "browse": ("trap", traps.nested_folder_page),
+    "odd": ("fault", faults.odd_page),
 }
-_ELSE: tuple[UrlKind, Handler] = ("page", _page)
-_NEEDED = {"calendar": "calendar", "members": "sessions", "browse": "paths", "odd": "odd"}
+_PAGE_ROUTE: tuple[UrlKind, Handler] = ("page", _answer_page)
+_REQUIRED_FEATURES = {"calendar": "calendar", "members": "sessions", "browse": "paths", "odd": "odd"}
 
 
-def route(site: Site, path: str) -> tuple[UrlKind, Handler]:
+def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
     """Who answers a path on a site, and what kind of thing stands there."""
     head = path[1:].partition("/")[0]
     if head.startswith("sitemap-"):
         head = "sitemap.xml"
-    if head in _NEEDED and _NEEDED[head] not in site.features:
-        return "unknown", _nobody
-    return _ROUTES.get(head, _ELSE)
+    if head in _REQUIRED_FEATURES and _REQUIRED_FEATURES[head] not in site.features:
+        return "unknown", _no_reply
+    return _ROUTES.get(head, _PAGE_ROUTE)
 
 
-def is_copy(query: str) -> bool:
+def is_copy_query(query: str) -> bool:
     """Whether a query makes another spelling of the same page: tracking, sorting, printing, and nothing else."""
     if len(query) > 200:
         return False
@@ -100,40 +98,40 @@ def is_copy(query: str) -> bool:
     return all(key in _COPY_KEYS for key, _ in pairs) and bool(pairs)
 
 
-def answer(web: Web, visit: Visit) -> Reply | None:
+def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     """The reply of whoever answers this path, or None where nobody does."""
-    kind, handler = route(visit.site, visit.path)
-    if visit.query and kind != "trap" and not is_copy(visit.query):
+    kind, handler = find_route(visit.site, visit.path)
+    if visit.query and kind != "trap" and not is_copy_query(visit.query):
         return None
     return handler(web, visit)
 
 
-def settled_path(site: Site, path: str) -> int | None:
+def find_page_number(site: Site, path: str) -> int | None:
     """The number of the page whose path, before or after a move, this is; born yet or not."""
-    number = addresses.number_in(site, path)
-    if number is None or route(site, path) is not _ELSE:
+    number = addresses.parse_number(site, path)
+    if number is None or find_route(site, path) is not _PAGE_ROUTE:
         return None
-    first, asked = traits.first_word(site, number), path.encode("utf-8", "replace")
-    known = (addresses.path(site, number, first), addresses.moved_path(site, number, first))
+    first, asked = traits.page_hash(site, number), path.encode("utf-8", "replace")
+    known = (addresses.page_path(site, number, first), addresses.moved_path(site, number, first))
     return number if asked in known else None
 
 
 _NOT_FOUND = Reply(404, (HTML,), b'<!doctype html>\n<html lang="en">\n<title>Not found</title>\n<h1>Not found</h1>\n')
-_NOBODY = Reply(421, (("content-type", "text/plain"),), b"No such host here.\n")
+_UNKNOWN_HOST = Reply(421, (("content-type", "text/plain"),), b"No such host here.\n")
 
 
-class MadeWorld:
-    """A web made from a seed; see ``open_made``."""
+class SyntheticWorld:
+    """A web made from a seed; see ``open_synthetic_world``."""
 
-    def __init__(self, name: str, web: Web, proses: tuple[Prose, ...], *, calm: bool) -> None:
+    def __init__(self, name: str, web: SyntheticWeb, proses: tuple[Prose, ...], *, calm: bool) -> None:
         self._name = name
         self._web = web
         self._proses = proses
         self._calm = calm
         self._sites = {site.name: site for site in web.sites}
-        self._doors: dict[str, tuple[Site, bool]] = {site.name: (site, False) for site in web.sites}
-        self._doors |= {mirror: (web.sites[index], True) for index, mirror in web.mirrors.items()}
-        self._hosts = tuple(_placed(web.seed, tuple(self._doors), calm=calm))
+        self._host_sites: dict[str, tuple[Site, bool]] = {site.name: (site, False) for site in web.sites}
+        self._host_sites |= {mirror: (web.sites[index], True) for index, mirror in web.mirrors.items()}
+        self._hosts = tuple(_assign_addresses(web.seed, tuple(self._host_sites), calm=calm))
 
     @property
     def name(self) -> str:
@@ -154,76 +152,76 @@ class MadeWorld:
         """Every host, in a fixed order."""
         return self._hosts
 
-    def reply(self, question: Question, now_s: float) -> Reply:
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """What this request brings at this world time."""
         host = question.host.partition(":")[0].lower()
         path, _, query = question.target.partition("?")
-        door = self._doors.get(host)
+        door = self._host_sites.get(host)
         if door is None:
-            return self._stranger(host, path)
+            return self._reply_unlisted_host(host, path)
         site, mirror = door
-        visit = Visit(site, path, query, now_s, question)
-        reply = faults.refused(visit) or answer(self._web, visit) or self._missing(visit)
+        visit = PageRequest(site, path, query, now_s, question)
+        reply = faults.outage_reply(visit) or answer(self._web, visit) or self._reply_not_found(visit)
         if mirror and site.index % 2 == 0:
-            reply = replace(reply, body=without_canonical(reply.body))
-        return faults.afflicted(visit, reply)
+            reply = replace(reply, body=strip_canonical(reply.body))
+        return faults.slow_down(visit, reply)
 
-    def _missing(self, visit: Visit) -> Reply:
+    def _reply_not_found(self, visit: PageRequest) -> Reply:
         if "soft404" in visit.site.features and visit.path not in ("/robots.txt", "/sitemap.xml", "/favicon.ico"):
-            return traps.not_found_in_disguise(self._web, visit)
+            return traps.soft_404_page(self._web, visit)
         return _NOT_FOUND
 
-    def _stranger(self, host: str, path: str) -> Reply:
-        return traps.farm(self._proses, host, path) if self._is_farm(host) else _NOBODY
+    def _reply_unlisted_host(self, host: str, path: str) -> Reply:
+        return traps.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
 
     def _is_farm(self, host: str) -> bool:
-        return host.endswith("." + FARM) and not self._calm
+        return host.endswith("." + LINK_FARM) and not self._calm
 
-    def kind_of(self, url: str) -> UrlKind:
+    def classify_url(self, url: str) -> UrlKind:
         """What kind of thing stands at a URL, judged by its spelling alone and for all times."""
-        host, path, query = _parted(url)
-        if host not in self._doors:
+        host, path, query = _split_url(url)
+        if host not in self._host_sites:
             return "trap" if self._is_farm(host) else "unknown"
-        site, mirror = self._doors[host]
-        kind, _ = route(site, path)
-        if kind == "page" and settled_path(site, path) is None:
+        site, mirror = self._host_sites[host]
+        kind, _ = find_route(site, path)
+        if kind == "page" and find_page_number(site, path) is None:
             return "unknown"
         return "copy" if kind == "page" and (mirror or query) else kind
 
     def live_pages(self, host: str, now_s: float) -> list[str]:
         """The URL of every ordinary page of a host that answers 200 now, in order of birth."""
-        site = self._doors[host][0]
-        numbers = live_numbers(site, 0, site.births.born(now_s), now_s).tolist()
-        words = ((number, traits.first_word(site, number)) for number in numbers)
+        site = self._host_sites[host][0]
+        numbers = live_numbers(site, 0, site.births.count_born(now_s), now_s).tolist()
+        words = ((number, traits.page_hash(site, number)) for number in numbers)
         return [f"http://{host}{current_path(site, number, first, now_s).decode()}" for number, first in words]
 
     def truth(self, url: str) -> PageTruth | None:
         """What is settled about an ordinary page, by either of its URLs; None for anything else."""
-        host, path, _ = _parted(url)
-        door = self._doors.get(host)
-        number = settled_path(door[0], path) if door else None
+        host, path, _ = _split_url(url)
+        door = self._host_sites.get(host)
+        number = find_page_number(door[0], path) if door else None
         return None if door is None or number is None else page_truth(door[0], number)
 
 
-def _parted(url: str) -> tuple[str, str, str]:
+def _split_url(url: str) -> tuple[str, str, str]:
     """Host, path and query of an http URL."""
     authority, _, rest = url.partition("://")[2].partition("/")
     path, _, query = rest.partition("?")
     return authority.partition(":")[0].lower(), "/" + path, query
 
 
-def _placed(seed: int, names: tuple[str, ...], *, calm: bool) -> Iterator[WorldHost]:
+def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Iterator[WorldHost]:
     """Each host with an address of its own, but for those of the blog hoster, which share one."""
     for index, name in enumerate(names):
-        yield WorldHost(name, address(seed, 0 if name.endswith("." + HOSTER) else index + 2))
+        yield WorldHost(name, loopback_address(seed, 0 if name.endswith("." + BLOG_HOST) else index + 2))
     if not calm:
-        yield WorldHost("*." + FARM, address(seed, 1))
+        yield WorldHost("*." + LINK_FARM, loopback_address(seed, 1))
 
 
-def open_made(name: str, seed: int = 1, *, calm: bool = False) -> MadeWorld:
+def open_synthetic_world(name: str, seed: int = 1, *, calm: bool = False) -> SyntheticWorld:
     """The made world of this size and seed; a calm one has neither traps nor faults."""
     if name not in SIZES:
         raise UsageError(f"no made world is called {name!r}; known: {', '.join(SIZES)}")
-    proses = library(seed)
-    web = web_of(seed, made_sites(SIZES[name], seed, proses, calm=calm))
-    return MadeWorld(f"made:{name}:{seed}" + (":calm" if calm else ""), web, proses, calm=calm)
+    proses = build_library(seed)
+    web = build_web(seed, build_sites(SIZES[name], seed, proses, calm=calm))
+    return SyntheticWorld(f"made:{name}:{seed}" + (":calm" if calm else ""), web, proses, calm=calm)

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.change_times import CLOCKS, PER_WINDOW, START_S, STEPS
-from vedette.lab.worlds.synthetic.hashing import OFFSET, STEP, Words, mix_all
-from vedette.lab.worlds.synthetic.page_traits import LAWS, Processes
+from vedette.lab.worlds.synthetic.change_times import EVENTS_PER_WINDOW, POISSON_CDF, RHYTHMS, START_S
+from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, HashArray, mix_all
+from vedette.lab.worlds.synthetic.page_traits import CHANGE_LAWS, ChangeProcesses
 from vedette.policy import Floats, Ints
 
-__all__ = ["Changes", "changes_of", "spread_out"]
-
-POISSON, WORKING, PERIODIC = (LAWS.index(law) for law in ("poisson", "working", "periodic"))
+POISSON, WORKING, PERIODIC = (CHANGE_LAWS.index(law) for law in ("poisson", "working", "periodic"))
 
 
 class Changes(NamedTuple):
@@ -25,20 +23,20 @@ class Changes(NamedTuple):
     at_s: Floats
 
 
-def changes_of(process: Processes, after_s: Floats, until_s: Floats) -> Changes:
+def list_changes(process: ChangeProcesses, after_s: Floats, until_s: Floats) -> Changes:
     """The changes of each page after a time of its own, up to another."""
     parts = [
-        _poisson(process, np.flatnonzero(process.law == POISSON), after_s, until_s),
-        _working(process, np.flatnonzero(process.law == WORKING), after_s, until_s),
-        _periodic(process, np.flatnonzero(process.law == PERIODIC), after_s, until_s),
+        _poisson_changes(process, np.flatnonzero(process.law == POISSON), after_s, until_s),
+        _working_changes(process, np.flatnonzero(process.law == WORKING), after_s, until_s),
+        _periodic_changes(process, np.flatnonzero(process.law == PERIODIC), after_s, until_s),
     ]
     return Changes(np.concatenate([part.row for part in parts]), np.concatenate([part.at_s for part in parts]))
 
 
-def spread_out(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+def expand_ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """The numbers of each range, ends included, one after the other; and the range that each belongs to.
 
-    >>> ranges, numbers = spread_out(np.array([3, 7, 0]), np.array([4, 6, 0]))
+    >>> ranges, numbers = expand_ranges(np.array([3, 7, 0]), np.array([4, 6, 0]))
     >>> ranges.tolist(), numbers.tolist()
     ([0, 0, 2], [3, 4, 0])
     """
@@ -48,39 +46,39 @@ def spread_out(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return ranges, first[ranges] + np.arange(len(ranges)) - starts[ranges]
 
 
-def _poisson(process: Processes, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
-    found = _scattered(process, rows, after_s - START_S, until_s - START_S)
+def _poisson_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+    found = _clock_changes(process, rows, after_s - START_S, until_s - START_S)
     return Changes(found.row, START_S + found.at_s)
 
 
-def _working(process: Processes, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+def _working_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
     """Poisson by the clock of the office."""
-    office = CLOCKS["office"]
+    office = RHYTHMS["office"]
     low, high = np.zeros(len(after_s)), np.zeros(len(after_s))
-    low[rows], high[rows] = office.readings(after_s[rows] - START_S), office.readings(until_s[rows] - START_S)
-    found = _scattered(process, rows, low, high)
+    low[rows], high[rows] = office.clocks_at(after_s[rows] - START_S), office.clocks_at(until_s[rows] - START_S)
+    found = _clock_changes(process, rows, low, high)
     return Changes(found.row, START_S + office.offsets_s(found.at_s))
 
 
-def _scattered(process: Processes, rows: Ints, low: Floats, high: Floats) -> Changes:
+def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floats) -> Changes:
     """Poisson events between two readings of a clock, by that clock."""
-    width = PER_WINDOW / process.per_s[rows]
+    width = EVENTS_PER_WINDOW / process.per_s[rows]
     first, last = np.floor(low[rows] / width).astype(np.int64), np.floor(high[rows] / width).astype(np.int64)
-    place, window = spread_out(first, np.where(high[rows] > low[rows], last, first - 1))
-    owner, events = _in_windows(process.key[rows][place], window)
+    place, window = expand_ranges(first, np.where(high[rows] > low[rows], last, first - 1))
+    owner, events = _window_events(process.key[rows][place], window)
     row, at = rows[place[owner]], events * width[place[owner]]
     kept = (low[row] < at) & (at <= high[row])
     return Changes(row[kept], at[kept])
 
 
-def _in_windows(keys: Words, window: Ints) -> tuple[Ints, Floats]:
+def _window_events(keys: HashArray, window: Ints) -> tuple[Ints, Floats]:
     """The events of windows: to which one each belongs, and where it lies, in windows since the start."""
     state = mix_all(keys ^ window.astype(np.uint64))
-    left = np.searchsorted(STEPS, _fractions(state), side="right")
+    left = np.searchsorted(POISSON_CDF, _fractions(state), side="right")
     owners, places = [], []
     open_ = np.arange(len(window))
     while len(open_ := open_[left[open_] > 0]):
-        state[open_] = state[open_] * np.uint64(STEP) + np.uint64(OFFSET)
+        state[open_] = state[open_] * np.uint64(LCG_MULTIPLIER) + np.uint64(LCG_INCREMENT)
         left[open_] -= 1
         owners.append(open_)
         places.append(window[open_] + _fractions(state[open_]))
@@ -88,14 +86,14 @@ def _in_windows(keys: Words, window: Ints) -> tuple[Ints, Floats]:
     return np.concatenate(owners or none), np.concatenate(places or [np.zeros(0)])
 
 
-def _periodic(process: Processes, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+def _periodic_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
     per_s = process.per_s[rows]
     phase_s = START_S + _fractions(process.key[rows]) / per_s
     first = np.floor((after_s[rows] - phase_s) * per_s).astype(np.int64) + 1
     last = np.floor((until_s[rows] - phase_s) * per_s).astype(np.int64)
-    place, turn = spread_out(first, last)
+    place, turn = expand_ranges(first, last)
     return Changes(rows[place], phase_s[place] + turn / per_s[place])
 
 
-def _fractions(words: Words) -> Floats:
+def _fractions(words: HashArray) -> Floats:
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

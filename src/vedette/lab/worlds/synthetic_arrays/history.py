@@ -8,7 +8,7 @@ show the newest twenty births, dead or not.
 Two ways of changing can be added by name, which the served web does not have: ``+waves`` (a section is rewritten at
 once, every 45 days on average) and ``+bursts`` (an edit draws others after it, minutes apart).
 
->>> history = made_history("tiny", seed=1)
+>>> history = build_synthetic_history("tiny", seed=1)
 >>> history.pages > 150, len(history.site_names)
 (True, 6)
 """
@@ -24,20 +24,18 @@ import numpy.typing as npt
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import FEED, PAGE, History
 from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
-from vedette.lab.worlds.synthetic.grammar import library
-from vedette.lab.worlds.synthetic.hashing import Words, mix_all
-from vedette.lab.worlds.synthetic.sites import SIZES, Site, Size, made_sites
-from vedette.lab.worlds.synthetic_arrays.changes import Changes, changes_of, spread_out
-from vedette.lab.worlds.synthetic_arrays.pages import FEED_NUMBER, MadePages, MadeUrls, pages_of
+from vedette.lab.worlds.synthetic.grammar import build_library
+from vedette.lab.worlds.synthetic.hashing import HashArray, mix_all
+from vedette.lab.worlds.synthetic.sites import SIZES, Site, WorldSize, build_sites
+from vedette.lab.worlds.synthetic_arrays.changes import Changes, expand_ranges, list_changes
+from vedette.lab.worlds.synthetic_arrays.pages import FEED_NUMBER, SyntheticPages, SyntheticUrls, list_pages
 from vedette.policy import Floats, Ints, rng_for
 
-__all__ = ["ARRAY_SIZES", "Listed", "listed", "made_history"]
-
-NEWEST = 20
+PAGES_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListingVersions:
     """The versions of listings, sorted by page and time, the first of each at its birth.
 
     ``link_to[link_start[i]:link_start[i + 1]]`` are the pages that version i shows, the oldest first.
@@ -49,9 +47,9 @@ class Listed:
     link_to: Ints
 
 
-def listed(pages: MadePages, begin_s: float) -> Listed:
+def build_listings(pages: SyntheticPages, begin_s: float) -> ListingVersions:
     """The listings of all sites: what held when the world opens, and a version for every birth after that."""
-    listing, shown = _streams(pages, begin_s)
+    listing, shown = _listing_members(pages, begin_s)
     born_s = pages.born_s[shown]
     owners = np.flatnonzero(pages.number < 0)
     starts = np.searchsorted(listing, owners)
@@ -66,13 +64,13 @@ def listed(pages: MadePages, begin_s: float) -> Listed:
     newest = np.concatenate([opening, later])
     order = np.lexsort((at_s, page))
     page, at_s, newest = page[order], at_s[order], newest[order]
-    oldest = np.maximum(newest - NEWEST + 1, starts[np.searchsorted(owners, page)])
-    version, place = spread_out(oldest, newest)
+    oldest = np.maximum(newest - PAGES_LISTED + 1, starts[np.searchsorted(owners, page)])
+    version, place = expand_ranges(oldest, newest)
     link_start = np.append(0, np.cumsum(np.bincount(version, minlength=len(page))))
-    return Listed(page, at_s, link_start, shown[place])
+    return ListingVersions(page, at_s, link_start, shown[place])
 
 
-def _streams(pages: MadePages, begin_s: float) -> tuple[Ints, Ints]:
+def _listing_members(pages: SyntheticPages, begin_s: float) -> tuple[Ints, Ints]:
     """The pages of every listing by number, one listing after the other: the listing and the page of each place.
 
     A page that moved before the world opens stands there with its new address, one that moves later with its old one.
@@ -96,23 +94,23 @@ END_S = START_S + DAYS * DAY_S
 CHUNK = 65_536
 WAVE_GAP_S = 45 * DAY_S
 BURST_GAP_S = 600.0
-WORDS_OF_A_PARAGRAPH = 60
-SECTIONS_MOST = 16
-ADDITIONS = ("bursts", "waves")
+WORDS_PER_PARAGRAPH = 60
+MAX_SECTIONS = 16
+VARIANTS = ("bursts", "waves")
 
 
 class ArraySize(NamedTuple):
     """How large a world is when it opens, and whether listings have links: those of a million pages are too many."""
 
-    size: Size
+    size: WorldSize
     linked: bool
 
 
 ARRAY_SIZES: Mapping[str, ArraySize] = MappingProxyType(
     {name: ArraySize(size, linked=True) for name, size in SIZES.items()}
     | {
-        "300k": ArraySize(Size(hosts=900, pages=300_000), linked=False),
-        "1m": ArraySize(Size(hosts=3_000, pages=1_000_000), linked=False),
+        "300k": ArraySize(WorldSize(hosts=900, pages=300_000), linked=False),
+        "1m": ArraySize(WorldSize(hosts=3_000, pages=1_000_000), linked=False),
     }
 )
 
@@ -131,38 +129,40 @@ class _Waves(NamedTuple):
     section: Ints
     at_s: Floats
 
-    def over(self, pages: MadePages, after_s: Floats, until_s: Floats) -> Changes:
+    def changes_for(self, pages: SyntheticPages, after_s: Floats, until_s: Floats) -> Changes:
         """The waves that go over these pages while they live."""
-        mine = pages.site * SECTIONS_MOST + pages.section
+        mine = pages.site * MAX_SECTIONS + pages.section
         first, last = np.searchsorted(self.section, mine), np.searchsorted(self.section, mine, side="right") - 1
-        row, place = spread_out(first, last)
+        row, place = expand_ranges(first, last)
         at_s = self.at_s[place]
         kept = (after_s[row] < at_s) & (at_s < until_s[row]) & (pages.number[row] >= 0)
         return Changes(row[kept], at_s[kept])
 
 
-def made_history(name: str, seed: int) -> History:
+def build_synthetic_history(name: str, seed: int) -> History:
     """The made world of this size and seed for a hundred days; ``name`` may end in ``+waves`` and ``+bursts``."""
     size_name, *additions = name.removeprefix("made:").split("+")
-    if size_name not in ARRAY_SIZES or any(one not in ADDITIONS for one in additions):
+    if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
         known = ", ".join(ARRAY_SIZES)
         raise UsageError(f"no made world is called {name!r}; known: {known}; +waves and +bursts may follow")
     size, linked = ARRAY_SIZES[size_name]
-    sites = made_sites(size, seed, library(seed), calm=True)
-    pages = pages_of(sites, START_S, END_S)
-    lists = listed(pages, START_S) if linked else None
-    return _history(
-        "+".join([f"made:{size_name}", *additions]), sites, pages, lists, _versions(pages, lists, additions, seed)
+    sites = build_sites(size, seed, build_library(seed), calm=True)
+    pages = list_pages(sites, START_S, END_S)
+    lists = build_listings(pages, START_S) if linked else None
+    return _build_history(
+        "+".join([f"made:{size_name}", *additions]), sites, pages, lists, _build_versions(pages, lists, additions, seed)
     )
 
 
-def _history(name: str, sites: Sequence[Site], pages: MadePages, lists: Listed | None, versions: _Versions) -> History:
-    moved_to = _moved_to(pages)
+def _build_history(
+    name: str, sites: Sequence[Site], pages: SyntheticPages, lists: ListingVersions | None, versions: _Versions
+) -> History:
+    moved_to = _match_moves(pages)
     return History(
         name=name,
         begin_s=START_S,
         end_s=END_S,
-        urls=MadeUrls(sites, pages),
+        urls=SyntheticUrls(sites, pages),
         site=pages.site,
         kind=np.where(pages.number == FEED_NUMBER, FEED, PAGE).astype(np.uint8),
         born_s=pages.born_s,
@@ -170,43 +170,45 @@ def _history(name: str, sites: Sequence[Site], pages: MadePages, lists: Listed |
         moved_to=moved_to,
         version_page=versions.page,
         version_at_s=versions.at_s,
-        digest=_digests(pages, versions, moved_to),
-        words=(pages.paragraphs * WORDS_OF_A_PARAGRAPH)[versions.page],
+        digest=_hash_versions(pages, versions, moved_to),
+        words=(pages.paragraphs * WORDS_PER_PARAGRAPH)[versions.page],
         wave=versions.wave,
-        link_start=_link_start(versions.page, pages, lists),
+        link_start=_link_offsets(versions.page, pages, lists),
         link_to=lists.link_to if lists else np.zeros(0, np.int64),
         site_names=tuple(site.name for site in sites),
     )
 
 
-def _versions(pages: MadePages, lists: Listed | None, additions: Sequence[str], seed: int) -> _Versions:
+def _build_versions(
+    pages: SyntheticPages, lists: ListingVersions | None, additions: Sequence[str], seed: int
+) -> _Versions:
     """All versions, worked out for some pages at a time so that memory stays small."""
-    waves = _wave_times(pages, seed) if "waves" in additions else None
+    waves = _draw_waves(pages, seed) if "waves" in additions else None
     parts = []
     for low in range(0, len(pages), CHUNK):
-        some = pages.at(slice(low, low + CHUNK))
+        some = pages.select(slice(low, low + CHUNK))
         rng = rng_for(seed, f"made/bursts/{low}") if "bursts" in additions else None
-        found = _chunk(some, waves, rng)
+        found = _build_chunk(some, waves, rng)
         if lists is not None:
-            found = _with_lists(found, lists, low, len(some))
+            found = _add_listings(found, lists, low, len(some))
         order = np.lexsort((found.at_s, found.page))
         parts.append(_Versions(found.page[order] + low, found.at_s[order], found.wave[order]))
     return _Versions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _chunk(pages: MadePages, waves: _Waves | None, rng: np.random.Generator | None) -> _Versions:
+def _build_chunk(pages: SyntheticPages, waves: _Waves | None, rng: np.random.Generator | None) -> _Versions:
     """Births and changes of some pages, in no order."""
     after_s, until_s = np.maximum(pages.born_s, START_S), np.minimum(pages.died_s, END_S)
-    changes = changes_of(pages.process, after_s, until_s)
+    changes = list_changes(pages.process, after_s, until_s)
     if rng is not None:
-        changes = _with_bursts(changes, until_s, rng)
-    swept = waves.over(pages, after_s, until_s) if waves else Changes(np.zeros(0, np.int64), np.zeros(0))
+        changes = _add_bursts(changes, until_s, rng)
+    swept = waves.changes_for(pages, after_s, until_s) if waves else Changes(np.zeros(0, np.int64), np.zeros(0))
     row = np.concatenate([np.arange(len(pages)), changes.row, swept.row])
     at_s = np.concatenate([pages.born_s, changes.at_s, swept.at_s])
     return _Versions(row, at_s, np.arange(len(row)) >= len(row) - len(swept.row))
 
 
-def _with_lists(found: _Versions, lists: Listed, low: int, count: int) -> _Versions:
+def _add_listings(found: _Versions, lists: ListingVersions, low: int, count: int) -> _Versions:
     """The versions of listings beside those of pages; a listing's first one is there already."""
     rows = slice(*np.searchsorted(lists.page, [low, low + count]))
     later = lists.at_s[rows] > START_S
@@ -215,7 +217,7 @@ def _with_lists(found: _Versions, lists: Listed, low: int, count: int) -> _Versi
     return _Versions(*(np.concatenate(pair) for pair in zip(found, (page, at_s, none), strict=True)))
 
 
-def _with_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) -> Changes:
+def _add_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) -> Changes:
     """Half of all edits draw a second one after them, half of those a third, and so on."""
     parts, last = [changes], changes
     while len(last.row):
@@ -228,15 +230,15 @@ def _with_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) ->
     return Changes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _wave_times(pages: MadePages, seed: int) -> _Waves:
-    sections = (int(pages.site.max()) + 1) * SECTIONS_MOST
+def _draw_waves(pages: SyntheticPages, seed: int) -> _Waves:
+    sections = (int(pages.site.max()) + 1) * MAX_SECTIONS
     rng = rng_for(seed, "made/waves")
     counts = rng.poisson(DAYS * DAY_S / WAVE_GAP_S, sections)
     section = np.repeat(np.arange(sections), counts)
     return _Waves(section, rng.uniform(START_S, END_S, len(section)))
 
 
-def _moved_to(pages: MadePages) -> Ints:
+def _match_moves(pages: SyntheticPages) -> Ints:
     """The address that takes the place of each."""
     text = pages.site << 32 | pages.number
     left, reached = np.flatnonzero(pages.moved_s < np.inf), np.flatnonzero(pages.is_moved)
@@ -246,7 +248,7 @@ def _moved_to(pages: MadePages) -> Ints:
     return moved_to
 
 
-def _digests(pages: MadePages, versions: _Versions, moved_to: Ints) -> Words:
+def _hash_versions(pages: SyntheticPages, versions: _Versions, moved_to: Ints) -> HashArray:
     """A number for each text: an edit makes a new one, a move brings along what was there."""
     digests = mix_all(pages.key[versions.page] ^ versions.at_s.view(np.uint64))
     left = np.flatnonzero(moved_to >= 0)
@@ -255,7 +257,7 @@ def _digests(pages: MadePages, versions: _Versions, moved_to: Ints) -> Words:
     return digests
 
 
-def _link_start(page: Ints, pages: MadePages, lists: Listed | None) -> Ints:
+def _link_offsets(page: Ints, pages: SyntheticPages, lists: ListingVersions | None) -> Ints:
     """Where the links of each version start; without any, one 0 that looks like many."""
     if lists is None:
         return np.broadcast_to(np.int64(0), len(page) + 1)

@@ -7,27 +7,25 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import NOTHING, ByScore, Told
-from vedette.serve.ads.candidates import Candidates
-from vedette.serve.ads.click_rates import FIRST_RATE, NEUTRAL, OWN_VARIANCE, Beliefs, learned, prior_of
-from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, allowance, keeps, noticed
+from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
+from vedette.serve.ads.click_rates import FIRST_RATE, NEUTRAL_BELIEFS, OWN_VARIANCE, Beliefs, get_prior, update_beliefs
+from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, compute_discounts, spend_allowance, update_traffic
 
-__all__ = ["Believed", "Memory", "Paced"]
-
-STRANGER_CLICKS = 1 / OWN_VARIANCE
+UNKNOWN_AD_CLICKS = 1 / OWN_VARIANCE
 
 
-class Memory(NamedTuple):
+class AdMemory(NamedTuple):
     """What is believed, the plan of traffic, how much each advertiser's bid counts, and what follows for each ad."""
 
     beliefs: Beliefs
     traffic: Traffic
     keep: Floats
-    ads: Told
+    ads: AdPriors
 
 
 @dataclass(frozen=True, slots=True)
-class Believed(ByScore):
+class BayesGreedy(ScorePolicy):
     """Ours: (expected rate + exploration x sqrt(ln(1 + n_j / (1 + views))) x its standard deviation) x bid x keep.
 
     The rate is an empirical-Bayes posterior over phrase, advertiser and ad (``beliefs``), with showings counted by how
@@ -44,36 +42,36 @@ class Believed(ByScore):
     exploration: float = 1.0
     paces: bool = True
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies have
+    def start(self, config: None) -> AdMemory:  # noqa: ARG002 - the shape that all policies have
         """Nothing was seen."""
-        return Memory(NEUTRAL, NO_TRAFFIC, np.ones(0), NOTHING)
+        return AdMemory(NEUTRAL_BELIEFS, NO_TRAFFIC, np.ones(0), NO_PRIORS)
 
-    def observe(self, state: Memory, batch: Candidates, now: float) -> Memory:
+    def observe(self, state: AdMemory, batch: AdCandidates, now: float) -> AdMemory:
         """Learn from all ads: their counts, how often phrases were asked, what is left of budgets."""
-        beliefs = learned(state.beliefs, batch)
-        clicks, views = prior_of(beliefs, batch)
-        traffic = noticed(state.traffic, _by_phrase(batch), now)
+        beliefs = update_beliefs(state.beliefs, batch)
+        clicks, views = get_prior(beliefs, batch)
+        traffic = update_traffic(state.traffic, _count_queries(batch), now)
         keep = np.ones(len(beliefs.advertiser))
         if self.paces:
             value = batch.bid * _posterior(clicks, views, batch)[0]
-            keep = keeps(traffic, batch, value, state.keep, now)
-        return Memory(beliefs, traffic, keep, _spread(batch, clicks, views, keep))
+            keep = compute_discounts(traffic, batch, value, state.keep, now)
+        return AdMemory(beliefs, traffic, keep, _index_by_ad(batch, clicks, views, keep))
 
-    def told(self, state: Memory) -> Told:
+    def get_ad_priors(self, state: AdMemory) -> AdPriors:
         """What follows for each ad."""
         return state.ads
 
-    def score(self, told: Told, options: Candidates) -> Floats:
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """What a showing is worth."""
-        mean, deviation = _posterior(*_before(told, options.ad), options)
+        mean, deviation = _posterior(*_get_priors(told, options.ad), options)
         unknown = np.sqrt(np.log1p(options.asked / (1.0 + options.views)))
-        return (mean + self.exploration * unknown * deviation) * options.bid * _of(told.keep, options.ad, 1.0)
+        return (mean + self.exploration * unknown * deviation) * options.bid * _look_up(told.keep, options.ad, 1.0)
 
-    def reason(self, state: Memory, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The rate that is believed, how sure, and how much the bid counts."""
         # Of one row only, and of plain numbers: this is asked of each ad that is shown.
         ad, told = int(batch.ad[row]), state.ads
-        clicks, views, keep = STRANGER_CLICKS, STRANGER_CLICKS / FIRST_RATE, 1.0
+        clicks, views, keep = UNKNOWN_AD_CLICKS, UNKNOWN_AD_CLICKS / FIRST_RATE, 1.0
         if ad < len(told.clicks):
             clicks, views, keep = told.clicks.item(ad), told.views.item(ad), told.keep.item(ad)
         clicks += batch.clicked.item(row) + batch.prior_clicked.item(row)
@@ -84,33 +82,33 @@ class Believed(ByScore):
         return f"{self.name}: {rate} after {shown:.0f} showings, bid {bid:.2f}{held}"
 
 
-def _before(told: Told, ad: Ints) -> tuple[Floats, Floats]:
+def _get_priors(told: AdPriors, ad: Ints) -> tuple[Floats, Floats]:
     """The clicks and views that stand for what is believed of each ad before its own are counted."""
-    return _of(told.clicks, ad, STRANGER_CLICKS), _of(told.views, ad, STRANGER_CLICKS / FIRST_RATE)
+    return _look_up(told.clicks, ad, UNKNOWN_AD_CLICKS), _look_up(told.views, ad, UNKNOWN_AD_CLICKS / FIRST_RATE)
 
 
-def _posterior(clicks: Floats, views: Floats, ads: Candidates) -> tuple[Floats, Floats]:
+def _posterior(clicks: Floats, views: Floats, ads: AdCandidates) -> tuple[Floats, Floats]:
     """Mean and standard deviation of what is believed of each rate, a Gamma distribution."""
     shape, rate = clicks + ads.clicked + ads.prior_clicked, views + ads.views + ads.prior_shown
     return shape / rate, np.sqrt(shape) / rate
 
 
-def _by_phrase(ads: Candidates) -> Floats:
+def _count_queries(ads: AdCandidates) -> Floats:
     asked = np.zeros(int(ads.phrase.max(initial=-1)) + 1)
     asked[ads.phrase] = ads.asked
     return asked
 
 
-def _spread(ads: Candidates, clicks: Floats, views: Floats, keep: Floats) -> Told:
+def _index_by_ad(ads: AdCandidates, clicks: Floats, views: Floats, keep: Floats) -> AdPriors:
     """By the numbers of ads. What is no ad of the batch has what any stranger has."""
     size = int(ads.ad.max(initial=-1)) + 1
-    spread = Told(np.full(size, STRANGER_CLICKS), np.full(size, STRANGER_CLICKS / FIRST_RATE), np.ones(size))
+    spread = AdPriors(np.full(size, UNKNOWN_AD_CLICKS), np.full(size, UNKNOWN_AD_CLICKS / FIRST_RATE), np.ones(size))
     for column, values in zip(spread, (clicks, views, keep[ads.advertiser]), strict=True):
         column[ads.ad] = values
     return spread
 
 
-def _of(column: Floats, ad: Ints, usual: float) -> Floats:
+def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
     """The values of ads; the usual one for those that came after the last look at all of them."""
     if len(column) > ad.max(initial=-1):
         return column[ad]
@@ -119,7 +117,7 @@ def _of(column: Floats, ad: Ints, usual: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Paced(Believed):
+class PacedGreedy(BayesGreedy):
     """Ours, as it is at work on the page: ``believed``, and no bunching at midnight.
 
     A bid that counts less keeps an ad from being shown where there are others. Where it is alone, its budget would be
@@ -132,6 +130,6 @@ class Paced(Believed):
     name: str = "paced"
     ahead: float = 0.1
 
-    def allowed(self, state: Memory, now: float) -> float:
+    def get_spend_limit(self, state: AdMemory, now: float) -> float:
         """By the plan."""
-        return allowance(state.traffic, now, self.ahead)
+        return spend_allowance(state.traffic, now, self.ahead)

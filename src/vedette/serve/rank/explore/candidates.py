@@ -11,10 +11,8 @@ import numpy as np
 
 from vedette.policy import Floats
 
-__all__ = ["Candidates", "Crowd", "unknown"]
 
-
-class Crowd(NamedTuple):
+class UserPopulation(NamedTuple):
     """Who looks at results: counted people, their views of results a day, and how long a page is expected to live.
 
     ``delay_days`` is the time until what people do changes the order: until then a page is shown as it is.
@@ -30,7 +28,7 @@ class Crowd(NamedTuple):
 class Candidates:
     """Results in columns. ``relevance`` is above 0 and multiplies quality; where all is alike it is 1.
 
-    >>> len(unknown(3, Crowd(100.0, 100.0, 500.0)))
+    >>> len(unseen_candidates(3, UserPopulation(100.0, 100.0, 500.0)))
     3
     """
 
@@ -39,12 +37,12 @@ class Candidates:
     aware: Floats
     views: Floats
     age_days: Floats
-    crowd: Crowd
+    crowd: UserPopulation
 
     def __len__(self) -> int:
         return len(self.likes)
 
 
-def unknown(rows: int, crowd: Crowd) -> Candidates:
+def unseen_candidates(rows: int, crowd: UserPopulation) -> Candidates:
     """Results of equal relevance that nobody has seen."""
     return Candidates(np.ones(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), crowd)

@@ -10,8 +10,6 @@ import numpy as np
 
 from vedette.policy import Floats
 
-__all__ = ["GRID", "fitted", "posterior", "starting"]
-
 # Qualities from one in ten thousand to nearly all, each 15 % above the one before.
 GRID: Floats = np.geomspace(1e-4, 0.9, 64)
 _LOGS = np.vstack([np.log(GRID), np.log1p(-GRID)])
@@ -19,7 +17,7 @@ KEPT_PAGES = 20.0
 STEPS = 30
 
 
-def starting() -> Floats:
+def uniform_prior() -> Floats:
     """Before anything is seen: every order of magnitude alike."""
     return np.full(len(GRID), 1.0 / len(GRID))
 
@@ -27,7 +25,7 @@ def starting() -> Floats:
 def posterior(weights: Floats, likes: Floats, aware: Floats) -> Floats:
     """How probable each quality of the grid is, a row for each page.
 
-    >>> unseen, liked = posterior(starting(), np.array([0.0, 1.0]), np.array([0.0, 1.0])) @ GRID
+    >>> unseen, liked = posterior(uniform_prior(), np.array([0.0, 1.0]), np.array([0.0, 1.0])) @ GRID
     >>> bool(unseen < liked)
     True
     """
@@ -36,9 +34,9 @@ def posterior(weights: Floats, likes: Floats, aware: Floats) -> Floats:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def fitted(weights: Floats, likes: Floats, aware: Floats, pages: Floats) -> Floats:
+def fit_prior(weights: Floats, likes: Floats, aware: Floats, pages: Floats) -> Floats:
     """The law after some steps of expectation maximisation; ``pages`` says how many had these likes."""
     for _ in range(STEPS):
-        counts = pages @ posterior(weights, likes, aware) + KEPT_PAGES * starting()
+        counts = pages @ posterior(weights, likes, aware) + KEPT_PAGES * uniform_prior()
         weights = counts / counts.sum()
     return weights

@@ -7,12 +7,10 @@ import numpy as np
 
 from vedette.attention import visibility
 from vedette.policy import Floats, Ints, Picks
-from vedette.serve.rank.explore.candidates import Candidates, Crowd
-from vedette.serve.rank.explore.prior import GRID, fitted, posterior, starting
-from vedette.serve.rank.explore.randomized_lists import Tied
-from vedette.serve.rank.explore.slot_allocation import FIRST_PAGE, Seats, seated
-
-__all__ = ["MOST_AWARE", "MOST_LIKES", "Ladder", "Learned", "Prospect", "Table", "table_of"]
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
+from vedette.serve.rank.explore.prior import GRID, fit_prior, posterior, uniform_prior
+from vedette.serve.rank.explore.randomized_lists import TiedOrder
+from vedette.serve.rank.explore.slot_allocation import FIRST_PAGE, TrialSlots, allocate_slots
 
 # If n more people saw the page, its expected quality would move, and it would stand elsewhere for as long as it
 # lives. With ``gain(q)`` what a page of expected quality q adds to the quality of all views of a day (others move
@@ -22,11 +20,11 @@ __all__ = ["MOST_AWARE", "MOST_LIKES", "Ladder", "Learned", "Prospect", "Table",
 
 
 # States with more views or likes have nothing left to learn that would matter; they are taken at their mean.
-MOST_AWARE, MOST_LIKES = 40, 12
+MAX_AWARE, MAX_LIKES = 40, 12
 AHEAD = (1, 2, 4, 8, 16)
 
 
-class Table(NamedTuple):
+class ValueTable(NamedTuple):
     """Expected quality, what a view teaches, and how many views teach most, by awareness (row) and likes (column)."""
 
     mean: Floats
@@ -34,7 +32,7 @@ class Table(NamedTuple):
     ahead: Floats
 
 
-class Ladder(NamedTuple):
+class RankedMeans(NamedTuple):
     """A list by expected quality, best first, the share of views of each place, and what all from there on lose."""
 
     means: Floats
@@ -42,7 +40,7 @@ class Ladder(NamedTuple):
     lost: Floats
 
     @classmethod
-    def of(cls, means: Floats) -> "Ladder":
+    def from_means(cls, means: Floats) -> "RankedMeans":
         """The list of pages with these means."""
         ordered = np.sort(means)[::-1]
         shares = visibility(np.arange(1, len(ordered) + 2))
@@ -53,33 +51,33 @@ class Ladder(NamedTuple):
     def gain(self, quality: Floats) -> Floats:
         """What a further page of each quality adds to the expected quality of a view.
 
-        The page at place p pushes all below it down by one: ``s_p q - sum over i >= p of (s_i - s_(i+1)) m_i`` with the
-        shares of views s and the means m.
+        The page at place p pushes all below it down by one: ``s_p q - sum over i >= p from_means (s_i - s_(i+1)) m_i``
+        with the shares of views s and the means m.
 
-        >>> Ladder.of(np.array([0.2, 0.4])).gain(np.array([0.1, 0.3, 0.5])).round(3).tolist()
+        >>> RankedMeans.from_means(np.array([0.2, 0.4])).gain(np.array([0.1, 0.3, 0.5])).round(3).tolist()
         [0.012, 0.048, 0.135]
         """
         places = np.searchsorted(-self.means, -quality)
         return np.asarray(self.shares[places] * quality - self.lost[places])
 
 
-def table_of(weights: Floats, ladder: Ladder, crowd: Crowd) -> Table:
+def build_table(weights: Floats, ladder: RankedMeans, crowd: UserPopulation) -> ValueTable:
     """The worth of every state that a young page can be in, under a law of quality, among others."""
-    aware, likes = (each.ravel() for each in np.mgrid[: MOST_AWARE + 1, : MOST_LIKES + 1].astype(np.float64))
+    aware, likes = (each.ravel() for each in np.mgrid[: MAX_AWARE + 1, : MAX_LIKES + 1].astype(np.float64))
     believed = posterior(weights, np.minimum(likes, aware), aware)
     mean = believed @ GRID
     now = ladder.gain(mean)
     taught = np.zeros((len(AHEAD), len(mean)))
     for row, views in enumerate(AHEAD):
-        chance, after = _after(believed, views)
+        chance, after = _outcomes_after(believed, views)
         taught[row] = ((chance * ladder.gain(after)).sum(axis=1) - now) / views
     best = np.maximum(taught.max(axis=0), 0.0) * crowd.life_days * crowd.views_per_day
     ahead = np.array(AHEAD, np.float64)[taught.argmax(axis=0)]
-    shape = (MOST_AWARE + 1, MOST_LIKES + 1)
-    return Table(mean.reshape(shape), best.reshape(shape), ahead.reshape(shape))
+    shape = (MAX_AWARE + 1, MAX_LIKES + 1)
+    return ValueTable(mean.reshape(shape), best.reshape(shape), ahead.reshape(shape))
 
 
-def _after(believed: Floats, views: int) -> tuple[Floats, Floats]:
+def _outcomes_after(believed: Floats, views: int) -> tuple[Floats, Floats]:
     """How probably each number of likes comes of so many views, and the mean that is then expected."""
     likes = np.arange(views + 1)
     ways = np.cumprod(np.append(1.0, (views - likes[:-1]) / (likes[:-1] + 1.0)))
@@ -89,14 +87,14 @@ def _after(believed: Floats, views: int) -> tuple[Floats, Floats]:
 
 
 # For the law of quality many likes are told apart, too; what a view teaches is only asked while they are few.
-WIDTH = MOST_AWARE + 1
+WIDTH = MAX_AWARE + 1
 
 
-class Learned(NamedTuple):
+class LearnedPrior(NamedTuple):
     """The law of quality of all pages, and what follows from it for young ones; no table before anything was seen."""
 
     weights: Floats
-    table: Table | None
+    table: ValueTable | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,56 +118,56 @@ class Prospect:
     most: int = FIRST_PAGE
     name: str = "prospect"
 
-    def start(self, config: None) -> Learned:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> LearnedPrior:  # noqa: ARG002 - the shape that all policies of its kind have
         """Every order of magnitude of quality alike."""
-        return Learned(starting(), None)
+        return LearnedPrior(uniform_prior(), None)
 
-    def observe(self, state: Learned, batch: Candidates, now: float) -> Learned:  # noqa: ARG002 - as above
+    def observe(self, state: LearnedPrior, batch: Candidates, now: float) -> LearnedPrior:  # noqa: ARG002 - as above
         """Learn the law of quality from pages, and work out what views of young ones are worth."""
         if not len(batch):
             return state
-        codes = _codes(batch)
-        pages = np.bincount(codes, minlength=(MOST_AWARE + 1) * WIDTH)
+        codes = _encode_states(batch)
+        pages = np.bincount(codes, minlength=(MAX_AWARE + 1) * WIDTH)
         aware, likes = (each.astype(np.float64) for each in np.divmod(np.flatnonzero(pages), WIDTH))
-        weights = fitted(state.weights, likes, aware, pages[pages > 0].astype(np.float64))
-        ladder = Ladder.of(_parts(batch, Learned(weights, state.table))[0])
-        return Learned(weights, table_of(weights, ladder, batch.crowd))
+        weights = fit_prior(state.weights, likes, aware, pages[pages > 0].astype(np.float64))
+        ladder = RankedMeans.from_means(_estimate_parts(batch, LearnedPrior(weights, state.table))[0])
+        return LearnedPrior(weights, build_table(weights, ladder, batch.crowd))
 
-    def plan(self, state: Learned, batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+    def plan(self, state: LearnedPrior, batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order by worth, with seats for the unproven."""
-        mean, teaching, ahead = _parts(batch, state)
+        mean, teaching, ahead = _estimate_parts(batch, state)
         teaching *= self.patience
-        seats = Seats(self.first, self.most, batch.crowd.views_per_day * batch.crowd.delay_days)
-        return seated(batch.relevance * (mean + teaching), teaching > mean, ahead, seats)
+        seats = TrialSlots(self.first, self.most, batch.crowd.views_per_day * batch.crowd.delay_days)
+        return allocate_slots(batch.relevance * (mean + teaching), teaching > mean, ahead, seats)
 
-    def choose(self, state: Learned, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+    def choose(self, state: LearnedPrior, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
         """One list, dealt anew."""
-        return self.plan(state, options, now).deal(k, rng)
+        return self.plan(state, options, now).draw(k, rng)
 
-    def reason(self, state: Learned, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Both parts of the worth, in words."""
-        mean, teaching, _ahead = (float(part[row]) for part in _parts(batch, state))
+        mean, teaching, _ahead = (float(part[row]) for part in _estimate_parts(batch, state))
         told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
         return f"prospect: {told}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
 
 
-def _codes(batch: Candidates) -> Ints:
+def _encode_states(batch: Candidates) -> Ints:
     """States as numbers: awareness and likes. What was seen more often than the table has is scaled down."""
-    scale = np.minimum(1.0, MOST_AWARE / np.maximum(batch.aware, 1.0))
+    scale = np.minimum(1.0, MAX_AWARE / np.maximum(batch.aware, 1.0))
     aware, likes = np.rint(batch.aware * scale), np.minimum(np.rint(batch.likes * scale), WIDTH - 1)
     return (aware * WIDTH + likes).astype(np.int64)
 
 
-def _parts(batch: Candidates, state: Learned) -> tuple[Floats, Floats, Floats]:
+def _estimate_parts(batch: Candidates, state: LearnedPrior) -> tuple[Floats, Floats, Floats]:
     """Expected quality, what a view teaches, how many are wanted: by the table for young pages, by their likes else."""
     prior = float(state.weights @ GRID)
     mean = (batch.likes + prior) / (batch.aware + 1.0)
     teaching, ahead = np.zeros(len(batch)), np.ones(len(batch))
     if state.table is None:
         return mean, teaching, ahead
-    young = np.flatnonzero((batch.aware <= MOST_AWARE) & (batch.likes <= MOST_LIKES))
+    young = np.flatnonzero((batch.aware <= MAX_AWARE) & (batch.likes <= MAX_LIKES))
     aware = batch.aware[young]
-    at = (np.rint(aware) * (MOST_LIKES + 1) + np.rint(batch.likes[young])).astype(np.int64)
+    at = (np.rint(aware) * (MAX_LIKES + 1) + np.rint(batch.likes[young])).astype(np.int64)
     fresh = np.maximum(1.0 - aware / max(batch.crowd.people, 1.0), 0.0)
     mean[young] = state.table.mean.ravel()[at]
     teaching[young] = state.table.teaching.ravel()[at] * fresh

@@ -11,20 +11,18 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints, Picks
 
-__all__ = ["Merge", "Plan", "Tied", "best_first", "blocks", "tied"]
 
-
-class Plan(Protocol):
+class RandomizedList(Protocol):
     """A chance over lists."""
 
-    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+    def draw(self, k: int, rng: np.random.Generator) -> Picks:
         """The first k of one list; the propensity is that of a row to stand where it stands."""
 
-    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """Who stands at each rank (from 1), each in a list of its own."""
 
 
-class Tied(NamedTuple):
+class TiedOrder(NamedTuple):
     """Rows by blocks of equals, which stand in any order, and for each place the block that has it.
 
     ``begin`` and ``size`` are those of the block, by place. Mostly a block has neighbouring places.
@@ -34,10 +32,10 @@ class Tied(NamedTuple):
     begin: Ints
     size: Ints
 
-    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+    def draw(self, k: int, rng: np.random.Generator) -> Picks:
         """Each block is shuffled on its own.
 
-        >>> tied(np.array([1.0, 3.0, 3.0])).deal(3, np.random.default_rng(1)).propensities.tolist()
+        >>> rank_with_ties(np.array([1.0, 3.0, 3.0])).draw(3, np.random.default_rng(1)).propensities.tolist()
         [0.5, 0.5, 1.0]
         """
         shuffled = np.lexsort((rng.random(len(self.rows)), np.sort(self.begin)))
@@ -49,23 +47,23 @@ class Tied(NamedTuple):
         rows[np.argsort(self.begin, kind="stable")] = self.rows if shuffled is None else self.rows[shuffled]
         return rows
 
-    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """Any of the block at that place."""
         places = ranks - 1
         return self.rows[self.begin[places] + (rng.random(len(ranks)) * self.size[places]).astype(np.int64)]
 
 
-def tied(scores: Floats) -> Tied:
+def rank_with_ties(scores: Floats) -> TiedOrder:
     """The plan of an order by score, largest first, with lots among equals."""
-    return blocks(best_first(scores), scores)
+    return group_ties(best_first(scores), scores)
 
 
-def blocks(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp], scores: Floats) -> Tied:
+def group_ties(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp], scores: Floats) -> TiedOrder:
     """The plan of rows that are in order already; neighbours of equal score are a block."""
     edges = np.flatnonzero(np.diff(scores[rows]) != 0.0) + 1
     begins = np.append(0, edges)[: len(rows)].astype(np.int64)
     sizes = np.diff(np.append(begins, len(rows)))
-    return Tied(rows.astype(np.int64), np.repeat(begins, sizes), np.repeat(sizes, sizes))
+    return TiedOrder(rows.astype(np.int64), np.repeat(begins, sizes), np.repeat(sizes, sizes))
 
 
 def best_first(scores: Floats) -> Ints:
@@ -77,7 +75,7 @@ def best_first(scores: Floats) -> Ints:
     return np.argsort(-scores, kind="stable").astype(np.int64)
 
 
-class Merge(NamedTuple):
+class PoolMerge(NamedTuple):
     """The merge of Pandey08, section 5.5: an ordered list, a pool in any order, and a coin for each place.
 
     The first ``first - 1`` places are the ordered list's. At each further place a coin takes the next of the pool with
@@ -89,7 +87,7 @@ class Merge(NamedTuple):
     first: int
     degree: float
 
-    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+    def draw(self, k: int, rng: np.random.Generator) -> Picks:
         """One list, coin by coin."""
         length = min(k, len(self.ordered) + len(self.pool))
         pool = rng.permutation(self.pool)
@@ -98,13 +96,13 @@ class Merge(NamedTuple):
         rows, propensities = np.zeros(length, np.int64), np.zeros(length)
         taken = 0
         for place in range(length):
-            promoted = self._promoted(place, taken, coin=bool(coins[place]))
+            promoted = self._is_promoted(place, taken, coin=bool(coins[place]))
             rows[place] = pool[taken] if promoted else self.ordered[place - taken]
-            propensities[place] = self._chance(place, taken, chances[place], promoted=promoted)
+            propensities[place] = self._propensity(place, taken, chances[place], promoted=promoted)
             taken += promoted
         return Picks(rows, propensities)
 
-    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """How many of the pool stand before a place is binomial, until one of the lists is used up."""
         head = min(self.first - 1, len(self.ordered))
         flips = np.maximum(ranks - 1 - head, 0)
@@ -114,16 +112,16 @@ class Merge(NamedTuple):
         promoted = (ranks > head) & np.where(flips - taken >= left, True, coin & (taken < len(self.pool)))
         lot = (rng.random(len(ranks)) * len(self.pool)).astype(np.int64)
         places = np.minimum(ranks - 1 - taken, max(len(self.ordered) - 1, 0))
-        return np.where(promoted, _at(self.pool, lot), _at(self.ordered, places))
+        return np.where(promoted, _take_rows(self.pool, lot), _take_rows(self.ordered, places))
 
-    def _promoted(self, place: int, taken: int, *, coin: bool) -> bool:
+    def _is_promoted(self, place: int, taken: int, *, coin: bool) -> bool:
         if place - taken >= len(self.ordered):
             return True
         return coin and place >= self.first - 1 and taken < len(self.pool)
 
-    def _promoting(self, place: int, taken: int) -> float:
+    def _promotion_chance(self, place: int, taken: int) -> float:
         """How probably this place is the pool's, once so many of it were taken."""
-        never, always = (self._promoted(place, taken, coin=coin) for coin in (False, True))
+        never, always = (self._is_promoted(place, taken, coin=coin) for coin in (False, True))
         return self.degree * always + (1 - self.degree) * never
 
     def _taken_chances(self, length: int) -> Floats:
@@ -133,19 +131,19 @@ class Merge(NamedTuple):
         for place in range(length):
             for taken in range(place + 1):
                 if chances[place, taken]:
-                    up = self._promoting(place, taken)
+                    up = self._promotion_chance(place, taken)
                     chances[place + 1, taken + 1] += chances[place, taken] * up
                     chances[place + 1, taken] += chances[place, taken] * (1 - up)
         return chances
 
-    def _chance(self, place: int, taken: int, chances: Floats, *, promoted: bool) -> float:
+    def _propensity(self, place: int, taken: int, chances: Floats, *, promoted: bool) -> float:
         """How probably this row stands here: one of the pool for any count, one of the list for one count only."""
         if not promoted:
-            return float(chances[taken]) * (1 - self._promoting(place, taken))
-        ways = sum(float(chances[count]) * self._promoting(place, count) for count in range(place + 1))
+            return float(chances[taken]) * (1 - self._promotion_chance(place, taken))
+        ways = sum(float(chances[count]) * self._promotion_chance(place, count) for count in range(place + 1))
         return ways / len(self.pool)
 
 
-def _at(rows: Ints, places: Ints) -> Ints:
+def _take_rows(rows: Ints, places: Ints) -> Ints:
     """Rows at places; where there are none, nobody asks for them."""
     return rows[places] if len(rows) else np.zeros(len(places), np.int64)

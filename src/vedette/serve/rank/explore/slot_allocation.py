@@ -8,20 +8,18 @@ import numpy.typing as npt
 
 from vedette.attention import visibility
 from vedette.policy import Floats, Ints
-from vedette.serve.rank.explore.randomized_lists import Tied, best_first, blocks
-
-__all__ = ["FIRST_PAGE", "Seats", "seated"]
+from vedette.serve.rank.explore.randomized_lists import TiedOrder, best_first, group_ties
 
 FIRST_PAGE = 10
 # Beyond so many places any order will do, and so many are seated one by one.
-DEPTH, ONE_BY_ONE = 1000, 100
+DEPTH, MAX_SLOTS = 1000, 100
 # In a crowd of equals lots give some two views and many none before anything is learned of either. So a crowd gets a
 # part of the views that it has use for at a time: it waits a little, and fewer views are lost.
-CROWD, SHARE = 10, 0.3
+MANY_EQUALS, CROWD_VIEW_SHARE = 10, 0.3
 Bools = npt.NDArray[np.bool_]
 
 
-class Seats(NamedTuple):
+class TrialSlots(NamedTuple):
     """Which places are open to the unproven: none before ``first``, and at most ``most`` of the first ten.
 
     ``views`` are those of all results until the order changes. Nobody unproven sits where he would get more of them
@@ -32,7 +30,7 @@ class Seats(NamedTuple):
     most: int = FIRST_PAGE
     views: float = 0.0
 
-    def by_place(self, length: int) -> Floats:
+    def views_by_place(self, length: int) -> Floats:
         """The views of each of the places that are seated one by one."""
         shares, total = _shares(length)
         return np.asarray(self.views * shares / max(total, 1.0))
@@ -42,50 +40,50 @@ class Seats(NamedTuple):
 def _shares(length: int) -> tuple[Floats, float]:
     """The visibility of each of the places that are seated one by one, and of all together."""
     shares = visibility(np.arange(1, length + 1))
-    return shares[:ONE_BY_ONE].copy(), float(shares.sum())
+    return shares[:MAX_SLOTS].copy(), float(shares.sum())
 
 
-def seated(worth: Floats, is_unproven: Bools, wanted: Floats, seats: Seats) -> Tied:
+def allocate_slots(worth: Floats, is_unproven: Bools, wanted: Floats, seats: TrialSlots) -> TiedOrder:
     """By worth, as far as seats are open; ``wanted`` are the views that each row has use for.
 
     >>> worth, young = np.array([5.0, 4.0, 3.0, 2.0]), np.array([True, False, True, False])
-    >>> seated(worth, young, np.ones(4), Seats(first=2)).rows_in_order().tolist()
+    >>> allocate_slots(worth, young, np.ones(4), TrialSlots(first=2)).rows_in_order().tolist()
     [1, 0, 2, 3]
     """
-    kept, rest = _parted(worth)
+    kept, rest = _split_top(worth)
     kept = kept[best_first(worth[kept])]
     level = worth.copy()
     level[rest] = worth.min(initial=0.0) - 1.0
-    order = blocks(np.append(kept, rest), level)
-    views = seats.by_place(len(worth))
+    order = group_ties(np.append(kept, rest), level)
+    views = seats.views_by_place(len(worth))
     young = is_unproven[order.rows]
     if not young.any() or _is_open_to_all(seats, views, float(wanted.min())):
         return order
-    return _moved(order, young, wanted, seats, views)
+    return _move_blocks(order, young, wanted, seats, views)
 
 
-def _is_open_to_all(seats: Seats, views: Floats, least: float) -> bool:
+def _is_open_to_all(seats: TrialSlots, views: Floats, least: float) -> bool:
     return seats.first <= 1 and seats.most >= FIRST_PAGE and bool(views[0] <= least)
 
 
-def _moved(order: Tied, young: Bools, wanted: Floats, seats: Seats, views: Floats) -> Tied:
+def _move_blocks(order: TiedOrder, young: Bools, wanted: Floats, seats: TrialSlots, views: Floats) -> TiedOrder:
     """The same blocks at other places: one place after the other to the first block that may sit there."""
     begins, sizes = np.unique(order.begin, return_counts=True)
     unproven = young[begins]
-    each = wanted[order.rows[begins]] * np.where(sizes >= CROWD, SHARE, 1.0)
+    each = wanted[order.rows[begins]] * np.where(sizes >= MANY_EQUALS, CROWD_VIEW_SHARE, 1.0)
     use = np.where(unproven, sizes * each, np.inf)
-    taken = _take_turns(sizes.tolist(), unproven.tolist(), use.tolist(), seats, views.tolist())
+    taken = _fill_slots(sizes.tolist(), unproven.tolist(), use.tolist(), seats, views.tolist())
     left = sizes - np.bincount(np.array(taken, np.int64), minlength=len(sizes))
     by_place = np.append(np.array(taken, np.int64), np.repeat(np.arange(len(sizes)), left))
-    return Tied(order.rows, begins[by_place], sizes[by_place])
+    return TiedOrder(order.rows, begins[by_place], sizes[by_place])
 
 
-def _take_turns(
-    sizes: list[int], unproven: list[bool], use: list[float], seats: Seats, views: list[float]
+def _fill_slots(
+    sizes: list[int], unproven: list[bool], use: list[float], seats: TrialSlots, views: list[float]
 ) -> list[int]:
     """The block that sits at each of the first places."""
     taken: list[int] = []
-    waiting = list(range(min(len(sizes), 2 * ONE_BY_ONE)))
+    waiting = list(range(min(len(sizes), 2 * MAX_SLOTS)))
     chances = 0
     for place, seen in enumerate(views):
         closed = place < seats.first - 1 or (place < FIRST_PAGE and chances >= seats.most)
@@ -101,7 +99,7 @@ def _take_turns(
     return taken
 
 
-def _parted(worth: Floats) -> tuple[Ints, Ints]:
+def _split_top(worth: Floats) -> tuple[Ints, Ints]:
     """Rows that are put in order, and the rest, which saves a long sort."""
     if len(worth) <= DEPTH:
         return np.arange(len(worth)), np.zeros(0, np.int64)

@@ -6,63 +6,61 @@ from decimal import Decimal
 
 from markupsafe import Markup
 
-from vedette.adapters.ads.ledger_reader import Refused
-from vedette.web.ads.ports import CampaignLine, DayLine, Figures, Today
-from vedette.web.console.ui.charts import Line, Other, Point, line_chart
-
-__all__ = ["by_day", "charts_of"]
+from vedette.adapters.ads.ledger_reader import RefusedClicks
+from vedette.web.ads.ports import AdStats, CampaignLine, DayLine, TodayReport
+from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
 
 DAY_S = 86_400.0
 # A chart of days is no narrower than so many.
-FEWEST_DAYS = 7
+MIN_DAYS = 7
 # Today is drawn in so many steps.
-STEPS_OF_DAY = 96
-_LATER = "There is a number for each day."
+STEPS_PER_DAY = 96
+_EMPTY_HINT = "There is a number for each day."
 
 
-def by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -> dict[date, Figures]:
+def sum_by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -> dict[date, AdStats]:
     """What some campaigns came to on each day from the first on which there is anything; a quiet day has nothing.
 
-    >>> list(by_day([], date(2026, 5, 9), ()))[0], len(by_day([], date(2026, 5, 9), ()))
+    >>> list(sum_by_day([], date(2026, 5, 9), ()))[0], len(sum_by_day([], date(2026, 5, 9), ()))
     (datetime.date(2026, 5, 3), 7)
     """
     own = [line.tally for line in days if line.tally.payer in campaigns]
     first = min((date.fromisoformat(tally.day) for tally in own), default=today)
-    first = min(first, today - timedelta(days=FEWEST_DAYS - 1))
-    found = {first + timedelta(days=past): Figures() for past in range((today - first).days + 1)}
+    first = min(first, today - timedelta(days=MIN_DAYS - 1))
+    found = {first + timedelta(days=past): AdStats() for past in range((today - first).days + 1)}
     for tally in own:
         day = date.fromisoformat(tally.day)
         if day in found:
-            found[day] = found[day].and_of(tally)
+            found[day] = found[day].add_tally(tally)
     return found
 
 
-def charts_of(
-    days: Sequence[DayLine], refused: Sequence[Refused], today: Today, lines: Sequence[CampaignLine]
+def build_charts(
+    days: Sequence[DayLine], refused: Sequence[RefusedClicks], today: TodayReport, lines: Sequence[CampaignLine]
 ) -> list[Markup]:
     """All charts, of these campaigns together."""
     names = [line.campaign.name for line in lines]
-    found = by_day(days, today.day, names)
-    chart = _Days(found, today)
-    budget = sum((line.campaign.most for line in lines if line.campaign.runs_on(today.day)), Decimal("0.00"))
-    uncharged = _refused(refused, found, names)
+    found = sum_by_day(days, today.day, names)
+    chart = _DailyCharts(found, today)
+    budget = sum((line.campaign.daily_budget for line in lines if line.campaign.runs_on(today.day)), Decimal("0.00"))
+    uncharged = _count_uncharged(refused, found, names)
     rated = {day: figures for day, figures in found.items() if figures.shown}
     return [
-        chart.drawn("shown", "Impressions", {day: float(each.shown) for day, each in found.items()}),
-        chart.drawn(
+        chart.render("shown", "Impressions", {day: float(each.shown) for day, each in found.items()}),
+        chart.render(
             "clicked",
             "Clicks",
             {day: float(each.clicked) for day, each in found.items()},
             other=("not charged", uncharged),
         ),
-        chart.drawn(
+        chart.render(
             "ctr",
             "Click rate, with 95 % interval",
             {day: each.clicked / each.shown for day, each in rated.items()},
             "share",
             band={day: each.interval for day, each in rated.items()},
         ),
-        chart.drawn(
+        chart.render(
             "spend",
             "Spend a day",
             {day: float(each.charged) for day, each in found.items()},
@@ -71,15 +69,15 @@ def charts_of(
             if budget
             else None,
         ),
-        _pace(today, names, budget),
-        chart.drawn(
+        _render_pace(today, names, budget),
+        chart.render(
             "average",
             "Average charge of a click",
             {day: float(each.average) for day, each in found.items() if each.average is not None},
             "money",
         ),
         *(
-            chart.drawn(
+            chart.render(
                 f"lost-{to}",
                 f"Lost to {to}",
                 {day: float(getattr(each, f"lost_{to}")) for day, each in found.items()},
@@ -89,13 +87,13 @@ def charts_of(
     ]
 
 
-class _Days:
+class _DailyCharts:
     """Lines over the same days; each day stands where it began, and today at the end."""
 
-    def __init__(self, days: Sequence[date] | dict[date, Figures], today: Today) -> None:
+    def __init__(self, days: Sequence[date] | dict[date, AdStats], today: TodayReport) -> None:
         self._today, self._first = today, min(days)
 
-    def drawn(
+    def render(
         self,
         name: str,
         title: str,
@@ -104,36 +102,36 @@ class _Days:
         other: tuple[str, dict[date, float]] | None = None,
         band: dict[date, tuple[float, float]] | None = None,
     ) -> Markup:
-        return line_chart(
-            Line(
+        return render_line_chart(
+            LineChart(
                 name,
                 title,
                 f"{title}, day by day",
                 unit,
-                self._points(values),
-                self._at(self._first),
+                self._to_points(values),
+                self._get_day_start_s(self._first),
                 self._today.began_s,
-                other=Other(other[0], self._points(other[1])) if other else None,
-                band=[(self._at(day), *ends) for day, ends in (band or {}).items()],
-                later=_LATER,
+                second=SecondLine(other[0], self._to_points(other[1])) if other else None,
+                band=[(self._get_day_start_s(day), *ends) for day, ends in (band or {}).items()],
+                empty_hint=_EMPTY_HINT,
             )
         )
 
-    def _points(self, values: dict[date, float]) -> list[Point]:
-        return [(self._at(day), value) for day, value in values.items()]
+    def _to_points(self, values: dict[date, float]) -> list[Point]:
+        return [(self._get_day_start_s(day), value) for day, value in values.items()]
 
-    def _at(self, day: date) -> float:
+    def _get_day_start_s(self, day: date) -> float:
         return self._today.began_s - DAY_S * (self._today.day - day).days
 
 
-def _pace(today: Today, names: Sequence[str], budget: Decimal) -> Markup:
+def _render_pace(today: TodayReport, names: Sequence[str], budget: Decimal) -> Markup:
     """What was spent until now, beside what the searches of a usual day would have spent by then."""
     own = [(at_s, amount) for at_s, payer, amount in today.charges if payer in names]
-    step_s = (today.now_s - today.began_s) / STEPS_OF_DAY
-    marks = [today.began_s + step_s * step for step in range(STEPS_OF_DAY + 1)]
+    step_s = (today.now_s - today.began_s) / STEPS_PER_DAY
+    marks = [today.began_s + step_s * step for step in range(STEPS_PER_DAY + 1)]
     spent = [(mark_s, float(sum(amount for at_s, amount in own if at_s <= mark_s))) for mark_s in marks]
     plan = [(at_s, share * float(budget)) for at_s, share in today.plan]
-    line = Line(
+    line = LineChart(
         "pace",
         "Spent today",
         "Spent since midnight",
@@ -141,13 +139,15 @@ def _pace(today: Today, names: Sequence[str], budget: Decimal) -> Markup:
         spent,
         today.began_s,
         today.now_s,
-        other=Other("as searches come on a usual day", plan) if plan and budget else None,
-        later=_LATER,
+        second=SecondLine("as searches come on a usual day", plan) if plan and budget else None,
+        empty_hint=_EMPTY_HINT,
     )
-    return line_chart(line)
+    return render_line_chart(line)
 
 
-def _refused(refused: Sequence[Refused], days: dict[date, Figures], names: Sequence[str]) -> dict[date, float]:
+def _count_uncharged(
+    refused: Sequence[RefusedClicks], days: dict[date, AdStats], names: Sequence[str]
+) -> dict[date, float]:
     found = dict.fromkeys(days, 0.0)
     for one in refused:
         day = date.fromisoformat(one.day)

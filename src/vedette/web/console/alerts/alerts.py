@@ -10,28 +10,33 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from vedette.errors import VedetteError
-from vedette.web.commands.alert_text import read_name, read_place, read_query_text, read_reader, read_webhook, watch_of
+from vedette.web.commands.alert_text import (
+    parse_alert,
+    parse_name,
+    parse_place,
+    parse_query_text,
+    parse_reader,
+    parse_webhook,
+)
 from vedette.web.commands.commands import AddWatch, RemoveWatch
-from vedette.web.console.crawl.site_forms import Typed
-from vedette.web.console.ports.alerts import KeptWatch, SentMessage, WatchDesk
-from vedette.web.console.ui.layout import Problems, Shell
+from vedette.web.console.crawl.site_forms import FormValues
+from vedette.web.console.ports.alerts import AlertLine, AlertService, SentMessage
+from vedette.web.console.ui.layout import ConsoleShell, Problems
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import sentence
 
-__all__ = ["watch_routes"]
-
-HERE: Final = "/console/watches"
-MOST_MESSAGES: Final = 500
-_FIELDS: Final[dict[str, Callable[[str], str]]] = {
-    "name": read_name,
-    "place": read_place,
-    "query": read_query_text,
-    "webhook": read_webhook,
-    "reader": read_reader,
+PAGE_URL: Final = "/console/watches"
+MAX_MESSAGES: Final = 500
+_FIELD_PARSERS: Final[dict[str, Callable[[str], str]]] = {
+    "name": parse_name,
+    "place": parse_place,
+    "query": parse_query_text,
+    "webhook": parse_webhook,
+    "reader": parse_reader,
 }
 
 
-def state_of(sent: SentMessage) -> str:
+def describe_delivery(sent: SentMessage) -> str:
     """What became of a message, in a word or two."""
     message = sent.delivery
     if message.next_s is not None:
@@ -39,7 +44,7 @@ def state_of(sent: SentMessage) -> str:
     return "failed" if message.error else "delivered" if message.tries else "is being sent"
 
 
-WATCHES: Final = Table[KeptWatch](
+ALERT_TABLE: Final = Table[AlertLine](
     (
         Column("name", "Name", lambda kept: kept.watch.name),
         Column("place", "Where", lambda kept: kept.watch.place or None),
@@ -48,111 +53,113 @@ WATCHES: Final = Table[KeptWatch](
         Column("items", "New pages", lambda kept: kept.items, is_number=True),
         Column("since", "Since", lambda kept: kept.watch.added_s, is_number=True),
     ),
-    by="name",
+    default_sort="name",
 )
-MESSAGES: Final = Table[SentMessage](
+MESSAGE_TABLE: Final = Table[SentMessage](
     (
         Column("at", "Made", lambda sent: sent.delivery.at_s, is_number=True),
         Column("watch", "Watch", lambda sent: sent.name or None),
-        Column("state", "State", state_of),
+        Column("state", "State", describe_delivery),
         Column("tries", "Tries", lambda sent: sent.delivery.tries, is_number=True),
         Column("error", "What went wrong", lambda sent: sent.delivery.error or None),
         Column("id", "Id", lambda sent: sent.delivery.id),
     ),
-    by="-at",
-    key="sent",
+    default_sort="-at",
+    prefix="sent",
 )
 
 
-def watch_routes(shell: Shell, desk: WatchDesk, wall: Callable[[], float]) -> list[Route]:
+def alert_routes(shell: ConsoleShell, desk: AlertService, wall: Callable[[], float]) -> list[Route]:
     """The page, and the posts that change something."""
-    pages = _Watches(shell, desk, wall)
+    pages = _AlertPages(shell, desk, wall)
     return [
-        Route("/watches", pages.shown),
-        Route("/watches/add", pages.added, methods=["POST"]),
-        Route("/watches/remove", pages.removed, methods=["POST"]),
-        Route("/watches/test", pages.tested, methods=["POST"]),
+        Route("/watches", pages.show),
+        Route("/watches/add", pages.add, methods=["POST"]),
+        Route("/watches/remove", pages.remove, methods=["POST"]),
+        Route("/watches/test", pages.send_test, methods=["POST"]),
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Watches:
+class _AlertPages:
     """The handlers, with what they all need."""
 
-    shell: Shell
-    desk: WatchDesk
-    wall: Callable[[], float]
+    shell: ConsoleShell
+    alerts: AlertService
+    wall_clock: Callable[[], float]
 
-    async def shown(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """All watches and the latest messages."""
-        if WATCHES.wants_csv(request):
-            return WATCHES.csv(request, await run_in_threadpool(self.desk.watches), "watches")
-        if MESSAGES.wants_csv(request):
-            return MESSAGES.csv(request, await run_in_threadpool(self.desk.messages, MOST_MESSAGES), "messages")
-        return await self._page(request, {})
+        if ALERT_TABLE.wants_csv(request):
+            return ALERT_TABLE.csv_response(request, await run_in_threadpool(self.alerts.list_alerts), "watches")
+        if MESSAGE_TABLE.wants_csv(request):
+            return MESSAGE_TABLE.csv_response(
+                request, await run_in_threadpool(self.alerts.list_messages, MAX_MESSAGES), "messages"
+            )
+        return await self._render(request, {})
 
-    async def added(self, request: Request) -> Response:
+    async def add(self, request: Request) -> Response:
         """One more watch; or the form again, with what is wrong beside each field."""
-        form = await self.shell.form(request)
-        typed = {name: form.get(name, "")[:2100] for name in _FIELDS}
-        problems = _problems(typed)
+        form = await self.shell.read_form(request)
+        typed = {name: form.get(name, "")[:2100] for name in _FIELD_PARSERS}
+        problems = _find_problems(typed)
         if not problems and typed["webhook"]:
-            why = await run_in_threadpool(self.desk.refusal, read_webhook(typed["webhook"]))
+            why = await run_in_threadpool(self.alerts.check_webhook, parse_webhook(typed["webhook"]))
             problems = {"webhook": sentence(why)} if why else {}
         if problems:
-            return await self._page(request, typed, problems, 422)
+            return await self._render(request, typed, problems, 422)
         try:
-            return await self.shell.ordered(request, AddWatch(watch_of(**typed)), HERE)
+            return await self.shell.run_command(request, AddWatch(parse_alert(**typed)), PAGE_URL)
         except VedetteError as error:
-            return await self._page(request, typed, {"form": sentence(str(error))}, 422)
+            return await self._render(request, typed, {"form": sentence(str(error))}, 422)
 
-    async def removed(self, request: Request) -> Response:
+    async def remove(self, request: Request) -> Response:
         """A watch less; what it was told stays, should it come back."""
-        form = await self.shell.form(request)
+        form = await self.shell.read_form(request)
         try:
-            return await self.shell.ordered(request, RemoveWatch(form.get("name", "")[:100]), HERE)
+            return await self.shell.run_command(request, RemoveWatch(form.get("name", "")[:100]), PAGE_URL)
         except VedetteError as error:
-            return await self._page(request, {}, {"form": sentence(str(error))}, 422)
+            return await self._render(request, {}, {"form": sentence(str(error))}, 422)
 
-    async def tested(self, request: Request) -> Response:
+    async def send_test(self, request: Request) -> Response:
         """A message without pages is sent at once; what came of it stands first among the messages."""
-        form = await self.shell.form(request)
+        form = await self.shell.read_form(request)
         try:
-            await run_in_threadpool(self.desk.test, form.get("name", "")[:100])
+            await run_in_threadpool(self.alerts.send_test, form.get("name", "")[:100])
         except VedetteError as error:
-            return await self._page(request, {}, {"form": sentence(str(error))}, 422)
-        return RedirectResponse(f"{HERE}#messages", 303)
+            return await self._render(request, {}, {"form": sentence(str(error))}, 422)
+        return RedirectResponse(f"{PAGE_URL}#messages", 303)
 
-    async def _page(
-        self, request: Request, typed: Typed, problems: Problems | None = None, status: int = 200
+    async def _render(
+        self, request: Request, typed: FormValues, problems: Problems | None = None, status: int = 200
     ) -> Response:
-        watches = await run_in_threadpool(self.desk.watches)
-        messages = await run_in_threadpool(self.desk.messages, MOST_MESSAGES)
+        watches = await run_in_threadpool(self.alerts.list_alerts)
+        messages = await run_in_threadpool(self.alerts.list_messages, MAX_MESSAGES)
         told = {
             "watches": watches,
-            "seen": WATCHES.seen(request, watches),
-            "sent": MESSAGES.seen(request, messages),
+            "seen": ALERT_TABLE.paginate(request, watches),
+            "sent": MESSAGE_TABLE.paginate(request, messages),
             "messages": messages,
-            "failed": sum(state_of(one) == "failed" for one in messages),
-            "state_of": state_of,
+            "failed": sum(describe_delivery(one) == "failed" for one in messages),
+            "state_of": describe_delivery,
             "typed": typed,
-            "wall_s": self.wall(),
+            "wall_s": self.wall_clock(),
             "problems": problems or {},
         }
-        return self.shell.page("watches.html", request, here="watches", title="Watches", status=status, **told)
+        return self.shell.render_page("watches.html", request, here="watches", title="Watches", status=status, **told)
 
 
-def _problems(typed: Typed) -> Problems:
+def _find_problems(typed: FormValues) -> Problems:
     """What is wrong, by field; and with all of it, where each field is right."""
     found: Problems = {}
-    for name, read in _FIELDS.items():
+    for name, read in _FIELD_PARSERS.items():
         try:
             read(typed[name])
         except VedetteError as error:
             found[name] = sentence(str(error))
     if not found:
         try:
-            watch_of(**typed)
+            parse_alert(**typed)
         except VedetteError as error:
             found["reader" if typed["reader"] and not typed["webhook"] else "place"] = sentence(str(error))
     return found

@@ -8,14 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.adapters.push.push_store import CreditRow, Ignored, Subscription
-from vedette.web.console.ui.layout import Shell
+from vedette.adapters.push.push_store import CreditRow, IgnoredSignals, Subscription
+from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.tables import Column, Table
-from vedette.web.push.ports import Push, PushLook
+from vedette.web.push.ports import PushService, PushStatus
 
-__all__ = ["push_page_routes", "standing_words"]
-
-_WORDS = {
+_STATE_LABELS = {
     "wanted": "not asked yet",
     "asked": "asked, the hub has not asked back",
     "active": "pushed",
@@ -24,14 +22,14 @@ _WORDS = {
 }
 
 
-def standing_words(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - half of what decides the words
+def describe_subscription(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - half of what decides the words
     """How a subscription stands; without an address of our own no hub can push anything."""
     if not has_address and row.standing in {"wanted", "asked"}:
         return "waits for serve.public_url"
-    return _WORDS[row.standing]
+    return _STATE_LABELS[row.standing]
 
 
-_SUBSCRIPTIONS: Table[Subscription] = Table(
+_SUBSCRIPTION_TABLE: Table[Subscription] = Table(
     (
         Column("feed", "Feed", lambda row: row.topic),
         Column("hub", "Hub", lambda row: row.hub),
@@ -40,9 +38,9 @@ _SUBSCRIPTIONS: Table[Subscription] = Table(
         Column("lease", "Until", lambda row: row.lease_wall_s, is_number=True),
         Column("why", "Trouble", lambda row: row.why),
     ),
-    key="feeds",
+    prefix="feeds",
 )
-_CREDITS: Table[CreditRow] = Table(
+_CREDIT_TABLE: Table[CreditRow] = Table(
     (
         Column("source", "Source", lambda row: row.source),
         Column("credit", "Credit", lambda row: row.credit.mean, is_number=True),
@@ -51,50 +49,50 @@ _CREDITS: Table[CreditRow] = Table(
         Column("signals", "Signals", lambda row: row.signals, is_number=True),
         Column("heard", "Last heard", lambda row: row.heard_s, is_number=True),
     ),
-    key="credit",
+    prefix="credit",
 )
-_IGNORED: Table[Ignored] = Table(
+_IGNORED_TABLE: Table[IgnoredSignals] = Table(
     (
         Column("source", "Source", lambda row: row.source),
         Column("why", "Why", lambda row: row.why),
         Column("times", "Times", lambda row: row.times, is_number=True),
         Column("last", "Last", lambda row: row.last_s, is_number=True),
     ),
-    key="ignored",
+    prefix="ignored",
 )
 
 
-def push_page_routes(shell: Shell, push: Push) -> list[Route]:
+def push_page_routes(shell: ConsoleShell, push: PushService) -> list[Route]:
     """The page."""
-    return [Route("/push", _Page(shell, push).shown)]
+    return [Route("/push", _PushPage(shell, push).show)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _PushPage:
     """The handler, with what it needs."""
 
-    shell: Shell
-    push: Push
+    shell: ConsoleShell
+    push: PushService
 
-    async def shown(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """How push stands; each table is a file, too."""
-        look = await run_in_threadpool(self.push.look)
-        for table, rows, name in self._tables(look):
+        look = await run_in_threadpool(self.push.get_status)
+        for table, rows, name in self._list_csv_tables(look):
             if table.wants_csv(request):
-                return table.csv(request, rows, name)
+                return table.csv_response(request, rows, name)
         told: dict[str, Any] = {
             "push": look,
             "active": sum(row.standing == "active" for row in look.subscriptions),
-            "subscriptions": _SUBSCRIPTIONS.seen(request, look.subscriptions),
-            "credits": _CREDITS.seen(request, look.credits),
-            "ignored": _IGNORED.seen(request, look.ignored),
-            "standing_words": standing_words,
+            "subscriptions": _SUBSCRIPTION_TABLE.paginate(request, look.subscriptions),
+            "credits": _CREDIT_TABLE.paginate(request, look.credits),
+            "ignored": _IGNORED_TABLE.paginate(request, look.ignored),
+            "standing_words": describe_subscription,
         }
-        return self.shell.page("push.html", request, here="push", title="Push", **told)
+        return self.shell.render_page("push.html", request, here="push", title="Push", **told)
 
-    def _tables(self, look: PushLook) -> list[tuple[Table[Any], tuple[Any, ...], str]]:
+    def _list_csv_tables(self, look: PushStatus) -> list[tuple[Table[Any], tuple[Any, ...], str]]:
         return [
-            (_SUBSCRIPTIONS, look.subscriptions, "subscriptions"),
-            (_CREDITS, look.credits, "signal-credit"),
-            (_IGNORED, look.ignored, "ignored"),
+            (_SUBSCRIPTION_TABLE, look.subscriptions, "subscriptions"),
+            (_CREDIT_TABLE, look.credits, "signal-credit"),
+            (_IGNORED_TABLE, look.ignored, "ignored"),
         ]

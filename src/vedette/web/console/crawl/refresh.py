@@ -16,38 +16,26 @@ from vedette.config import Config, override
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
 from vedette.errors import ConfigError, VedetteError
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.crawl.forecast import TENTHS, reliability, tenth_lines, trust
-from vedette.web.console.explain.page import explained_at
-from vedette.web.console.explain.refresh_text import every, per_cent, worth
-from vedette.web.console.ports.monitoring import DuePage, Machine, Refresh, Watch
-from vedette.web.console.ui.charts import Line, Other, Point, line_chart
-from vedette.web.console.ui.layout import Problems, Shell
-from vedette.web.console.ui.scales import said
-from vedette.web.console.ui.tables import Column, Table, csv_answer
-from vedette.web.console.ui.time_series import Over, chart, over_of, ways
+from vedette.web.console.crawl.forecast import (
+    CALIBRATION_TABLE,
+    build_calibration_rows,
+    describe_calibration,
+    render_reliability_diagram,
+)
+from vedette.web.console.explain.page import build_explain_url
+from vedette.web.console.explain.refresh_text import format_interval, format_percent, format_worth
+from vedette.web.console.ports.monitoring import DuePage, Monitoring, RefreshStatus, RuntimeSettings
+from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
+from vedette.web.console.ui.layout import ConsoleShell, Problems
+from vedette.web.console.ui.scales import format_value
+from vedette.web.console.ui.tables import Column, Table, csv_response
+from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 from vedette.web.formatting import sentence, stamp
 
-__all__ = [
-    "FIELDS",
-    "POLICY_WORDS",
-    "Counts",
-    "came_between",
-    "counts_chart",
-    "counts_of",
-    "in_stretches",
-    "read_settings",
-    "refreshing_routes",
-    "step_of",
-    "typed_of",
-    "why_then",
-    "won_chart",
-    "won_of",
-]
-
 # The fields of the form, and the settings that they are.
-FIELDS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
-LONGEST: Final = 100
-POLICY_WORDS: Final[Mapping[str, str]] = {
+FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
+MAX_LENGTH: Final = 100
+POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "expected-gain": "when what a fetch is expected to bring to search is worth its price; the one to use",
     "freshness": "when a page has probably changed, at rates pooled by site; all pages count alike",
     "lambdacrawl": "so that missed changes cost least, and no page is given up",
@@ -63,32 +51,36 @@ POLICY_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def typed_of(machine: Machine) -> dict[str, str]:
+def fill_form_values(machine: RuntimeSettings) -> dict[str, str]:
     """The form as it holds."""
     return {"policy": machine.policy, "budget": machine.budget}
 
 
-def read_settings(form: Mapping[str, str], machine: Machine) -> tuple[SetMachine | None, Problems]:
+def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[SetMachine | None, Problems]:
     """The order that a form means; or what is wrong, by the name of its field.
 
-    >>> read_settings({"policy": "nutch", "budget": "0"}, Machine("uniform", "0"))
+    >>> parse_settings({"policy": "nutch", "budget": "0"}, RuntimeSettings("uniform", "0"))
     (SetMachine(changes={'refresh.policy': 'nutch'}), {})
-    >>> read_settings({"policy": "nutch", "budget": "many"}, Machine("nutch", "0"))[1]["budget"]
+    >>> parse_settings({"policy": "nutch", "budget": "many"}, RuntimeSettings("nutch", "0"))[1]["budget"]
     'Write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0".'
     """
-    if form.get("configured") in FIELDS:
-        return SetMachine({FIELDS[form["configured"]]: None}), {}
-    before = typed_of(machine)
-    changes = {field: form[field][:LONGEST] for field in FIELDS if field in form and form[field] != before[field]}
-    problems = {field: words for field, value in changes.items() if (words := _wrong(FIELDS[field], value))}
+    if form.get("configured") in FIELD_SETTINGS:
+        return SetMachine({FIELD_SETTINGS[form["configured"]]: None}), {}
+    before = fill_form_values(machine)
+    changes = {
+        field: form[field][:MAX_LENGTH] for field in FIELD_SETTINGS if field in form and form[field] != before[field]
+    }
+    problems = {
+        field: words for field, value in changes.items() if (words := _find_problem(FIELD_SETTINGS[field], value))
+    }
     if problems:
         return None, problems
     if not changes:
         return None, {"form": "Nothing would change: it is set so already."}
-    return SetMachine({FIELDS[field]: value for field, value in changes.items()}), {}
+    return SetMachine({FIELD_SETTINGS[field]: value for field, value in changes.items()}), {}
 
 
-def _wrong(name: str, value: str) -> str:
+def _find_problem(name: str, value: str) -> str:
     """What is wrong with a value; nothing where it is right. Which one it is, its field says."""
     try:
         override(Config(), {name: value})
@@ -101,14 +93,14 @@ def _wrong(name: str, value: str) -> str:
 # one looks. What came between two looks is the later sum without what was left of the earlier.
 
 
-MOST_SUMS = 4_000  # looks at a sum
-MOST_STRETCHES = 60
-REFRESHES = ("refreshes", "wasted_share")
+MAX_SAMPLES = 4_000  # looks at a sum
+MAX_BINS = 60
+REFRESH_SERIES = ("refreshes", "wasted_share")
 # By the name of the time that is looked at: seconds of a stretch, and what it is called.
-_STEPS = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "month": (86_400.0, "a day")}
+_BIN_SIZES = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "month": (86_400.0, "a day")}
 
 
-class Counts(NamedTuple):
+class BinnedCounts(NamedTuple):
     """Refreshes and wasted ones, which found nothing new: in each stretch; and how many there were."""
 
     all: list[Point]
@@ -116,17 +108,17 @@ class Counts(NamedTuple):
     total: float
 
 
-def step_of(over: Over) -> tuple[float, str]:
+def get_bin_size(over: TimeRange) -> tuple[float, str]:
     """How long a stretch is, and its words."""
-    return _STEPS[over.name]
+    return _BIN_SIZES[over.name]
 
 
-def came_between(sums: Sequence[Point], half_life_s: float) -> list[Point]:
+def compute_increments(sums: Sequence[Point], half_life_s: float) -> list[Point]:
     """What was added to a sum that fades: when it was seen first, and how much; about one too many or too few at most.
 
     A sum that nothing was added to may stand as it was, because it fades when something is.
 
-    >>> came_between([(0.0, 8.0), (86_400.0, 7.0), (90_000.0, 7.0)], 86_400.0)
+    >>> compute_increments([(0.0, 8.0), (86_400.0, 7.0), (90_000.0, 7.0)], 86_400.0)
     [(86400.0, 3.0), (90000.0, 0.0)]
     """
     found = []
@@ -136,14 +128,14 @@ def came_between(sums: Sequence[Point], half_life_s: float) -> list[Point]:
     return found
 
 
-def in_stretches(amounts: Sequence[Point], begun_s: float, now_s: float, step_s: float) -> list[Point]:
+def sum_by_bin(amounts: Sequence[Point], begun_s: float, now_s: float, step_s: float) -> list[Point]:
     """The sum of each stretch, at its end; stretches that began before the measuring did are left out.
 
-    >>> in_stretches([(5.0, 1.0), (12.0, 2.0), (19.0, 3.0)], 0.0, 20.0, 10.0)
+    >>> sum_by_bin([(5.0, 1.0), (12.0, 2.0), (19.0, 3.0)], 0.0, 20.0, 10.0)
     [(10.0, 1.0), (20.0, 5.0)]
     """
     span_s = now_s - begun_s
-    count = min(max(int(span_s / step_s), 0), MOST_STRETCHES) if math.isfinite(span_s) else 0
+    count = min(max(int(span_s / step_s), 0), MAX_BINS) if math.isfinite(span_s) else 0
     sums = [0.0] * count
     for at_s, amount in amounts:
         back = (now_s - at_s) / step_s
@@ -152,150 +144,169 @@ def in_stretches(amounts: Sequence[Point], begun_s: float, now_s: float, step_s:
     return [(now_s - back * step_s, sums[back]) for back in reversed(range(count))]
 
 
-def counts_of(watch: Watch, over: Over, now_s: float, of: tuple[str, str] = REFRESHES) -> Counts:
+def load_counts(watch: Monitoring, over: TimeRange, now_s: float, of: tuple[str, str] = REFRESH_SERIES) -> BinnedCounts:
     """Refreshes over a time; or looks, by the names of their sum and of the share that was wasted."""
     since_s = now_s - over.span_s
-    sums = watch.points(of[0], since_s, MOST_SUMS)
-    shares = dict(watch.points(of[1], since_s, MOST_SUMS))
+    sums = watch.load_series(of[0], since_s, MAX_SAMPLES)
+    shares = dict(watch.load_series(of[1], since_s, MAX_SAMPLES))
     lost = [(at_s, value * shares.get(at_s, 0.0)) for at_s, value in sums]
     begun_s = sums[0][0] if sums else now_s
-    came, wasted = (came_between(each, HALF_LIFE_S) for each in (sums, lost))
-    every, nothing_new = (in_stretches(each, begun_s, now_s, step_of(over)[0]) for each in (came, wasted))
-    return Counts(every, nothing_new, sum(amount for _, amount in came))
+    came, wasted = (compute_increments(each, HALF_LIFE_S) for each in (sums, lost))
+    every, nothing_new = (sum_by_bin(each, begun_s, now_s, get_bin_size(over)[0]) for each in (came, wasted))
+    return BinnedCounts(every, nothing_new, sum(amount for _, amount in came))
 
 
-def counts_chart(counts: Counts, over: Over, now_s: float) -> Markup:
+def render_counts(counts: BinnedCounts, over: TimeRange, now_s: float) -> Markup:
     """Both as lines."""
-    words = step_of(over)[1]
-    other = Other("of these found nothing new", counts.wasted)
-    return _chart("refreshes", f"Refreshes {words}", "n", counts.all, (over, now_s), other)
+    words = get_bin_size(over)[1]
+    other = SecondLine("of these found nothing new", counts.wasted)
+    return _render_chart("refreshes", f"Refreshes {words}", "n", counts.all, (over, now_s), other)
 
 
-def won_of(watch: Watch, over: Over, now_s: float) -> list[Point]:
+def load_gains(watch: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
     """What fetches of known pages brought to search over a time; from the first that was measured on."""
-    gains, step_s = watch.gains(now_s - over.span_s), step_of(over)[0]
+    gains, step_s = watch.list_gains(now_s - over.span_s), get_bin_size(over)[0]
     begun_s = max(gains[0][0] - step_s, now_s - over.span_s) if gains else now_s
-    return in_stretches(gains, begun_s, now_s, step_s)
+    return sum_by_bin(gains, begun_s, now_s, step_s)
 
 
-def won_chart(won: Sequence[Point], over: Over, now_s: float) -> Markup:
+def render_gains(won: Sequence[Point], over: TimeRange, now_s: float) -> Markup:
     """As a line."""
-    return _chart("won", f"Quality won {step_of(over)[1]}", "gain", won, (over, now_s))
+    return _render_chart("won", f"Quality won {get_bin_size(over)[1]}", "gain", won, (over, now_s))
 
 
-def _chart(
-    name: str, title: str, unit: str, points: Sequence[Point], when: tuple[Over, float], other: Other | None = None
+def _render_chart(
+    name: str,
+    title: str,
+    unit: str,
+    points: Sequence[Point],
+    when: tuple[TimeRange, float],
+    other: SecondLine | None = None,
 ) -> Markup:
     over, now_s = when
     begun_s = points[0][0] if points else now_s - over.span_s
     csv = f"/console/refresh?csv={name}&over={over.name}"
-    return line_chart(Line(name, title, title, unit, points, min(begun_s, now_s - 1.0), now_s, csv, other))
+    return render_line_chart(LineChart(name, title, title, unit, points, min(begun_s, now_s - 1.0), now_s, csv, other))
 
 
-def why_then(page: DuePage) -> str:
+def describe_due(page: DuePage) -> str:
     """Why a page is due when it is: how often it changes, or the rule that has it."""
     if page.rate_d is None:
         return page.rule
-    return f"changes {every(page.rate_d, page.rate_low_d, page.rate_high_d)}"
+    return f"changes {format_interval(page.rate_d, page.rate_low_d, page.rate_high_d)}"
 
 
-_SOON: Table[DuePage] = Table(
+_DUE_TABLE: Table[DuePage] = Table(
     (
         Column("page", "Page", lambda row: row.url),
         Column("due", "Due", lambda row: row.due_s, is_number=True),
         Column("chance", "Has changed", lambda row: row.chance, is_number=True),
         Column("worth", "Worth now", lambda row: row.worth, is_number=True),
-        Column("why", "Why", why_then),
+        Column("why", "Why", describe_due),
     ),
-    key="soon",
+    prefix="soon",
 )
 
 
-def refreshing_routes(shell: Shell, watch: Watch) -> list[Route]:
+def refresh_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
     """The page, and the post that changes its settings."""
-    pages = _Refreshing(shell, watch)
-    return [Route("/refresh", pages.refresh), Route("/refresh/set", pages.settled, methods=["POST"])]
+    pages = _RefreshPage(shell, watch)
+    return [Route("/refresh", pages.show), Route("/refresh/set", pages.change_settings, methods=["POST"])]
 
 
 @dataclass(frozen=True, slots=True)
-class _Refreshing:
+class _RefreshPage:
     """The handler, with what it needs."""
 
-    shell: Shell
-    watch: Watch
+    shell: ConsoleShell
+    monitoring: Monitoring
 
-    async def refresh(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """How refreshing stands; each table and chart is a file, too."""
-        refresh, over = await run_in_threadpool(self.watch.refresh), over_of(request)
-        file = await run_in_threadpool(self._file, request, refresh, over)
-        return file if file is not None else await self._page(request, refresh)
+        refresh, over = await run_in_threadpool(self.monitoring.get_refresh_status), parse_time_range(request)
+        file = await run_in_threadpool(self._csv_response, request, refresh, over)
+        return file if file is not None else await self._render(request, refresh)
 
-    async def settled(self, request: Request) -> Response:
+    async def change_settings(self, request: Request) -> Response:
         """Another policy or budget from now on; or the page again, with what is wrong beside its field."""
-        form, machine = await self.shell.form(request), await run_in_threadpool(self.watch.machine)
-        order, problems = read_settings(form, machine)
+        form, machine = (
+            await self.shell.read_form(request),
+            await run_in_threadpool(self.monitoring.get_runtime_settings),
+        )
+        order, problems = parse_settings(form, machine)
         try:
             if order is not None:
-                return await self.shell.ordered(request, order, "/console/refresh")
+                return await self.shell.run_command(request, order, "/console/refresh")
         except VedetteError as error:
             problems = {"form": sentence(str(error))}
-        return await self._page(request, await run_in_threadpool(self.watch.refresh), form, problems)
+        return await self._render(request, await run_in_threadpool(self.monitoring.get_refresh_status), form, problems)
 
-    async def _page(
-        self, request: Request, refresh: Refresh, typed: dict[str, str] | None = None, problems: Problems | None = None
+    async def _render(
+        self,
+        request: Request,
+        refresh: RefreshStatus,
+        typed: dict[str, str] | None = None,
+        problems: Problems | None = None,
     ) -> Response:
-        told = await run_in_threadpool(self._told, refresh, over_of(request))
-        machine = await run_in_threadpool(self.watch.machine)
-        told |= {"seen": _SOON.seen(request, refresh.soon), "ways": ways(request), "machine": machine}
-        told |= {"typed": {**typed_of(machine), **(typed or {})}, "problems": problems or {}}
-        told |= {"policies": [(name, name, words) for name, words in POLICY_WORDS.items()], "fields": FIELDS}
+        told = await run_in_threadpool(self._build_context, refresh, parse_time_range(request))
+        machine = await run_in_threadpool(self.monitoring.get_runtime_settings)
+        told |= {
+            "seen": _DUE_TABLE.paginate(request, refresh.soon),
+            "ways": build_range_links(request),
+            "machine": machine,
+        }
+        told |= {"typed": {**fill_form_values(machine), **(typed or {})}, "problems": problems or {}}
+        told |= {
+            "policies": [(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
+            "fields": FIELD_SETTINGS,
+        }
         status = 422 if problems else 200
-        return self.shell.page("refresh.html", request, here="refresh", title="Refresh", status=status, **told)
+        return self.shell.render_page("refresh.html", request, here="refresh", title="Refresh", status=status, **told)
 
-    def _file(self, request: Request, refresh: Refresh, over: Over) -> Response | None:
+    def _csv_response(self, request: Request, refresh: RefreshStatus, over: TimeRange) -> Response | None:
         """The table or chart that is asked for as a file; None where none is."""
-        now_s, words = self.shell.now_s(), step_of(over)[1]
-        if TENTHS.wants_csv(request):
-            return TENTHS.csv(request, tenth_lines(refresh.tenths), "calibration")
-        if _SOON.wants_csv(request):
-            return _SOON.csv(request, refresh.soon, "due-next")
+        now_s, words = self.shell.now_s(), get_bin_size(over)[1]
+        if CALIBRATION_TABLE.wants_csv(request):
+            return CALIBRATION_TABLE.csv_response(request, build_calibration_rows(refresh.calibration), "calibration")
+        if _DUE_TABLE.wants_csv(request):
+            return _DUE_TABLE.csv_response(request, refresh.soon, "due-next")
         if request.query_params.get("csv") == "won":
-            rows = [(stamp(at_s), won) for at_s, won in won_of(self.watch, over, now_s)]
-            return csv_answer("quality-won", ["when", f"quality won {words}"], rows)
+            rows = [(stamp(at_s), won) for at_s, won in load_gains(self.monitoring, over, now_s)]
+            return csv_response("quality-won", ["when", f"quality won {words}"], rows)
         if request.query_params.get("csv") == "refreshes":
-            counts = counts_of(self.watch, over, now_s)
+            counts = load_counts(self.monitoring, over, now_s)
             pairs = zip(counts.all, counts.wasted, strict=True)
             counted = [(stamp(at_s), round(count, 1), round(wasted, 1)) for (at_s, count), (_, wasted) in pairs]
-            return csv_answer("refreshes", ["when", f"refreshes {words}", "found nothing new"], counted)
+            return csv_response("refreshes", ["when", f"refreshes {words}", "found nothing new"], counted)
         return None
 
-    def _told(self, refresh: Refresh, over: Over) -> dict[str, Any]:
+    def _build_context(self, refresh: RefreshStatus, over: TimeRange) -> dict[str, Any]:
         now_s = self.shell.now_s()
-        counts = counts_of(self.watch, over, now_s)
+        counts = load_counts(self.monitoring, over, now_s)
         return {
             "refresh": refresh,
-            "crawl": self.watch.crawl(),
-            "latest": self.watch.latest(),
+            "crawl": self.monitoring.get_crawl_status(),
+            "latest": self.monitoring.get_latest_values(),
             "over": over,
             "counts": counts,
-            "charts": [counts_chart(counts, over, now_s), *self._charts(over, now_s)],
-            "tenths": tenth_lines(refresh.tenths),
-            "trust": trust(refresh.tenths),
-            "reliability": reliability(refresh.tenths),
-            "explained_at": explained_at,
-            "per_cent": per_cent,
-            "worth": worth,
-            "why_then": why_then,
-            "said": said,
+            "charts": [render_counts(counts, over, now_s), *self._build_charts(over, now_s)],
+            "tenths": build_calibration_rows(refresh.calibration),
+            "trust": describe_calibration(refresh.calibration),
+            "reliability": render_reliability_diagram(refresh.calibration),
+            "explained_at": build_explain_url,
+            "per_cent": format_percent,
+            "worth": format_worth,
+            "why_then": describe_due,
+            "said": format_value,
         }
 
-    def _charts(self, over: Over, now_s: float) -> list[Markup]:
+    def _build_charts(self, over: TimeRange, now_s: float) -> list[Markup]:
         """Those with two lines stand first, side by side."""
         return [
-            chart(self.watch, "change_found", over, now_s, "change_expected"),
-            won_chart(won_of(self.watch, over, now_s), over, now_s),
-            chart(self.watch, "current_share", over, now_s),
-            chart(self.watch, "checked_in_time", over, now_s),
-            chart(self.watch, "wasted_share", over, now_s),
-            chart(self.watch, "price", over, now_s),
+            render_series(self.monitoring, "change_found", over, now_s, "change_expected"),
+            render_gains(load_gains(self.monitoring, over, now_s), over, now_s),
+            render_series(self.monitoring, "current_share", over, now_s),
+            render_series(self.monitoring, "checked_in_time", over, now_s),
+            render_series(self.monitoring, "wasted_share", over, now_s),
+            render_series(self.monitoring, "price", over, now_s),
         ]

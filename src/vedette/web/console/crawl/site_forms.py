@@ -8,128 +8,116 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from vedette.config.site_settings import site_of_text, write_sites
+from vedette.config.site_settings import format_sites, site_of_text
 from vedette.errors import VedetteError
 from vedette.model import Site
 from vedette.web.formatting import sentence
-
-__all__ = [
-    "Typed",
-    "blank",
-    "changes_between",
-    "filled",
-    "may_be_named",
-    "places_in_words",
-    "read_form",
-    "refusal_of",
-    "typed_settings",
-]
 
 # Whoever may add a site may also choose the host that gets its credentials. At a terminal that is somebody who can
 # read them anyway; behind a browser it is somebody with a token. So the console takes only the places that the
 # operator named in the settings (``serve.console_secrets``), and those that a site has already.
 
 
-_ALL_BEGINNING = "*"
+_WILDCARD = "*"
 
 
-def may_be_named(place: str, allowed: Sequence[str]) -> bool:
+def is_allowed(place: str, allowed: Sequence[str]) -> bool:
     """Whether a place is among those allowed; a path that goes up or round about is none of a folder's.
 
     >>> allowed = ("env:WIKI_*", "file:/etc/vedette/*")
-    >>> [may_be_named(place, allowed) for place in ("env:WIKI_LOGIN", "env:HOME", "file:/etc/vedette/../shadow")]
+    >>> [is_allowed(place, allowed) for place in ("env:WIKI_LOGIN", "env:HOME", "file:/etc/vedette/../shadow")]
     [True, False, False]
     """
-    return _is_straight(place) and any(_fits(place, each) for each in allowed)
+    return _is_normalized(place) and any(_matches(place, each) for each in allowed)
 
 
-def places_in_words(allowed: Sequence[str]) -> str:
+def describe_allowed(allowed: Sequence[str]) -> str:
     """What may be named, as a hint beside the field.
 
-    >>> places_in_words(("env:A", "env:B_*", "file:/c/*"))
+    >>> describe_allowed(("env:A", "env:B_*", "file:/c/*"))
     'env:A, env:B_… or file:/c/…'
     """
-    names = [each.replace(_ALL_BEGINNING, "\N{HORIZONTAL ELLIPSIS}") for each in allowed]
+    names = [each.replace(_WILDCARD, "\N{HORIZONTAL ELLIPSIS}") for each in allowed]
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def refusal_of(place: str, allowed: Sequence[str], kept: str = "") -> str:
+def check_secret(place: str, allowed: Sequence[str], kept: str = "") -> str:
     """Why a place may not be named; empty where it may. ``kept`` is what the site has, which it may keep."""
-    if place in {"", kept} or may_be_named(place, allowed):
+    if place in {"", kept} or is_allowed(place, allowed):
         return ""
-    ways = f"name {places_in_words(allowed)}; " if allowed else ""
+    ways = f"name {describe_allowed(allowed)}; " if allowed else ""
     return (
         f"The console may not give this to a site: {ways}allow more with serve.console_secrets, or set it on the "
         "command line."
     )
 
 
-def _fits(place: str, allowed: str) -> bool:
-    beginning = allowed.removesuffix(_ALL_BEGINNING)
+def _matches(place: str, allowed: str) -> bool:
+    beginning = allowed.removesuffix(_WILDCARD)
     return place == allowed if beginning == allowed else place.startswith(beginning) and place != beginning
 
 
-def _is_straight(place: str) -> bool:
+def _is_normalized(place: str) -> bool:
     """A file is named by the shortest way to it, so that its beginning says in which folder it lies."""
     kind, _, path = place.partition(":")
     return kind != "file" or (path.startswith("/") and not {"", ".", ".."} & {*path[1:].split("/")})
 
 
-Typed = dict[str, str]  # what stands in the fields of a form, by their names
+FormValues = dict[str, str]  # what stands in the fields of a form, by their names
 
-_LINES = ("include", "exclude", "drop_parameters", "promise")
-_NAMES = ("readers", "overrule")
-_TICKS = ("allow_private", "sort_parameters")
-_WORDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "ignore_robots")
-_PLAIN = Site("")
-_SOME_SITE = "https://example.org/"
+_LINE_FIELDS = ("include", "exclude", "drop_parameters", "promise")
+_NAME_FIELDS = ("readers", "overrule")
+_CHECKBOX_FIELDS = ("allow_private", "sort_parameters")
+_TEXT_FIELDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "ignore_robots")
+_DEFAULT_SITE = Site("")
+_EXAMPLE_SITE = "https://example.org/"
 
 
-def blank(text: str = "") -> Typed:
+def build_empty_form(text: str = "") -> FormValues:
     """The fields of a form for a new site: everything as it is by default."""
-    return filled(_PLAIN) | {"site": text}
+    return fill_form(_DEFAULT_SITE) | {"site": text}
 
 
-def filled(site: Site) -> Typed:
+def fill_form(site: Site) -> FormValues:
     r"""The fields of a form for a site that is there; the confirmation of an own site is never filled in.
 
-    >>> typed = filled(Site("https://example.org/", delay_s=2.0, exclude=("/a/*", "/b/*")))
+    >>> typed = fill_form(Site("https://example.org/", delay_s=2.0, exclude=("/a/*", "/b/*")))
     >>> typed["delay"], typed["exclude"], typed["sort_parameters"]
     ('2s', '/a/*\n/b/*', 'yes')
     """
-    told: dict[str, Any] = tomllib.loads(write_sites([(site, False)]))["site"][0]
-    lists = {name: "\n".join(told.get(name, getattr(site, name))) for name in _LINES}
-    names = {name: ", ".join(getattr(site, name)) for name in _NAMES}
-    ticks = {name: "yes" if getattr(site, name) else "" for name in _TICKS}
-    words = {name: str(told.get(name, "")) for name in _WORDS}
+    told: dict[str, Any] = tomllib.loads(format_sites([(site, False)]))["site"][0]
+    lists = {name: "\n".join(told.get(name, getattr(site, name))) for name in _LINE_FIELDS}
+    names = {name: ", ".join(getattr(site, name)) for name in _NAME_FIELDS}
+    ticks = {name: "yes" if getattr(site, name) else "" for name in _CHECKBOX_FIELDS}
+    words = {name: str(told.get(name, "")) for name in _TEXT_FIELDS}
     chosen = {"scope": site.scope, "change": site.change, "ignore_robots": ""}
     return {"site": site.start, **lists, **names, **ticks, **words, **chosen}
 
 
-def read_form(
-    form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _PLAIN
+def parse_form(
+    form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _DEFAULT_SITE
 ) -> tuple[Site | None, dict[str, str]]:
     """The site that was typed; or None, and what is wrong by field.
 
     ``places`` are those whose credentials may be given to it, besides what is ``kept`` of it.
 
-    >>> site, problems = read_form({"site": "example.org", "delay": "soon"})
+    >>> site, problems = parse_form({"site": "example.org", "delay": "soon"})
     >>> site is None, list(problems)
     (True, ['delay'])
     """
-    settings = typed_settings(form)
+    settings = parse_form_settings(form)
     alone = {"site": (form.get("site", ""), dict[str, object]())}
-    alone |= {name: (_SOME_SITE, {name: value}) for name, value in settings.items()}
-    problems = {name: problem for name, tried in alone.items() if (problem := _problem(name, *tried))}
-    if refusal := refusal_of(form.get("secrets", ""), places, kept.secrets):
+    alone |= {name: (_EXAMPLE_SITE, {name: value}) for name, value in settings.items()}
+    problems = {name: problem for name, tried in alone.items() if (problem := _find_problem(name, *tried))}
+    if refusal := check_secret(form.get("secrets", ""), places, kept.secrets):
         problems.setdefault("secrets", refusal)
     return (None, problems) if problems else (site_of_text(form["site"], settings), {})
 
 
-def typed_settings(form: Mapping[str, str]) -> dict[str, object]:
+def parse_form_settings(form: Mapping[str, str]) -> dict[str, object]:
     """What differs from the default, by key, as TOML would have it."""
-    settings: dict[str, object] = {name: form[name] for name in (*_WORDS, *_NAMES) if form.get(name)}
-    for name in _LINES:
+    settings: dict[str, object] = {name: form[name] for name in (*_TEXT_FIELDS, *_NAME_FIELDS) if form.get(name)}
+    for name in _LINE_FIELDS:
         if name in form and (lines := [line.strip() for line in form[name].split("\n") if line.strip()]):
             settings[name] = lines
     if form.get("allow_private"):
@@ -141,7 +129,7 @@ def typed_settings(form: Mapping[str, str]) -> dict[str, object]:
     return settings
 
 
-def changes_between(old: Site, new: Site) -> dict[str, object]:
+def diff_sites(old: Site, new: Site) -> dict[str, object]:
     """The fields that differ, with their new values."""
     return {
         field.name: getattr(new, field.name)
@@ -150,7 +138,7 @@ def changes_between(old: Site, new: Site) -> dict[str, object]:
     }
 
 
-def _problem(name: str, text: str, settings: Mapping[str, object]) -> str:
+def _find_problem(name: str, text: str, settings: Mapping[str, object]) -> str:
     try:
         site_of_text(text, settings)
     except VedetteError as error:

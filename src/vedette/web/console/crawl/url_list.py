@@ -13,23 +13,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.adapters.crawl_store.url_list import KINDS, Kind, ListedUrl, Which
+from vedette.adapters.crawl_store.url_list import URL_KINDS, ListedUrl, UrlFilter, UrlKind
 from vedette.model import Site
-from vedette.web.console.explain.page import explained_at
-from vedette.web.console.ports.sites import SiteDesk
-from vedette.web.console.ui.layout import Shell
-from vedette.web.console.ui.tables import csv_answer
+from vedette.web.console.explain.page import build_explain_url
+from vedette.web.console.ports.sites import SiteService
+from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.tables import csv_response
 from vedette.web.formatting import stamp
 
-__all__ = ["HOME", "listed_at", "listing_routes"]
-
-HOME: Final = "/console/pages"
+PAGE_URL: Final = "/console/pages"
 ROWS: Final = 50
-MOST_IN_FILE: Final = 10_000
-LONGEST: Final = 2000
-LONGEST_PART: Final = 200
-MOST_DIGITS: Final = 15
-WORDS: Final[dict[Kind, str]] = {
+MAX_CSV_ROWS: Final = 10_000
+MAX_LENGTH: Final = 2000
+MAX_PART_LENGTH: Final = 200
+MAX_DIGITS: Final = 15
+KIND_LABELS: Final[dict[UrlKind, str]] = {
     "all": "All known URLs",
     "kept": "Pages kept",
     "moved": "Lead elsewhere",
@@ -41,89 +39,89 @@ WORDS: Final[dict[Kind, str]] = {
 _TITLES: Final = ("URL", "Status", "Title", "Fetched", "Next fetch", "Why", "Noted")
 
 
-def listed_at(kind: Kind = "all", why: str = "", site: str = "") -> str:
+def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str:
     """The address of the rows behind a count.
 
-    >>> listed_at("errors", "404"), listed_at(site="https://example.org/")
+    >>> build_pages_url("errors", "404"), build_pages_url(site="https://example.org/")
     ('/console/pages?what=errors&why=404', '/console/pages?site=https%3A%2F%2Fexample.org%2F')
     """
     asked = {"site": site, "what": kind if kind != "all" else "", "why": why}
     query = urlencode({name: value for name, value in asked.items() if value}, errors="replace")
-    return f"{HOME}?{query}" if query else HOME
+    return f"{PAGE_URL}?{query}" if query else PAGE_URL
 
 
-def listing_routes(shell: Shell, desk: SiteDesk) -> list[Route]:
+def url_list_routes(shell: ConsoleShell, desk: SiteService) -> list[Route]:
     """The one page."""
-    return [Route("/pages", _Listing(shell, desk).listed)]
+    return [Route("/pages", _UrlListPage(shell, desk).show)]
 
 
-class _Asked(NamedTuple):
+class _ListQuery(NamedTuple):
     """What stands in an address."""
 
     site: str
-    kind: Kind
+    kind: UrlKind
     why: str
     part: str
     after: int
 
-    def which(self, site: Site | None) -> Which:
-        return Which(site, self.kind, self.why, self.part)
+    def to_filter(self, site: Site | None) -> UrlFilter:
+        return UrlFilter(site, self.kind, self.why, self.part)
 
-    def to(self, **changes: str) -> str:
+    def build_url(self, **changes: str) -> str:
         """The address with some things changed; the first page of it, unless a place is named."""
         asked = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
-        return f"{HOME}?{urlencode({name: value for name, value in asked.items() if value}, errors='replace')}"
+        return f"{PAGE_URL}?{urlencode({name: value for name, value in asked.items() if value}, errors='replace')}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing:
+class _UrlListPage:
     """The handler, with what it needs."""
 
-    shell: Shell
-    desk: SiteDesk
+    shell: ConsoleShell
+    sites: SiteService
 
-    async def listed(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """The rows that an address asks for, or all that there are as a file."""
-        asked = _asked(request)
-        kept = await run_in_threadpool(self.desk.site, asked.site) if asked.site else None
+        asked = _parse_query(request)
+        kept = await run_in_threadpool(self.sites.find_site, asked.site) if asked.site else None
         if asked.site and kept is None:
-            return self.shell.nothing_here(request, said="There is no such site any more, or its name was mistyped.")
+            return self.shell.not_found_page(request, said="There is no such site any more, or its name was mistyped.")
         is_file = bool(request.query_params.get("csv"))
-        which, most = asked.which(kept.site if kept else None), MOST_IN_FILE if is_file else ROWS
-        seen = await run_in_threadpool(self.desk.urls, which, asked.after, most)
+        which, most = asked.to_filter(kept.site if kept else None), MAX_CSV_ROWS if is_file else ROWS
+        seen = await run_in_threadpool(self.sites.list_urls, which, asked.after, most)
         if is_file:
-            return csv_answer("pages", _TITLES, [_cells(row) for row in seen.rows])
+            return csv_response("pages", _TITLES, [_csv_row(row) for row in seen.rows])
         told: dict[str, Any] = {
             "choice": asked,
             "seen": seen,
             "first": asked.after + 1,
-            "last": asked.after + seen.looked_at,
-            "ways": [(WORDS[kind], asked.to(what=kind, why=""), kind == asked.kind) for kind in KINDS],
-            "words": WORDS[asked.kind],
-            "more": asked.to(after=str(seen.after)) if seen.after is not None else "",
-            "again": asked.to() if asked.after else "",
-            "without_why": asked.to(why=""),
-            "csv": asked.to(after=str(asked.after or ""), csv="1"),
-            "explained_at": explained_at,
+            "last": asked.after + seen.scanned,
+            "ways": [(KIND_LABELS[kind], asked.build_url(what=kind, why=""), kind == asked.kind) for kind in URL_KINDS],
+            "words": KIND_LABELS[asked.kind],
+            "more": asked.build_url(after=str(seen.after)) if seen.after is not None else "",
+            "again": asked.build_url() if asked.after else "",
+            "without_why": asked.build_url(why=""),
+            "csv": asked.build_url(after=str(asked.after or ""), csv="1"),
+            "explained_at": build_explain_url,
         }
-        return self.shell.page("pages.html", request, here="sites", title="Pages", **told)
+        return self.shell.render_page("pages.html", request, here="sites", title="Pages", **told)
 
 
-def _asked(request: Request) -> _Asked:
+def _parse_query(request: Request) -> _ListQuery:
     """What an address says; what it says wrongly is as if it were not there."""
     typed = request.query_params
-    kind = next((each for each in KINDS if each == typed.get("what", "")), KINDS[0])
+    kind = next((each for each in URL_KINDS if each == typed.get("what", "")), URL_KINDS[0])
     after = typed.get("after", "")
-    is_id = after.isascii() and after.isdigit() and len(after) <= MOST_DIGITS
-    return _Asked(
-        typed.get("site", "")[:LONGEST],
+    is_id = after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS
+    return _ListQuery(
+        typed.get("site", "")[:MAX_LENGTH],
         kind,
-        typed.get("why", "")[:LONGEST] if kind in {"errors", "failed", "refused"} else "",
-        typed.get("part", "")[:LONGEST_PART].strip(),
+        typed.get("why", "")[:MAX_LENGTH] if kind in {"errors", "failed", "refused"} else "",
+        typed.get("part", "")[:MAX_PART_LENGTH].strip(),
         int(after) if is_id else 0,
     )
 
 
-def _cells(row: ListedUrl) -> list[str | int | float | None]:
+def _csv_row(row: ListedUrl) -> list[str | int | float | None]:
     times = [None if at_s is None else stamp(at_s) for at_s in (row.fetched_s, row.due_s, row.noted_s)]
     return [row.url, row.status, row.title, times[0], times[1], row.why, times[2]]

@@ -3,20 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vedette.engine.scheduling.alert_interest import WATCHED_WORTH
-from vedette.web.console.explain.refresh_text import Fact, per_cent, worth
+from vedette.engine.scheduling.alert_interest import ALERT_WEIGHT
+from vedette.web.console.explain.refresh_text import Fact, format_percent, format_worth
 from vedette.web.formatting import counted, number
 
-__all__ = ["budget_facts", "first_facts", "look_facts", "rank_facts"]
 
-
-def first_facts(first: dict[str, Any] | None) -> Iterator[Fact]:
+def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
     """The expected gain, where it comes from, and whether it is worth the price; nothing where it was fetched.
 
     >>> told = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
     >>> told |= {"price": 10.0, "by_links": 0.125}
     >>> told |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
-    >>> [fact.words for fact in first_facts(told)]
+    >>> [fact.words for fact in describe_first_fetch(told)]
     ['0.5 of what one search shows, 2 times what is usual where it lies', \
 '“low tide”, 12.5 % of all searches, by its links', \
 '0.125 of what one search shows', \
@@ -25,17 +23,17 @@ up to one fetch in ten is for such URLs']
     """
     if first is None:
         return
-    yield Fact("Expected gain", _gain(first))
+    yield Fact("Expected gain", _describe_gain(first))
     for one in first["matches"]:
         places = " and ".join(f"its {place}" for place in one["places"])
         yield Fact("People search for", f"“{one['query']}”, {100 * one['share']:.3g} % of all searches, by {places}")
     if first["by_links"] is not None:
         yield Fact("By who links to it alone", f"{first['by_links']:.3g} of what one search shows")
     if first["worth"] is not None:
-        yield Fact("Worth of a first fetch", _worth(first))
+        yield Fact("Worth of a first fetch", _describe_worth(first))
 
 
-def _gain(first: dict[str, Any]) -> str:
+def _describe_gain(first: dict[str, Any]) -> str:
     if first["gain"] is None:
         return f"not known: {first['why']}; so it comes breadth first, or by what pages like it brought"
     words = f"{first['gain']:.3g} of what one search shows"
@@ -46,7 +44,7 @@ def _gain(first: dict[str, Any]) -> str:
     )
 
 
-def _worth(first: dict[str, Any]) -> str:
+def _describe_worth(first: dict[str, Any]) -> str:
     worth, price = first["worth"], first["price"]
     if price is None:
         return f"{worth:.3g}; nothing has a price, as there is no budget"
@@ -57,12 +55,12 @@ def _worth(first: dict[str, Any]) -> str:
     return f"{below}: {until}"
 
 
-def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
+def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
 
     >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
     >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
-    >>> for fact in look_facts(told):
+    >>> for fact in describe_polling(told):
     ...     print(fact.words)
     about 12 a day (6 to 24), most of them at 8 and 9 h UTC
     about 2.0 new pages now
@@ -72,60 +70,60 @@ def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
     """
     if look is None:
         return
-    yield Fact("Brings new links", _pace(look))
+    yield Fact("Brings new links", _describe_rate(look))
     yield Fact("A look may bring", f"about {look['expected']:.1f} new pages now")
-    yield Fact("Looks so far", _looks(look))
+    yield Fact("Looks so far", _describe_polls(look))
     if look["alike"]:
         pairs = zip(look["alike"], look["alike_share"], strict=True)
         said = ", ".join(f"{url} ({100 * share:.0f} % of what is new here)" for url, share in pairs)
         yield Fact("Shows the same as", said, url=look["alike"][0])
     if look["watched"]:
-        times = 1.0 + (WATCHED_WORTH - 1.0) * look["watched"]
+        times = 1.0 + (ALERT_WEIGHT - 1.0) * look["watched"]
         part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
         yield Fact("Somebody watches", f"{part} of what it links to: its new pages count {times:.2g} times as much")
 
 
-def _pace(look: dict[str, Any]) -> str:
-    mean, low, high = (_number(24 * look[name]) for name in ("an_hour", "low", "high"))
+def _describe_rate(look: dict[str, Any]) -> str:
+    mean, low, high = (_format_number(24 * look[name]) for name in ("an_hour", "low", "high"))
     hours = " and ".join(str(hour) for hour in sorted(look["busiest_hours"]))
     return f"about {mean} a day ({low} to {high})" + (f", most of them at {hours} h UTC" if hours else "")
 
 
-def _looks(look: dict[str, Any]) -> str:
+def _describe_polls(look: dict[str, Any]) -> str:
     if not look["looks"]:
         return "none since its first fetch"
     found = f"{counted(look['looks'], 'look')} found {counted(look['found'], 'new page')}"
     return f"{found}, {number(look['wasted'])} of them nothing"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def rank_facts(ranking: dict[str, Any] | None) -> Iterator[Fact]:
+def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
     """What orders results now, what is known of this one, and how often it was tried; nothing before anybody searched.
 
     >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
-    >>> [fact.words for fact in rank_facts(told | {"likes": None, "looks": None, "expected": None, "tried": None})]
+    >>> [fact.words for fact in describe_ranking(told | {"likes": None, "looks": None, "expected": None, "tried": None})]
     ['by relevance: 3 clicks are too few to learn from']
     """
     if ranking is None:
         return
     yield Fact("Order of results", ranking["order"], at_s=ranking["guard_until_s"])
     if ranking["looks"] is not None:
-        yield Fact("Readers", _readers(ranking))
+        yield Fact("Readers", _describe_users(ranking))
     if ranking["tried"] is not None:
         shown, clicks = counted(ranking["tried"]["shown"], "time"), counted(ranking["tried"]["clicks"], "time")
         yield Fact("Tried", f"shown {shown} to be tried, opened {clicks} then", at_s=ranking["tried"]["first_s"])
 
 
-def _readers(ranking: dict[str, Any]) -> str:
-    looks, likes, expected = ranking["looks"], ranking["likes"], per_cent(ranking["expected"])
+def _describe_users(ranking: dict[str, Any]) -> str:
+    looks, likes, expected = ranking["looks"], ranking["likes"], format_percent(ranking["expected"])
     words = f"of about {looks:.0f} looks lately, {likes:.0f} liked it; {expected} expected"
-    return f"{words}, {per_cent(ranking['general'])} of any page" if ranking["general"] else words
+    return f"{words}, {format_percent(ranking['general'])} of any page" if ranking["general"] else words
 
 
-_KINDS = {
+_KIND_LABELS = {
     "first": "a first fetch",
     "refresh": "a refresh, for what has changed",
     "look": "a look for new links",
@@ -133,26 +131,27 @@ _KINDS = {
 }
 
 
-def budget_facts(budget: dict[str, Any] | None) -> Iterator[Fact]:
+def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
     """Which kind of fetch it would be, its cost, and what its site got today; its worth stands with what it may bring.
 
     >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
-    >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in budget_facts(told)]
+    >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in describe_budget(told)]
     ['a first fetch', '12 of 48 fetches today, 25 %; its share is 20 %']
     """
     if budget is None:
         return
-    yield Fact("The next fetch", _KINDS[budget["kind"]])
+    yield Fact("The next fetch", _KIND_LABELS[budget["kind"]])
     if budget["cost"] is not None:
         yield Fact(
-            "Cost of it", f"{worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes"
+            "Cost of it",
+            f"{format_worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes",
         )
-    yield Fact("Its site got", _site(budget))
+    yield Fact("Its site got", _describe_site(budget))
 
 
-def _site(budget: dict[str, Any]) -> str:
+def _describe_site(budget: dict[str, Any]) -> str:
     own, everything, share = budget["site_today"], budget["all_today"], budget["site_share"]
-    part = f", {per_cent(own / everything)}" if everything else ""
-    limit = f"; its share is {per_cent(share)}" if share is not None else ""
+    part = f", {format_percent(own / everything)}" if everything else ""
+    limit = f"; its share is {format_percent(share)}" if share is not None else ""
     return f"{number(own)} of {number(everything)} fetches today{part}{limit}"

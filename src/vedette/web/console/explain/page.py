@@ -12,101 +12,101 @@ from starlette.routing import Route
 
 from vedette.errors import VedetteError
 from vedette.model import origin_of, registrable_domain
-from vedette.web.commands.commands import AddRules, FetchNow, Order, Rule
-from vedette.web.commands.rule_text import rule_of, web_url
-from vedette.web.console.explain.url_text import parts, verdict
-from vedette.web.console.ports.sites import SiteDesk
-from vedette.web.console.ui.layout import Shell
+from vedette.web.commands.commands import AddRules, Command, FetchNow, Rule
+from vedette.web.commands.rule_text import parse_rule, parse_web_url
+from vedette.web.console.explain.url_text import build_sections, describe_verdict
+from vedette.web.console.ports.sites import SiteService
+from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.formatting import sentence
 
-__all__ = ["LONGEST", "explain_routes", "explained_at"]
+Facts = dict[str, Any]
 
-Told = dict[str, Any]
-
-LONGEST: Final = 4000
-LOOK_AGAIN_S: Final = 2
-MOST_LOOKS: Final = 60
+MAX_URL_LENGTH: Final = 4000
+RELOAD_S: Final = 2
+MAX_RELOADS: Final = 60
 
 
-def explain_routes(shell: Shell, desk: SiteDesk) -> list[Route]:
+def explain_routes(shell: ConsoleShell, desk: SiteService) -> list[Route]:
     """The page, and what can be ordered there."""
-    pages = _Explain(shell, desk)
+    pages = _ExplainPages(shell, desk)
     return [
-        Route("/explain", pages.explained),
-        Route("/explain/fetch", pages.fetched, methods=["POST"]),
-        Route("/explain/hide", pages.hidden, methods=["POST"]),
+        Route("/explain", pages.show),
+        Route("/explain/fetch", pages.fetch_now, methods=["POST"]),
+        Route("/explain/hide", pages.hide, methods=["POST"]),
     ]
 
 
-def explained_at(url: str) -> str:
+def build_explain_url(url: str) -> str:
     """The address of the page about a URL.
 
-    >>> explained_at("https://example.org/a?b=c&d")
+    >>> build_explain_url("https://example.org/a?b=c&d")
     '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
     """
     return f"/console/explain?url={quote(url, safe='', errors='replace')}"
 
 
-class _Wait(NamedTuple):
+class _FetchWait(NamedTuple):
     """Somebody asked for a URL at ``since_s`` and has looked so many times whether it came."""
 
     since_s: float
-    looks: int
+    reloads: int
 
-    def state(self, told: Told) -> Literal["came", "ended", "waits", "long"]:
+    def get_state(self, told: Facts) -> Literal["came", "ended", "waits", "long"]:
         page, known = told["page"], told["known"]
         if page is not None and page["fetched_s"] > self.since_s:
             return "came"
         if known is not None and (known["ended_s"] or 0.0) > self.since_s:
             return "ended"
-        return "waits" if self.looks < MOST_LOOKS else "long"
+        return "waits" if self.reloads < MAX_RELOADS else "long"
 
-    def next_look(self, url: str) -> str:
-        return f"{explained_at(url)}&since={self.since_s!r}&looks={self.looks + 1}"
+    def build_next_url(self, url: str) -> str:
+        return f"{build_explain_url(url)}&since={self.since_s!r}&looks={self.reloads + 1}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Explain:
+class _ExplainPages:
     """The handlers, with what they all need."""
 
-    shell: Shell
-    desk: SiteDesk
+    shell: ConsoleShell
+    sites: SiteService
 
-    async def explained(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """The field, and the answer where something was typed."""
-        typed = request.query_params.get("url", "")[:LONGEST].strip()
-        return await self._page(request, typed, _wait_of(request))
+        typed = request.query_params.get("url", "")[:MAX_URL_LENGTH].strip()
+        return await self._render(request, typed, _parse_wait(request))
 
-    async def fetched(self, request: Request) -> Response:
+    async def fetch_now(self, request: Request) -> Response:
         """Fetch it now, and look until it came."""
-        form = await self.shell.form(request)
-        typed = form.get("url", "")[:LONGEST]
+        form = await self.shell.read_form(request)
+        typed = form.get("url", "")[:MAX_URL_LENGTH]
         try:
-            url, since_s = web_url(typed), self.shell.now_s()
-            return await self.shell.ordered(request, FetchNow((url,)), _Wait(since_s, 0).next_look(url))
+            url, since_s = parse_web_url(typed), self.shell.now_s()
+            return await self.shell.run_command(request, FetchNow((url,)), _FetchWait(since_s, 0).build_next_url(url))
         except VedetteError as error:
-            return await self._page(request, typed, said=str(error), status=422)
+            return await self._render(request, typed, said=str(error), status=422)
 
-    async def hidden(self, request: Request) -> Response:
+    async def hide(self, request: Request) -> Response:
         """Hide the page, all below its path, or all of its domain."""
-        form = await self.shell.form(request)
-        typed = form.get("url", "")[:LONGEST]
+        form = await self.shell.read_form(request)
+        typed = form.get("url", "")[:MAX_URL_LENGTH]
         try:
-            url = web_url(typed)
-            return await self.shell.ordered(request, _hiding(url, form.get("what", "")), explained_at(url))
+            url = parse_web_url(typed)
+            return await self.shell.run_command(
+                request, _build_hide_command(url, form.get("what", "")), build_explain_url(url)
+            )
         except VedetteError as error:
-            return await self._page(request, typed, said=str(error), status=422)
+            return await self._render(request, typed, said=str(error), status=422)
 
-    async def _page(
-        self, request: Request, typed: str, wait: _Wait | None = None, said: str = "", status: int = 200
+    async def _render(
+        self, request: Request, typed: str, wait: _FetchWait | None = None, said: str = "", status: int = 200
     ) -> Response:
-        told, problems = Told(), {"form": sentence(said)} if said else {}
+        told, problems = Facts(), {"form": sentence(said)} if said else {}
         try:
-            told = await run_in_threadpool(self.desk.explain, web_url(typed)) if typed else {}
+            told = await run_in_threadpool(self.sites.explain_url, parse_web_url(typed)) if typed else {}
         except VedetteError as error:
             problems, status = {"url": sentence(str(error))}, 422
-        state = wait.state(told) if wait and told else ""
-        answer = self.shell.page(
+        state = wait.get_state(told) if wait and told else ""
+        answer = self.shell.render_page(
             "explain.html",
             request,
             here="explain",
@@ -114,48 +114,48 @@ class _Explain:
             status=status,
             typed=typed,
             told=told,
-            verdict=verdict(told) if told else "",
-            parts=parts(told) if told else [],
-            hideable=_places(told["known_as"]) if told else None,
-            may_fetch=bool(told) and _may_fetch(told),
+            verdict=describe_verdict(told) if told else "",
+            parts=build_sections(told) if told else [],
+            hideable=_find_hide_targets(told["known_as"]) if told else None,
+            may_fetch=bool(told) and _can_fetch(told),
             state=state,
             problems=problems,
-            explained_at=explained_at,
+            explained_at=build_explain_url,
             rule_of=lambda rule: str(Rule(rule["kind"], rule["query"], rule["value"])),
         )
         if wait and state == "waits":
-            answer.headers["refresh"] = f"{LOOK_AGAIN_S}; url={wait.next_look(told['url'])}"
+            answer.headers["refresh"] = f"{RELOAD_S}; url={wait.build_next_url(told['url'])}"
         return answer
 
 
-def _may_fetch(told: Told) -> bool:
+def _can_fetch(told: Facts) -> bool:
     robots, site = told["robots"], told["site"]
     return site is not None and not site["paused"] and (robots["ignored"] or robots["verdict"] != "disallowed")
 
 
-class _Places(NamedTuple):
+class _HideTargets(NamedTuple):
     """What could be hidden with a URL."""
 
     folder: str
     domain: str
 
 
-def _places(url: str) -> _Places:
-    return _Places(url.partition("?")[0].rpartition("/")[0] + "/", registrable_domain(origin_of(url).host))
+def _find_hide_targets(url: str) -> _HideTargets:
+    return _HideTargets(url.partition("?")[0].rpartition("/")[0] + "/", registrable_domain(origin_of(url).host))
 
 
-def _hiding(url: str, what: str) -> Order:
-    places = _places(url)
+def _build_hide_command(url: str, what: str) -> Command:
+    places = _find_hide_targets(url)
     if what == "domain":
-        return AddRules((rule_of("block", "", places.domain),))
-    return AddRules((rule_of("conceal", "", f"{places.folder}*" if what == "below" else url),))
+        return AddRules((parse_rule("block", "", places.domain),))
+    return AddRules((parse_rule("conceal", "", f"{places.folder}*" if what == "below" else url),))
 
 
-def _wait_of(request: Request) -> _Wait | None:
+def _parse_wait(request: Request) -> _FetchWait | None:
     typed, looks = request.query_params.get("since", ""), request.query_params.get("looks", "")
     try:
         since_s = float(typed[:40])
     except ValueError:
         return None
     known = looks.isascii() and looks.isdigit() and len(looks) < 5
-    return _Wait(since_s, int(looks) if known else MOST_LOOKS) if math.isfinite(since_s) else None
+    return _FetchWait(since_s, int(looks) if known else MAX_RELOADS) if math.isfinite(since_s) else None

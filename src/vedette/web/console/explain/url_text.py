@@ -5,47 +5,52 @@ from typing import Any, NamedTuple
 
 from vedette.model import Refusal
 from vedette.web.commands.commands import Rule
-from vedette.web.console.explain.decision_text import budget_facts, first_facts, look_facts, rank_facts
-from vedette.web.console.explain.refresh_text import Fact, refresh_facts
+from vedette.web.console.explain.decision_text import (
+    describe_budget,
+    describe_first_fetch,
+    describe_polling,
+    describe_ranking,
+)
+from vedette.web.console.explain.refresh_text import Fact, describe_refresh
 from vedette.web.formatting import age, ago, counted, day, language_name
 
-__all__ = ["Fact", "Part", "parts", "verdict"]
+__all__ = ["Fact", "Section", "build_sections", "describe_verdict"]
 
-Told = dict[str, Any]
+Facts = dict[str, Any]
 
-LONGEST = 400
+MAX_LENGTH = 400
 
 
-class Part(NamedTuple):
+class Section(NamedTuple):
     """A section."""
 
     title: str
     facts: tuple[Fact, ...]
 
 
-def verdict(told: Told) -> str:
+def describe_verdict(told: Facts) -> str:
     """The one sentence that answers why a URL is fetched or not, and when; a second one where it was hidden."""
     concealed = any(not rule["query"] for rule in told["hidden"])
-    return _fetching(told) + (" It cannot be found, because you hid it." if concealed else "")
+    return _explain_fetching(told) + (" It cannot be found, because you hid it." if concealed else "")
 
 
-def _fetching(told: Told) -> str:
-    barred = _barred(told)
+def _explain_fetching(told: Facts) -> str:
+    barred = _find_block_reason(told)
     if barred:
         return f"It is not fetched: {barred}."
     known = told["known"]
     if known is None:
-        return _unknown(told)
+        return _explain_unknown(told)
     if known["standing"] == "failed":
-        return f"It could not be fetched: {_cut(known['why'] or 'for a reason that was not kept')}."
+        return f"It could not be fetched: {_truncate(known['why'] or 'for a reason that was not kept')}."
     if told["page"] is not None:
-        return f"It was fetched {_ago(told, told['page']['fetched_s'])}{_status(told)} and {_again(told)}."
+        return f"It was fetched {_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)} and {_describe_refetch(told)}."
     if known["standing"] == "leased":
         return "It is with a worker and will be fetched as soon as its host may be asked."
-    return f"It waits to be fetched for the first time, {_place(told)}."
+    return f"It waits to be fetched for the first time, {_describe_queue_position(told)}."
 
 
-def _barred(told: Told) -> str:
+def _find_block_reason(told: Facts) -> str:
     """Why it is never fetched as things are; empty where it may be."""
     robots, known, site = told["robots"], told["known"], told["site"]
     if site is None:
@@ -53,24 +58,24 @@ def _barred(told: Told) -> str:
     if site["paused"]:
         return f"its site {site['start']} is paused"
     if robots["verdict"] == "disallowed" and not robots["ignored"]:
-        return f"robots.txt disallows it by the line “{_cut(robots['line'] or '')}”"
+        return f"robots.txt disallows it by the line “{_truncate(robots['line'] or '')}”"
     if known is not None and known["standing"] == "refused":
-        return _cut(known["why"] or "for a reason that was not kept")
+        return _truncate(known["why"] or "for a reason that was not kept")
     return ""
 
 
-def _unknown(told: Told) -> str:
+def _explain_unknown(told: Facts) -> str:
     if told["spared"] is not None:
-        return f"It is not fetched: {_cut(told['spared']['instead'])} is fetched in its place."
+        return f"It is not fetched: {_truncate(told['spared']['instead'])} is fetched in its place."
     return "It is not known: no page that was fetched links to it, and no sitemap or feed names it."
 
 
-def _again(told: Told) -> str:
+def _describe_refetch(told: Facts) -> str:
     page, now_s = told["page"], told["now_s"]
     if told["known"]["standing"] == "leased":
         return "is being fetched again"
     if told["known"]["standing"] == "waiting":
-        return f"waits to be fetched again, {_place(told)}"
+        return f"waits to be fetched again, {_describe_queue_position(told)}"
     if page["due_s"] is None:
         return "is not due again"
     if page["due_s"] <= now_s:
@@ -78,43 +83,43 @@ def _again(told: Told) -> str:
     return f"will be fetched again in about {age(page['due_s'] - now_s)}, because of the rule “{page['rule']}”"
 
 
-def _status(told: Told) -> str:
+def _describe_status(told: Facts) -> str:
     status = told["page"]["status"]
     return "" if 200 <= status < 300 or status == 304 else f", answered with status {status},"
 
 
-def _place(told: Told) -> str:
+def _describe_queue_position(told: Facts) -> str:
     known, host = told["known"], told["host"]
     if not told["running"]:
         return "but nothing runs now"
     ahead = known["ahead"]
     before = "" if ahead is None else f"{counted(ahead, 'URL')} before it in the queue of {host['name']}; "
-    return f"{before}the host: {_wait(told)}"
+    return f"{before}the host: {_describe_host_wait(told)}"
 
 
-def _wait(told: Told) -> str:
+def _describe_host_wait(told: Facts) -> str:
     host, now_s = told["host"], told["now_s"]
     soon = f", may be asked in {age(host['ready_s'] - now_s)}" if host["ready_s"] > now_s + 1 else ""
     return f"{host['wait'] or 'ready'}{soon}"
 
 
-def parts(told: Told) -> list[Part]:
+def build_sections(told: Facts) -> list[Section]:
     """The facts, by section; sections without any are left out."""
     made = (
-        ("Site", _site(told)),
-        ("robots.txt", _robots(told)),
-        ("Host and queue", _queue(told)),
-        ("Last fetch", _fetch(told)),
-        ("Fetching it again", _fetching_again(told)),
-        ("What was read", _reading(told)),
-        ("Copies", _copies(told)),
-        ("In the index", _index(told)),
-        ("In results", rank_facts(told.get("ranking"))),
+        ("Site", _describe_site(told)),
+        ("robots.txt", _describe_robots(told)),
+        ("Host and queue", _describe_queue(told)),
+        ("Last fetch", _describe_fetch(told)),
+        ("Fetching it again", _describe_refetch_plan(told)),
+        ("What was read", _describe_content(told)),
+        ("Copies", _describe_duplicates(told)),
+        ("In the index", _describe_index(told)),
+        ("In results", describe_ranking(told.get("ranking"))),
     )
-    return [Part(title, found) for title, facts in made if (found := tuple(facts))]
+    return [Section(title, found) for title, facts in made if (found := tuple(facts))]
 
 
-def _site(told: Told) -> Iterator[Fact]:
+def _describe_site(told: Facts) -> Iterator[Fact]:
     if told["steps"]:
         yield Fact("Typed", f"{told['url']}, changed by: {', '.join(told['steps'])}")
     site = told["site"]
@@ -126,12 +131,12 @@ def _site(told: Told) -> Iterator[Fact]:
         yield Fact("Overruled", ", ".join(site["overrule"]))
 
 
-def _robots(told: Told) -> Iterator[Fact]:
+def _describe_robots(told: Facts) -> Iterator[Fact]:
     robots = told["robots"]
     if robots["ignored"]:
         yield Fact("Says", "it is ignored, as you confirmed the site as your own", robots["url"])
         return
-    by = f"by the line “{_cut(robots['line'])}”" if robots["line"] else "as no rule speaks of it"
+    by = f"by the line “{_truncate(robots['line'])}”" if robots["line"] else "as no rule speaks of it"
     said = {"allowed": f"allowed, {by}", "disallowed": f"disallowed, {by}"}.get(robots["verdict"], "not known yet")
     yield Fact("Says", said, robots["url"])
     yield Fact("File", robots["state"])
@@ -139,72 +144,72 @@ def _robots(told: Told) -> Iterator[Fact]:
         yield Fact("Asks for", f"{robots['crawl_delay_s']:g} s between requests")
 
 
-def _queue(told: Told) -> Iterator[Fact]:
-    yield Fact("Host", f"{told['host']['name']}: {_wait(told)}")
+def _describe_queue(told: Facts) -> Iterator[Fact]:
+    yield Fact("Host", f"{told['host']['name']}: {_describe_host_wait(told)}")
     known = told["known"]
     if known is None:
         return
     links = "a start of its site" if known["depth"] == 0 else f"{counted(known['depth'], 'link')} from a start"
     yield Fact("Known", f"for {age(told['now_s'] - known['found_s'])}, {links}", at_s=known["found_s"])
-    yield Fact("Stands", _standing(told))
+    yield Fact("Stands", _describe_url_state(told))
     if known["why"]:
-        yield Fact("Why", _cut(known["why"]), at_s=known["ended_s"])
-    yield from _thrift(told)
+        yield Fact("Why", _truncate(known["why"]), at_s=known["ended_s"])
+    yield from _describe_trap(told)
     if known["standing"] in {"waiting", "leased"}:
-        yield from first_facts(told.get("first"))
+        yield from describe_first_fetch(told.get("first"))
 
 
-def _standing(told: Told) -> str:
+def _describe_url_state(told: Facts) -> str:
     known = told["known"]
     words = {"leased": "with a worker", "fetched": "fetched", "refused": "refused", "failed": "failed"}
     if known["standing"] != "waiting":
         return words.get(known["standing"], str(known["standing"]))
     front = "" if known["front"] is None else f"in front queue {known['front']}, "
-    return f"waiting, {front}{_place(told)}"
+    return f"waiting, {front}{_describe_queue_position(told)}"
 
 
-def _thrift(told: Told) -> Iterator[Fact]:
+def _describe_trap(told: Facts) -> Iterator[Fact]:
     held, known = told["held"], told["known"]
     if held is not None:
         until = "never by itself: no page is spelt like this on purpose"
         yield Fact("Until", until if held["for_good"] else "its host, or pages like it, have brought more good pages")
         yield Fact("To fetch all such", "write trap into “Overrule” in the settings of its site")
     elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
-        yield Fact("Instead", _cut(told["spared"]["rule"]), told["spared"]["instead"])
+        yield Fact("Instead", _truncate(told["spared"]["rule"]), told["spared"]["instead"])
 
 
-def _fetch(told: Told) -> Iterator[Fact]:
+def _describe_fetch(told: Facts) -> Iterator[Fact]:
     page = told["page"]
     if page is None:
         return
-    yield Fact("Fetched", _ago(told, page["fetched_s"]), at_s=page["fetched_s"])
+    yield Fact("Fetched", _format_ago(told, page["fetched_s"]), at_s=page["fetched_s"])
     yield Fact("Answer", f"status {page['status']}, {counted(page['bytes'], 'byte')}", page["location"])
     if page["title"]:
-        yield Fact("Title", _cut(page["title"]))
-    changed = "then" if page["changed_s"] == page["fetched_s"] else _ago(told, page["changed_s"])
+        yield Fact("Title", _truncate(page["title"]))
+    changed = "then" if page["changed_s"] == page["fetched_s"] else _format_ago(told, page["changed_s"])
     yield Fact("New or changed", changed, at_s=page["changed_s"])
     place = page["archived"]
     if place is not None:
         yield Fact("Archived", f"warc/{place['file']}, {counted(place['length'], 'byte')} from byte {place['offset']}")
     elif told["known"] is not None and told["known"]["copy_lost"]:
-        yield Fact("Archived", f"no: {_cut(told['known']['copy_lost'])}")
+        yield Fact("Archived", f"no: {_truncate(told['known']['copy_lost'])}")
 
 
-def _fetching_again(told: Told) -> Iterator[Fact]:
+def _describe_refetch_plan(told: Facts) -> Iterator[Fact]:
     page = told["page"]
     if page is None:
-        yield from budget_facts(told.get("budget") if told["known"] is not None else None)
+        yield from describe_budget(told.get("budget") if told["known"] is not None else None)
         return
     due_s, now_s = page["due_s"], told["now_s"]
     if due_s is not None:
         yield Fact("Next due", "now" if due_s <= now_s else f"in {age(due_s - now_s)}", at_s=due_s)
-    yield from refresh_facts(told["refresh"])
-    yield from look_facts(told.get("look"))
-    yield from budget_facts(told.get("budget"))
-    yield Fact("Rule", _cut(page["rule"]))
+    yield from describe_refresh(told["refresh"])
+    yield from describe_polling(told.get("look"))
+    yield from describe_budget(told.get("budget"))
+    yield Fact("Rule", _truncate(page["rule"]))
 
 
-def _reading(told: Told) -> Iterator[Fact]:
+def _describe_content(told: Facts) -> Iterator[Fact]:
     content, change = told["content"], told["change"]
     if content is None:
         return
@@ -216,25 +221,25 @@ def _reading(told: Told) -> Iterator[Fact]:
     if content["needs_script"]:
         yield Fact("Script", "empty without JavaScript, which is not run here")
     if content["marks"]:
-        yield Fact("Its author's marks", _cut(", ".join(content["marks"])))
+        yield Fact("Its author's marks", _truncate(", ".join(content["marks"])))
     if content["canonical"]:
-        yield Fact("Names itself", _cut(content["canonical"]))
+        yield Fact("Names itself", _truncate(content["canonical"]))
     if change is not None:
-        yield Fact("Against the version before", _cut(change["why"]))
+        yield Fact("Against the version before", _truncate(change["why"]))
 
 
-def _copies(told: Told) -> Iterator[Fact]:
+def _describe_duplicates(told: Facts) -> Iterator[Fact]:
     copies = told["copies"]
     if copies is None:
         return
     yield Fact("Pages that say the same", counted(copies["pages"], "page"))
     if copies["stands"]:
-        yield Fact("Stands for them", _cut(f"because {copies['why']}") if copies["why"] else "", copies["stands"])
+        yield Fact("Stands for them", _truncate(f"because {copies['why']}") if copies["why"] else "", copies["stands"])
     for url in copies["others"]:
         yield Fact("Copy", "", url)
 
 
-def _index(told: Told) -> Iterator[Fact]:
+def _describe_index(told: Facts) -> Iterator[Fact]:
     for rule in told["hidden"]:
         yield Fact("Hidden by your rule", str(Rule(rule["kind"], rule["query"], rule["value"])))
     index = told["index"]
@@ -245,12 +250,12 @@ def _index(told: Told) -> Iterator[Fact]:
     for objection in index["objections"]:
         detail = f": {objection['detail']}" if objection["detail"] else ""
         overruled = " (you overruled that)" if objection["overruled"] else ""
-        yield Fact("Against it", _cut(f"{objection['why']}{detail}{overruled}"))
+        yield Fact("Against it", _truncate(f"{objection['why']}{detail}{overruled}"))
 
 
-def _ago(told: Told, then_s: float) -> str:
+def _format_ago(told: Facts, then_s: float) -> str:
     return ago(told["now_s"], then_s)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

@@ -3,15 +3,13 @@
 from typing import Final, NamedTuple, Protocol
 
 from vedette.adapters.alerts.alert_store import Delivery
-from vedette.adapters.crawl_store.new_page_store import WatchRow
-
-__all__ = ["NO_WATCHES", "KeptWatch", "SentMessage", "WatchDesk"]
+from vedette.adapters.crawl_store.new_page_store import AlertRow
 
 
-class KeptWatch(NamedTuple):
+class AlertLine(NamedTuple):
     """A watch, how many new pages it has had, and by what its webhook knows messages from here."""
 
-    watch: WatchRow
+    watch: AlertRow
     items: int
     secret: str = ""
 
@@ -23,36 +21,36 @@ class SentMessage(NamedTuple):
     delivery: Delivery
 
 
-class WatchDesk(Protocol):
-    """Watches and messages. ``refusal`` and ``test`` wait for others: call them in a thread."""
+class AlertService(Protocol):
+    """Watches and messages. ``check_webhook`` and ``send_test`` wait for others: call them in a thread."""
 
-    def watches(self) -> list[KeptWatch]:
+    def list_alerts(self) -> list[AlertLine]:
         """All of them, the oldest first."""
 
-    def messages(self, most: int) -> list[SentMessage]:
+    def list_messages(self, most: int) -> list[SentMessage]:
         """The latest messages, the last one first."""
 
-    def refusal(self, webhook: str) -> str:
+    def check_webhook(self, webhook: str) -> str:
         """Why nothing may be sent to a URL; empty where it may."""
 
-    def test(self, name: str) -> SentMessage:
+    def send_test(self, name: str) -> SentMessage:
         """Send a message without pages now. A ``VedetteError`` says why there is none to send."""
 
 
-class _None:
+class _NoAlerts:
     """Where nobody is told anything."""
 
-    def watches(self) -> list[KeptWatch]:
+    def list_alerts(self) -> list[AlertLine]:
         return []
 
-    def messages(self, most: int) -> list[SentMessage]:  # noqa: ARG002 - the port's
+    def list_messages(self, most: int) -> list[SentMessage]:  # noqa: ARG002 - the port's
         return []
 
-    def refusal(self, webhook: str) -> str:  # noqa: ARG002 - the port's
+    def check_webhook(self, webhook: str) -> str:  # noqa: ARG002 - the port's
         return ""
 
-    def test(self, name: str) -> SentMessage:
+    def send_test(self, name: str) -> SentMessage:
         raise LookupError(name)
 
 
-NO_WATCHES: Final = _None()
+NO_ALERTS: Final = _NoAlerts()

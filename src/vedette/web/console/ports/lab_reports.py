@@ -5,8 +5,6 @@ Nobody knows who wrote the files, so whatever is in these values is shown as tex
 
 from typing import Final, NamedTuple, Protocol
 
-__all__ = ["NO_REPORTS", "Report", "ReportLine", "ReportPlot", "ReportTable", "Reports"]
-
 
 class ReportLine(NamedTuple):
     """A report in a list: its name in addresses, what it asks, when it was written (by the wall's clock).
@@ -52,19 +50,19 @@ class Report(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
-class Reports(Protocol):
+class ReportStore(Protocol):
     """Whoever has them. Anything but ``has_any`` may take a moment, so it is asked in a thread."""
 
     def has_any(self) -> bool:
         """Whether there is something to list; it is asked for every page."""
 
-    def listed(self) -> list[ReportLine]:
+    def list_reports(self) -> list[ReportLine]:
         """All, the latest first."""
 
-    def report(self, name: str) -> Report | None:
+    def load_report(self, name: str) -> Report | None:
         """One of them, by its name; None for any other name, and for one that cannot be shown."""
 
-    def plot(self, name: str, file: str) -> bytes | None:
+    def load_plot(self, name: str, file: str) -> bytes | None:
         """The drawing of a report's plot; None for anything else."""
 
 
@@ -75,17 +73,17 @@ class _NoReports:
         """Never."""
         return False
 
-    def listed(self) -> list[ReportLine]:
+    def list_reports(self) -> list[ReportLine]:
         """None."""
         return []
 
-    def report(self, _name: str) -> Report | None:
+    def load_report(self, _name: str) -> Report | None:
         """None."""
         return None
 
-    def plot(self, _name: str, _file: str) -> bytes | None:
+    def load_plot(self, _name: str, _file: str) -> bytes | None:
         """None."""
         return None
 
 
-NO_REPORTS: Final[Reports] = _NoReports()
+NO_REPORTS: Final[ReportStore] = _NoReports()

@@ -4,37 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
-from vedette.adapters.event_store.time_series import Measure
-from vedette.learn.clicks.off_policy import OtherOrder
-from vedette.learn.clicks.rollback_guard import Arm, Guarded
-from vedette.learn.workload import Drift, Rising
-
-__all__ = [
-    "KIND_WORDS",
-    "READ_OFF",
-    "BudgetTold",
-    "Crawl",
-    "Discovery",
-    "DuePage",
-    "FoundPage",
-    "HeldLine",
-    "HostLine",
-    "Hosts",
-    "Machine",
-    "Part",
-    "Promoted",
-    "RankingTold",
-    "Refresh",
-    "Searched",
-    "SourceLine",
-    "SpentLine",
-    "Storage",
-    "Tenth",
-    "Watch",
-]
+from vedette.adapters.event_store.time_series import SeriesInfo
+from vedette.learn.clicks.off_policy import OrderEstimate
+from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
+from vedette.learn.workload import Drift, RisingQuery
 
 # What fetches are for, by the names of ``ring.spending``.
-KIND_WORDS = {
+KIND_LABELS = {
     "first": "first fetches",
     "refresh": "refreshes",
     "look": "looks for new links",
@@ -44,7 +20,7 @@ KIND_WORDS = {
 }
 
 
-class SpentLine(NamedTuple):
+class SpendingLine(NamedTuple):
     """What one kind of fetches, or one site, took and brought; ``share`` is of all fetches.
 
     ``gain`` is what ``measured`` of them brought to search together; a fetch that found nothing changed brought
@@ -69,7 +45,7 @@ class SpentLine(NamedTuple):
         return self.gain / self.fetches if self.measured and self.fetches else None
 
 
-class HeldLine(NamedTuple):
+class DeferredLine(NamedTuple):
     """An unseen URL that waits, since it is not worth the price."""
 
     url: str
@@ -77,7 +53,7 @@ class HeldLine(NamedTuple):
     price: float
 
 
-class BudgetTold(NamedTuple):
+class BudgetReport(NamedTuple):
     """Where the budget went since ``since_s``. ``per_s`` is the budget in fetches a second; None where there is none.
 
     ``ever`` is of all time, by kind. ``held`` are some of those ``held_urls`` that were not worth the price of late.
@@ -87,11 +63,11 @@ class BudgetTold(NamedTuple):
     budget: str = ""
     price: float | None = None
     since_s: float = 0.0
-    kinds: tuple[SpentLine, ...] = ()
-    sites: tuple[SpentLine, ...] = ()
-    ever: tuple[SpentLine, ...] = ()
+    kinds: tuple[SpendingLine, ...] = ()
+    sites: tuple[SpendingLine, ...] = ()
+    ever: tuple[SpendingLine, ...] = ()
     held_urls: int = 0
-    held: tuple[HeldLine, ...] = ()
+    held: tuple[DeferredLine, ...] = ()
 
     @property
     def fetches(self) -> float:
@@ -125,7 +101,7 @@ class SourceLine(NamedTuple):
     why: str
 
 
-class Discovery(NamedTuple):
+class DiscoveryReport(NamedTuple):
     """How finding new pages goes: those of the last month, the latest first; and the sources, the richest first.
 
     ``looks``, what they ``found`` and those that were ``wasted`` are sums that fade: of about the last day.
@@ -138,7 +114,7 @@ class Discovery(NamedTuple):
     wasted: float = 0.0
 
 
-class Promoted(NamedTuple):
+class ExploredPage(NamedTuple):
     """A page that was tried: where it is, since when, how often it was shown for that, and what came of it.
 
     ``likes`` and ``looks`` are all that is known of it now, faded; ``expected`` is the quality that is believed.
@@ -153,7 +129,7 @@ class Promoted(NamedTuple):
     expected: float
 
 
-class RankingTold(NamedTuple):
+class RankingReport(NamedTuple):
     """All of it. ``is_on`` is the operator's setting, ``is_learned`` whether there is enough to go by.
 
     ``tried`` of ``results`` shown stood there to be tried, in ``trying`` of ``searches``. ``taken_off`` is what the
@@ -177,21 +153,21 @@ class RankingTold(NamedTuple):
     difference: float = 0.0
     difference_give_or_take: float = 0.0
     is_enough: bool = False
-    guard: Guarded = Guarded()
-    promoted: tuple[Promoted, ...] = ()
-    orders: tuple[OtherOrder, ...] = ()
+    guard: RollbackGuard = RollbackGuard()
+    promoted: tuple[ExploredPage, ...] = ()
+    orders: tuple[OrderEstimate, ...] = ()
 
 
-NOTHING: Mapping[str, int] = {}
+NO_COUNTS: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
 # Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
-READ_OFF: Mapping[str, Measure] = {
-    "gain_day": Measure("what fetches of known pages brought to the quality of search in a day", "gain"),
-    "birth_to_found_s": Measure("median time from the birth of the last day's new pages to their discovery", "s"),
+DERIVED_SERIES: Mapping[str, SeriesInfo] = {
+    "gain_day": SeriesInfo("what fetches of known pages brought to the quality of search in a day", "gain"),
+    "birth_to_found_s": SeriesInfo("median time from the birth of the last day's new pages to their discovery", "s"),
 }
 
 
-class Crawl(NamedTuple):
+class CrawlStatus(NamedTuple):
     """How a crawl stands now. ``is_running`` is False where no keeper answers: then the numbers are the last known.
 
     ``is_busy`` is True where there is a keeper that had no time to answer.
@@ -208,10 +184,10 @@ class Crawl(NamedTuple):
     waiting: int = 0
     out: int = 0
     hosts: int = 0
-    waiting_why: Mapping[str, int] = NOTHING
-    statuses: Mapping[str, int] = NOTHING
-    failures: Mapping[str, int] = NOTHING
-    refusals: Mapping[str, int] = NOTHING
+    waiting_why: Mapping[str, int] = NO_COUNTS
+    statuses: Mapping[str, int] = NO_COUNTS
+    failures: Mapping[str, int] = NO_COUNTS
+    refusals: Mapping[str, int] = NO_COUNTS
     in_trouble: Mapping[str, str] = NO_WORDS
     trouble: str = ""
     unindexed: int = 0
@@ -228,14 +204,14 @@ class HostLine(NamedTuple):
     trouble: str
 
 
-class Hosts(NamedTuple):
+class HostList(NamedTuple):
     """The hosts to look at first, of so many in all."""
 
     rows: tuple[HostLine, ...] = ()
     total: int = 0
 
 
-class Tenth(NamedTuple):
+class CalibrationBin(NamedTuple):
     """Refreshes of which about the same chance was said before: how many, the sum of chances, how many had changed."""
 
     refreshes: float
@@ -259,8 +235,8 @@ class DuePage(NamedTuple):
     worth: float | None = None
 
 
-class Refresh(NamedTuple):
-    """How refreshing stands. ``tenths`` are of about the last day, by tenths of the chance.
+class RefreshStatus(NamedTuple):
+    """How refreshing stands. ``calibration`` are of about the last day, by tenths of the chance.
 
     ``current`` is the share of pages that are still as they were fetched, estimated from ``judged`` of them; ``soon``
     are the pages that are due next.
@@ -270,13 +246,13 @@ class Refresh(NamedTuple):
     price: float | None = None
     refreshes: float = 0.0
     wasted: float = 0.0
-    tenths: tuple[Tenth, ...] = ()
+    calibration: tuple[CalibrationBin, ...] = ()
     current: float | None = None
     judged: int = 0
     soon: tuple[DuePage, ...] = ()
 
 
-class Machine(NamedTuple):
+class RuntimeSettings(NamedTuple):
     """Settings of the machine that may be changed while it runs, as they hold: policy, budget as written, learning.
 
     ``chosen`` has the names of those that were changed so; the others are as configured.
@@ -288,17 +264,17 @@ class Machine(NamedTuple):
     learn: bool = True
 
 
-class Searched(NamedTuple):
+class SearchStats(NamedTuple):
     """What was asked since some time, and what changed in it of late."""
 
     totals: Totals
     top: tuple[QueryCount, ...]
     without_result: tuple[QueryCount, ...]
-    rising: tuple[Rising, ...]
+    rising: tuple[RisingQuery, ...]
     drift: Drift
 
 
-class Part(NamedTuple):
+class StoragePart(NamedTuple):
     """Something that takes room on the disk; ``words`` say what it is and whether it can be made again."""
 
     name: str
@@ -306,10 +282,10 @@ class Part(NamedTuple):
     size_bytes: float
 
 
-class Storage(NamedTuple):
+class StorageStatus(NamedTuple):
     """What takes room, how much is left, and what was set. A limit of 0 is none."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoragePart, ...] = ()
     free_bytes: int = 0
     min_free_bytes: int = 0
     archive_limit_bytes: int = 0
@@ -318,44 +294,44 @@ class Storage(NamedTuple):
     folder: str = ""
 
 
-class Watch(Protocol):
+class Monitoring(Protocol):
     """Whoever knows. Anything here may take a moment, so it is asked in a thread."""
 
-    def crawl(self) -> Crawl:
+    def get_crawl_status(self) -> CrawlStatus:
         """How the crawl stands."""
 
-    def hosts(self) -> Hosts:
+    def list_hosts(self) -> HostList:
         """The hosts that have something to do."""
 
-    def refresh(self) -> Refresh:
+    def get_refresh_status(self) -> RefreshStatus:
         """How refreshing stands."""
 
-    def discovery(self) -> Discovery:
+    def get_discovery_report(self) -> DiscoveryReport:
         """How finding new pages goes."""
 
-    def budget(self, days: int) -> BudgetTold:
+    def get_budget_report(self, days: int) -> BudgetReport:
         """Where the fetch budget went in so many days, today among them."""
 
-    def machine(self) -> Machine:
+    def get_runtime_settings(self) -> RuntimeSettings:
         """What is set now."""
 
-    def gains(self, since_s: float) -> list[tuple[float, float]]:
+    def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """What fetches of known pages brought, summed up over some minutes each, the earliest first."""
 
-    def searched(self, span_s: float) -> Searched:
+    def get_search_stats(self, span_s: float) -> SearchStats:
         """What was asked in so many seconds until now."""
 
-    def left_out(self) -> Mapping[str, int]:
+    def count_filtered(self) -> Mapping[str, int]:
         """What was told in the last day and counts as no person's, by why."""
 
-    def storage(self) -> Storage:
+    def get_storage_status(self) -> StorageStatus:
         """What takes room."""
 
-    def points(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
+    def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
         """A number over time (``edges.series.SERIES`` has their names), the earliest first; at most so many points."""
 
-    def latest(self) -> Mapping[str, float]:
-        """The last of each number, and those that are read off (``READ_OFF``)."""
+    def get_latest_values(self) -> Mapping[str, float]:
+        """The last of each number, and those that are read off (``DERIVED_SERIES``)."""
 
-    def keeps_searches(self) -> bool:
+    def is_recording(self) -> bool:
         """Whether searches are written down at all."""

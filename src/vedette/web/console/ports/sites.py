@@ -2,25 +2,9 @@
 
 from typing import Any, Literal, NamedTuple, Protocol
 
-from vedette.adapters.crawl_store.url_list import UrlPage, Which
+from vedette.adapters.crawl_store.url_list import UrlFilter, UrlPage
 from vedette.model import Site
-from vedette.web.commands.commands import Done, Order, Rule
-
-__all__ = [
-    "ActionLine",
-    "KeptRule",
-    "KeptSite",
-    "Leaving",
-    "Mishap",
-    "Operator",
-    "RobotsLook",
-    "RobotsSays",
-    "SiteDesk",
-    "SiteLine",
-    "SiteLook",
-    "SiteState",
-    "Stranger",
-]
+from vedette.web.commands.commands import Command, CommandResult, Rule
 
 
 class ActionLine(NamedTuple):
@@ -37,37 +21,37 @@ class ActionLine(NamedTuple):
     undone_s: float | None = None
 
 
-class Operator(Protocol):
-    """The operator's rights and orders. Reading is quick; ``order`` waits for the keeper: call it in a thread."""
+class AdminService(Protocol):
+    """The operator's rights and orders. Reading is quick; ``run_command`` waits for the keeper: call it in a thread."""
 
-    def secret(self) -> bytes:
+    def get_signing_secret(self) -> bytes:
         """What tokens of this server are signed with: the same for all its processes, and after a restart."""
 
-    def token_fits(self, token: str) -> bool:
+    def is_operator_token(self, token: str) -> bool:
         """Whether this is the operator's token."""
 
     def session_opened_s(self, digest: str) -> float | None:
         """When (wall time) the session with this digest was opened; None where there is none."""
 
-    def order(self, order: Order, by: str) -> Done:
+    def run_command(self, order: Command, by: str) -> CommandResult:
         """Have an order carried out. A ``VedetteError`` says in words why it cannot be; nothing has changed then."""
 
-    def actions(self, most: int, before: int | None = None) -> list[ActionLine]:
+    def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """The latest actions, the last one first; those with smaller numbers than ``before`` where it is given."""
 
 
 SiteState = Literal["crawled", "paused", "robots", "trouble", "new", "still"]
-RobotsSays = Literal["allowed", "disallowed", "waits", "unasked"]
+RobotsVerdict = Literal["allowed", "disallowed", "waits", "unasked"]
 
 
-class KeptSite(NamedTuple):
+class StoredSite(NamedTuple):
     """A site as the operator set it, and whether it is paused."""
 
     site: Site
     paused: bool
 
 
-class Mishap(NamedTuple):
+class FetchFailure(NamedTuple):
     """A fetch that failed for good."""
 
     url: str
@@ -84,12 +68,12 @@ class SiteLine(NamedTuple):
     trouble: str
     pages: int
     known: int
-    mishap: Mishap | None
+    mishap: FetchFailure | None
     fetched_s: float | None
     delay_s: float
 
 
-class RobotsLook(NamedTuple):
+class RobotsPreview(NamedTuple):
     """What a robots.txt says of a site's start.
 
     ``line`` is the rule that decides, empty where none speaks of it. ``words`` say where that is known from, or why it
@@ -97,7 +81,7 @@ class RobotsLook(NamedTuple):
     """
 
     url: str
-    says: RobotsSays
+    says: RobotsVerdict
     line: str
     words: str
     crawl_delay_s: float | None = None
@@ -105,23 +89,23 @@ class RobotsLook(NamedTuple):
     asked_s: float | None = None
 
 
-class SiteLook(NamedTuple):
+class SitePreview(NamedTuple):
     """What a site would be, before it is one: where it lies, what its robots.txt says, and what to think of first."""
 
     host: str
     addresses: str
-    robots: RobotsLook
+    robots: RobotsPreview
     warnings: tuple[str, ...]
 
 
-class Leaving(NamedTuple):
+class RemovalImpact(NamedTuple):
     """What is kept of a site: URLs, and pages among them."""
 
     known: int
     pages: int
 
 
-class Stranger(NamedTuple):
+class UnlistedHost(NamedTuple):
     """A host that no site takes, how many pages of how many domains link to it, since when, and one of them."""
 
     host: str
@@ -131,36 +115,36 @@ class Stranger(NamedTuple):
     example: str
 
 
-class KeptRule(NamedTuple):
+class StoredRule(NamedTuple):
     """A rule for results, and since when it holds."""
 
     rule: Rule
     added_s: float
 
 
-class SiteDesk(Protocol):
+class SiteService(Protocol):
     """Whoever knows. Anything here may take a moment, so it is asked in a thread."""
 
-    def sites(self) -> list[SiteLine]:
+    def list_sites(self) -> list[SiteLine]:
         """All sites, the oldest first."""
 
-    def site(self, start: str) -> KeptSite | None:
+    def find_site(self, start: str) -> StoredSite | None:
         """One of them, by its start."""
 
-    def look(self, site: Site, asked_s: float | None = None) -> SiteLook:
+    def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
         """A site before it is added. Its host may be asked for its robots.txt, unless it was at ``asked_s``."""
 
-    def urls(self, which: Which, after: int, most: int) -> UrlPage:
+    def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
         """The URLs behind a count, from an id on; so many at most."""
 
-    def leaving(self, start: str) -> Leaving:
+    def preview_removal(self, start: str) -> RemovalImpact:
         """What would go with a site."""
 
-    def explain(self, url: str) -> dict[str, Any]:
-        """All that is known of a URL, under the names of ``vedette explain --json``."""
+    def explain_url(self, url: str) -> dict[str, Any]:
+        """All that is known of a URL, under the names of ``vedette explain_url --json``."""
 
-    def strangers(self, most: int) -> list[Stranger]:
+    def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
         """Hosts that pages link to and no site takes, the most linked first."""
 
-    def rules(self) -> list[KeptRule]:
+    def list_rules(self) -> list[StoredRule]:
         """The operator's rules for results, the oldest first."""

@@ -11,14 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
-from vedette.web.console.ports.monitoring import Watch
-from vedette.web.console.ui.charts import bars
-from vedette.web.console.ui.layout import Shell
-from vedette.web.console.ui.scales import said
+from vedette.web.console.ports.monitoring import Monitoring
+from vedette.web.console.ui.charts import render_bar_table
+from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table
-from vedette.web.console.ui.time_series import Over, chart, over_of, ways
-
-__all__ = ["asking_routes"]
+from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 
 CHARTS = ("searches_per_h", "empty_share", "click_share")
 _COLUMNS = (
@@ -29,56 +27,61 @@ _COLUMNS = (
     Column[QueryCount]("clicks", "Clicks", lambda row: row.clicks, is_number=True),
     Column[QueryCount]("last", "Last asked", lambda row: row.last_s, is_number=True),
 )
-_TOP = Table(_COLUMNS, by="-searches", key="top", rows=20)
-_EMPTY = Table((_COLUMNS[0], _COLUMNS[3], _COLUMNS[1], _COLUMNS[5]), by="-empty", key="empty", rows=20)
+_TOP_QUERIES = Table(_COLUMNS, default_sort="-searches", prefix="top", page_size=20)
+_EMPTY_QUERIES = Table(
+    (_COLUMNS[0], _COLUMNS[3], _COLUMNS[1], _COLUMNS[5]), default_sort="-empty", prefix="empty", page_size=20
+)
 
 
-def asking_routes(shell: Shell, watch: Watch) -> list[Route]:
+def searches_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
     """The page Searches."""
-    return [Route("/searches", _Page(shell, watch).shown)]
+    return [Route("/searches", _SearchesPage(shell, watch).show)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _SearchesPage:
     """The handler, with what it needs."""
 
-    shell: Shell
-    watch: Watch
+    shell: ConsoleShell
+    monitoring: Monitoring
 
-    async def shown(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """What was asked over the time that was chosen."""
-        over = over_of(request)
-        asked = await run_in_threadpool(self.watch.searched, over.span_s)
-        for table, rows, name in ((_TOP, asked.top, "searches"), (_EMPTY, asked.without_result, "without-result")):
+        over = parse_time_range(request)
+        asked = await run_in_threadpool(self.monitoring.get_search_stats, over.span_s)
+        for table, rows, name in (
+            (_TOP_QUERIES, asked.top, "searches"),
+            (_EMPTY_QUERIES, asked.without_result, "without-result"),
+        ):
             if table.wants_csv(request):
-                return table.csv(request, rows, name)
+                return table.csv_response(request, rows, name)
         told: dict[str, Any] = {
             "searched": asked,
             "over": over,
-            "is_kept": self.watch.keeps_searches(),
-            "charts": await run_in_threadpool(self._charts, over),
-            "ways": ways(request),
-            "top": _TOP.seen(request, asked.top),
-            "empty": _EMPTY.seen(request, asked.without_result),
-            "left_out": _left_out(asked.totals),
-            "share": _share,
+            "is_kept": self.monitoring.is_recording(),
+            "charts": await run_in_threadpool(self._build_charts, over),
+            "ways": build_range_links(request),
+            "top": _TOP_QUERIES.paginate(request, asked.top),
+            "empty": _EMPTY_QUERIES.paginate(request, asked.without_result),
+            "left_out": _render_filtered(asked.totals),
+            "share": _format_share,
             "search_address": lambda query: f"/search?{urlencode({'q': query}, errors='replace')}",
-            "synonym_address": _synonym,
+            "synonym_address": _build_synonym_url,
         }
-        return self.shell.page("searches.html", request, here="searches", title="Searches", **told)
+        return self.shell.render_page("searches.html", request, here="searches", title="Searches", **told)
 
-    def _charts(self, over: Over) -> list[Markup]:
-        return [chart(self.watch, name, over, self.shell.now_s()) for name in CHARTS]
-
-
-def _left_out(totals: Totals) -> Markup:
-    rows = sorted(totals.doubted.items(), key=lambda row: (-row[1], row[0]))
-    return bars([(why, float(times)) for why, times in rows], "n", ("Why", "Times")) if rows else Markup()
+    def _build_charts(self, over: TimeRange) -> list[Markup]:
+        return [render_series(self.monitoring, name, over, self.shell.now_s()) for name in CHARTS]
 
 
-def _share(part: int, whole: int) -> str:
-    return said(part / whole, "share") if whole else "\N{EM DASH}"
+def _render_filtered(totals: Totals) -> Markup:
+    rows = sorted(totals.filtered.items(), key=lambda row: (-row[1], row[0]))
+    return render_bar_table([(why, float(times)) for why, times in rows], "n", ("Why", "Times")) if rows else Markup()
 
 
-def _synonym(query: str) -> str:
+def _format_share(part: int, whole: int) -> str:
+    return format_value(part / whole, "share") if whole else "\N{EM DASH}"
+
+
+def _build_synonym_url(query: str) -> str:
     return f"/console/results?{urlencode({'kind': 'synonym', 'query': query}, errors='replace')}"

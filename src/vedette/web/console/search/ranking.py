@@ -11,63 +11,61 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
-from vedette.learn.clicks.experiment_groups import ALL, PLAIN, UNTRIED
-from vedette.learn.clicks.off_policy import FEWEST, Estimate, OtherOrder
-from vedette.learn.clicks.rollback_guard import FEWEST_PEOPLE, Arm
+from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
+from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstimate
+from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.explain.page import explained_at
-from vedette.web.console.explain.refresh_text import per_cent
-from vedette.web.console.ports.monitoring import Promoted, RankingTold, Watch
-from vedette.web.console.ui.layout import Shell
+from vedette.web.console.explain.page import build_explain_url
+from vedette.web.console.explain.refresh_text import format_percent
+from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
+from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import THIN, sentence
-from vedette.web.ports import Search
+from vedette.web.ports import SearchService
 
-__all__ = ["estimated", "fate_of", "give_or_take", "ranking_routes", "verdict"]
-
-LEARN = "serve.learn"
-_SWITCH: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
-ORDERS: Mapping[str, str] = {
-    PLAIN: "By relevance alone",
-    UNTRIED: "With what was learned, nothing tried",
-    ALL: "With what was learned and trials",
+LEARN_SETTING = "serve.learn"
+_LEARN_CHOICES: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
+ORDER_LABELS: Mapping[str, str] = {
+    RELEVANCE_ONLY: "By relevance alone",
+    LEARNED_ONLY: "With what was learned, nothing tried",
+    WITH_TRIALS: "With what was learned and trials",
 }
 # So many looks tell something of a page, and so much better or worse than any other is worth a word.
-ENOUGH_LOOKS = 5.0
+MIN_LOOKS = 5.0
 BETTER, WORSE = 1.2, 0.8
 
 
-def fate_of(page: Promoted, general: float) -> str:
+def describe_outcome(page: ExploredPage, general: float) -> str:
     """What became of a page that was tried.
 
-    >>> fate_of(Promoted("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2), fate_of(Promoted("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
+    >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2), describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
     ('liked', 'too few looks yet')
     """
-    if page.looks < ENOUGH_LOOKS or general <= 0:
+    if page.looks < MIN_LOOKS or general <= 0:
         return "too few looks yet"
     ratio = page.expected / general
     return "liked" if ratio >= BETTER else "not liked" if ratio <= WORSE else "like others"
 
 
-def give_or_take(arm: Arm) -> str:
+def format_interval(arm: Arm) -> str:
     """Quality per click of a group with the ends of its 95 % interval; a dash before there is any.
 
-    >>> give_or_take(Arm(50, 90, 0.62, 0.05)), give_or_take(Arm(0, 0, 0.0, math.inf))
+    >>> format_interval(Arm(50, 90, 0.62, 0.05)), format_interval(Arm(0, 0, 0.0, math.inf))
     ('0.62 (0.57 to 0.67)', '—')
     """
     if not arm.clicks:
         return "\N{EM DASH}"
-    if not math.isfinite(arm.give_or_take):
+    if not math.isfinite(arm.half_width):
         return f"{arm.quality:.2f}"
-    low, high = max(arm.quality - arm.give_or_take, 0.0), min(arm.quality + arm.give_or_take, 1.0)
+    low, high = max(arm.quality - arm.half_width, 0.0), min(arm.quality + arm.half_width, 1.0)
     return f"{arm.quality:.2f} ({low:.2f} to {high:.2f})"
 
 
-def verdict(told: RankingTold) -> str:
+def describe_verdict(told: RankingReport) -> str:
     """Whether what was learned does any good, no surer than the numbers are."""
     if not told.is_enough or not math.isfinite(told.difference_give_or_take):
         fewest = min(told.learned.people, told.plain.people)
-        return f"It is too early to say: {FEWEST_PEOPLE} people of each group must have clicked, and it is {fewest}."
+        return f"It is too early to say: {MIN_PEOPLE} people of each group must have clicked, and it is {fewest}."
     low, high = (told.difference + sign * told.difference_give_or_take for sign in (-1, 1))
     ends = f"the difference lies between {low:+.2f} and {high:+.2f} with 95{THIN}%"
     if low > 0:
@@ -77,33 +75,33 @@ def verdict(told: RankingTold) -> str:
     return f"No difference can be told so far: {ends}."
 
 
-def estimated(found: Estimate) -> str:
+def format_estimate(found: Estimate) -> str:
     """The share of searches that an order would have brought to success, or that nobody can know yet.
 
-    >>> estimated(Estimate(0.41, 0.36, 0.46, 230.0, "")).replace(THIN, " ")
+    >>> format_estimate(Estimate(0.41, 0.36, 0.46, 230.0, "")).replace(THIN, " ")
     '41 % (36 % to 46 %)'
-    >>> estimated(Estimate(0.41, 0.0, 0.9, 12.0, "not enough data"))
+    >>> format_estimate(Estimate(0.41, 0.0, 0.9, 12.0, "not enough data"))
     'not enough data'
     """
     if found.said:
         return found.said
     low, high = max(found.low, 0.0), min(found.high, 1.0)
-    return f"{per_cent(found.value)} ({per_cent(low)} to {per_cent(high)})"
+    return f"{format_percent(found.value)} ({format_percent(low)} to {format_percent(high)})"
 
 
-def orders_verdict(orders: tuple[OtherOrder, ...]) -> str:
+def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
     """What can be said of the orders that most readers did not get: no more than that intervals lie apart."""
     by_name = {order.name: order for order in orders}
-    ours, others = by_name.get(ALL), [order for order in orders if order.name != ALL]
+    ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
     if ours is None or ours.robust.said or all(order.robust.said for order in others):
         most = max((order.robust.effective for order in others), default=0.0)
-        return f"Not enough data: {FEWEST:.0f} readers must have got an order before it is told, and it is {most:.0f}."
-    told = [_against(ours.robust, order) for order in others if not order.robust.said]
+        return f"Not enough data: {MIN_EFFECTIVE:.0f} readers must have got an order before it is told, and it is {most:.0f}."
+    told = [_compare_order(ours.robust, order) for order in others if not order.robust.said]
     return " ".join(told)
 
 
-def _against(ours: Estimate, other: OtherOrder) -> str:
-    name = ORDERS[other.name].lower()
+def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
+    name = ORDER_LABELS[other.name].lower()
     if other.robust.high < ours.low:
         return f"Had all readers got the order {name}, fewer searches would have succeeded."
     if other.robust.low > ours.high:
@@ -111,14 +109,14 @@ def _against(ours: Estimate, other: OtherOrder) -> str:
     return f"Whether the order {name} would have done better or worse cannot be told so far."
 
 
-class Line(NamedTuple):
+class ExploredLine(NamedTuple):
     """A page that was tried, and what became of it in words."""
 
-    page: Promoted
+    page: ExploredPage
     fate: str
 
 
-_PROMOTED: Table[Line] = Table(
+_EXPLORED_TABLE: Table[ExploredLine] = Table(
     (
         Column("page", "Page", lambda row: row.page.url),
         Column("since", "First tried", lambda row: row.page.first_s, is_number=True),
@@ -129,49 +127,49 @@ _PROMOTED: Table[Line] = Table(
         Column("expected", "Expected", lambda row: round(row.page.expected, 4), is_number=True),
         Column("fate", "What became of it", lambda row: row.fate),
     ),
-    by="-shown",
-    key="promoted",
-    rows=20,
+    default_sort="-shown",
+    prefix="promoted",
+    page_size=20,
 )
 
 
-def ranking_routes(shell: Shell, search: Search, watch: Watch) -> list[Route]:
+def ranking_routes(shell: ConsoleShell, search: SearchService, watch: Monitoring) -> list[Route]:
     """The page, and its switch."""
-    pages = _Ranking(shell, search, watch)
-    return [Route("/ranking", pages.ranking), Route("/ranking/set", pages.switched, methods=["POST"])]
+    pages = _RankingPage(shell, search, watch)
+    return [Route("/ranking", pages.show), Route("/ranking/set", pages.set_learning, methods=["POST"])]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranking:
+class _RankingPage:
     """The handler, with what it needs."""
 
-    shell: Shell
-    search: Search
-    watch: Watch
+    shell: ConsoleShell
+    search: SearchService
+    monitoring: Monitoring
 
-    async def switched(self, request: Request) -> Response:
+    async def set_learning(self, request: Request) -> Response:
         """Learning on, off, or as configured, from now on; or the page again, with why not."""
-        value = _SWITCH.get((await self.shell.form(request)).get("learn", ""), "")
+        value = _LEARN_CHOICES.get((await self.shell.read_form(request)).get("learn", ""), "")
         try:
             if value == "":
                 raise UsageError("say whether the order is to learn from clicks")
-            return await self.shell.ordered(request, SetMachine({LEARN: value}), "/console/ranking")
+            return await self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
         except VedetteError as error:
-            return await self._page(request, sentence(str(error)))
+            return await self._render(request, sentence(str(error)))
 
-    async def ranking(self, request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
         """How ranking stands; the table is a file, too."""
-        return await self._page(request)
+        return await self._render(request)
 
-    async def _page(self, request: Request, problem: str = "") -> Response:
-        asked: Callable[[], RankingTold | None] = getattr(self.search, "ranking", _nothing_told)
+    async def _render(self, request: Request, problem: str = "") -> Response:
+        asked: Callable[[], RankingReport | None] = getattr(self.search, "ranking", _no_report)
         found = await run_in_threadpool(asked)
-        told = found or RankingTold()
-        machine = await run_in_threadpool(self.watch.machine)
-        lines = [Line(page, fate_of(page, told.general)) for page in told.promoted]
-        if _PROMOTED.wants_csv(request):
-            return _PROMOTED.csv(request, lines, "tried-pages")
-        return self.shell.page(
+        told = found or RankingReport()
+        machine = await run_in_threadpool(self.monitoring.get_runtime_settings)
+        lines = [ExploredLine(page, describe_outcome(page, told.general)) for page in told.promoted]
+        if _EXPLORED_TABLE.wants_csv(request):
+            return _EXPLORED_TABLE.csv_response(request, lines, "tried-pages")
+        return self.shell.render_page(
             "ranking.html",
             request,
             here="ranking",
@@ -179,24 +177,24 @@ class _Ranking:
             status=422 if problem else 200,
             problem=problem,
             is_on=machine.learn,
-            is_chosen=LEARN in machine.chosen,
+            is_chosen=LEARN_SETTING in machine.chosen,
             told=told,
             was_told=found is not None,
-            is_guarded=told.guard.holds(self.shell.now_s()),
-            verdict=verdict(told),
+            is_guarded=told.guard.is_active(self.shell.now_s()),
+            verdict=describe_verdict(told),
             arms=[("With what was learned", told.learned), ("Without", told.plain)],
-            seen=_PROMOTED.seen(request, lines),
-            give_or_take=give_or_take,
-            orders=[(ORDERS.get(order.name, order.name), order) for order in told.orders],
-            orders_verdict=orders_verdict(told.orders),
-            estimated=estimated,
+            seen=_EXPLORED_TABLE.paginate(request, lines),
+            give_or_take=format_interval,
+            orders=[(ORDER_LABELS.get(order.name, order.name), order) for order in told.orders],
+            orders_verdict=describe_orders(told.orders),
+            estimated=format_estimate,
             taken_off=[(round(looks), why) for why, looks in told.taken_off if round(looks)],
-            fewest=int(FEWEST),
-            per_cent=per_cent,
-            explained_at=explained_at,
+            fewest=int(MIN_EFFECTIVE),
+            per_cent=format_percent,
+            explained_at=build_explain_url,
         )
 
 
-def _nothing_told() -> RankingTold | None:
+def _no_report() -> RankingReport | None:
     """Of a search that knows nothing of learning."""
     return None

@@ -11,37 +11,35 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from vedette.web.console.crawl.forecast import tenth_lines
-from vedette.web.console.ports.monitoring import BudgetTold, Crawl, Tenth, Watch
+from vedette.web.console.crawl.forecast import build_calibration_rows
+from vedette.web.console.ports.monitoring import BudgetReport, CalibrationBin, CrawlStatus, Monitoring
 
-__all__ = ["amounts_by_reason"]
-
-MOST_REASONS = 40
-LONGEST_REASON = 100
+MAX_REASONS = 40
+MAX_REASON = 100
 OTHER = "other"
 Family = GaugeMetricFamily | CounterMetricFamily
 
 
-def amounts_by_reason(watch: Watch) -> bytes:
+def export_reason_counts(watch: Monitoring) -> bytes:
     """All of them as they stand now; it may take a moment."""
-    return told(
+    return format_families(
         [
-            *_of_crawl(watch.crawl()),
-            _left_out(watch.left_out()),
-            *_forecasts(watch.refresh().tenths),
-            *_budget(watch.budget(1)),
+            *_collect_crawl(watch.get_crawl_status()),
+            _collect_filtered(watch.count_filtered()),
+            *_collect_calibration(watch.get_refresh_status().calibration),
+            *_collect_budget(watch.get_budget_report(1)),
         ]
     )
 
 
-def told(families: Iterable[Family]) -> bytes:
+def format_families(families: Iterable[Family]) -> bytes:
     """As text; a kind of which there is nothing is not named."""
     registry = CollectorRegistry()
-    registry.register(_Held([family for family in families if family.samples]))
+    registry.register(_StaticCollector([family for family in families if family.samples]))
     return generate_latest(registry)
 
 
-class _Held(Collector):
+class _StaticCollector(Collector):
     """Numbers that were read off already."""
 
     def __init__(self, families: list[Family]) -> None:
@@ -52,33 +50,33 @@ class _Held(Collector):
         return self._families
 
 
-def _of_crawl(crawl: Crawl) -> Iterable[GaugeMetricFamily]:
-    yield _by("hosts_waiting", "hosts with something to do, by what they wait for", "why", crawl.waiting_why)
-    yield _by("answers", "answers of servers since the start, by status", "status", crawl.statuses)
-    yield _by("fetches_failed", "fetches without an answer since the start, by why", "why", crawl.failures)
-    yield _by("urls_refused", "URLs that are not fetched since the start, by why", "why", crawl.refusals)
+def _collect_crawl(crawl: CrawlStatus) -> Iterable[GaugeMetricFamily]:
+    yield _build_gauge("hosts_waiting", "hosts with something to do, by what they wait for", "why", crawl.waiting_why)
+    yield _build_gauge("answers", "answers of servers since the start, by status", "status", crawl.statuses)
+    yield _build_gauge("fetches_failed", "fetches without an answer since the start, by why", "why", crawl.failures)
+    yield _build_gauge("urls_refused", "URLs that are not fetched since the start, by why", "why", crawl.refusals)
 
 
-def _left_out(counts: Mapping[str, int]) -> GaugeMetricFamily:
+def _collect_filtered(counts: Mapping[str, int]) -> GaugeMetricFamily:
     words = "searches, views and clicks of the last day that count as no person's, by why"
-    return _by("searches_left_out", words, "why", counts)
+    return _build_gauge("searches_left_out", words, "why", counts)
 
 
-def _forecasts(tenths: tuple[Tenth, ...]) -> Iterable[GaugeMetricFamily]:
+def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMetricFamily]:
     """The dots of the chart on whether forecasts come true; of a tenth that has faded there is none."""
-    lines = tenth_lines(tenths)
+    lines = build_calibration_rows(tenths)
     names = [f"{10 * line.place}-{10 * line.place + 10}" for line in lines]
     for name, words, values in (
         ("forecast_said", "mean chance of a change that was said of refreshed pages", [line.said for line in lines]),
         ("forecast_found", "share of these pages that had changed", [line.found for line in lines]),
         ("forecast_refreshes", "how many these are, of late", [line.refreshes for line in lines]),
     ):
-        yield _by(
+        yield _build_gauge(
             name, f"{words}, by tenths of the chance in per cent", "chance", dict(zip(names, values, strict=True))
         )
 
 
-def _budget(told: BudgetTold) -> Iterable[CounterMetricFamily]:
+def _collect_budget(told: BudgetReport) -> Iterable[CounterMetricFamily]:
     """Where the budget went, of all time: what each kind of fetch took and brought."""
     columns: dict[str, tuple[str, list[float]]] = {
         "fetches": ("fetches", [line.fetches for line in told.ever]),
@@ -93,23 +91,23 @@ def _budget(told: BudgetTold) -> Iterable[CounterMetricFamily]:
         yield family
 
 
-def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> GaugeMetricFamily:
+def _build_gauge(name: str, words: str, label: str, counts: Mapping[str, float]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"vedette_{name}", words, labels=[label])
-    for reason, amount in _bounded(counts).items():
+    for reason, amount in _limit_reasons(counts).items():
         family.add_metric([reason], amount)
     return family
 
 
-def _bounded(counts: Mapping[str, float]) -> dict[str, float]:
+def _limit_reasons(counts: Mapping[str, float]) -> dict[str, float]:
     """The largest by their names, what is left as one.
 
-    >>> _bounded({f"why {number}": float(number) for number in range(43)})["other"]
+    >>> _limit_reasons({f"why {number}": float(number) for number in range(43)})["other"]
     3.0
     """
     largest = sorted(
         ((str(reason), float(amount)) for reason, amount in counts.items() if math.isfinite(amount)),
         key=lambda row: (-row[1], row[0]),
     )
-    kept = dict(row for row in largest[:MOST_REASONS] if len(row[0]) <= LONGEST_REASON)
+    kept = dict(row for row in largest[:MAX_REASONS] if len(row[0]) <= MAX_REASON)
     rest = math.fsum(amount for reason, amount in largest if reason not in kept)
     return kept | ({OTHER: kept.get(OTHER, 0.0) + rest} if rest else {})

@@ -12,35 +12,33 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from vedette.web.console.ui.scales import said, time_ticks, top_of
+from vedette.web.console.ui.scales import build_time_ticks, format_value, round_axis_top
 from vedette.web.formatting import ago, exact, stamp
-
-__all__ = ["BOTTOM", "FEWEST", "HEIGHT", "TOP", "Line", "Other", "Point", "bars", "line_chart", "stacked"]
 
 HEIGHT = 176
 TOP, BOTTOM = 20, 148  # between these lies what is drawn
-SIDE = 1000  # of the inner drawing
+VIEWBOX_SIDE = 1000  # of the inner drawing
 TICKS = 4
-GAP = 5.0  # a pause of so many usual steps is a gap
-MOST_ROWS = 60
-FEWEST = 2
+GAP_FACTOR = 5.0  # a pause of so many usual steps is a gap
+MAX_ROWS = 60
+MIN_POINTS = 2
 _EM_DASH = "\N{EM DASH}"
 
 Point = tuple[float, float]
 
 
-class Other(NamedTuple):
+class SecondLine(NamedTuple):
     """A second line in the same drawing, of the same unit: what it is, and its points."""
 
     title: str
     points: Sequence[Point]
 
 
-class Line(NamedTuple):
+class LineChart(NamedTuple):
     """A line to be drawn: what it measures, its points, from when to when, and where all its points can be had.
 
-    ``name`` is unique on a page. ``other`` is drawn dashed beside it, and said in a line of its own. ``band`` has the
-    ends of the interval of each point. ``later`` says when there will be more, where there are too few.
+    ``name`` is unique on a page. ``second`` is drawn dashed beside it, and said in a line of its own. ``band`` has the
+    ends of the interval of each point. ``empty_hint`` says when there will be more, where there are too few.
     """
 
     name: str
@@ -51,56 +49,56 @@ class Line(NamedTuple):
     since_s: float
     now_s: float
     csv: str = ""
-    other: Other | None = None
+    second: SecondLine | None = None
     band: Sequence[tuple[float, float, float]] = ()
-    later: str = "Numbers come every few seconds while Vedette runs."
+    empty_hint: str = "Numbers come every few seconds while Vedette runs."
 
 
-def line_chart(line: Line) -> Markup:
+def render_line_chart(line: LineChart) -> Markup:
     """A line over time, from zero, with its latest value in its heading."""
-    points = _within(line, line.points)
-    latest = _latest(points, line.unit)
-    drawn = _drawing(line, points) if len(points) >= FEWEST else _too_few(line)
+    points = _select_points(line, line.points)
+    latest = _format_latest(points, line.unit)
+    drawn = _draw(line, points) if len(points) >= MIN_POINTS else _render_too_few(line)
     return Markup(
         '<figure class="chart"><figcaption><span class="what">{}</span> <span class="latest">{}</span></figcaption>'
         "{}{}{}</figure>"
-    ).format(line.title, latest, _other_said(line), drawn, _below(line, points))
+    ).format(line.title, latest, _draw_legend(line), drawn, _render_data_table(line, points))
 
 
-def _latest(points: Sequence[Point], unit: str) -> str:
-    return said(points[-1][1], unit) if points else _EM_DASH
+def _format_latest(points: Sequence[Point], unit: str) -> str:
+    return format_value(points[-1][1], unit) if points else _EM_DASH
 
 
-def _other_said(line: Line) -> Markup:
+def _draw_legend(line: LineChart) -> Markup:
     """The second line is named where its latest value stands, with a piece of it as a sign."""
-    if line.other is None:
+    if line.second is None:
         return Markup()
     return Markup(
         '<p class="other-said"><span><svg class="sign" width="20" height="8" aria-hidden="true">'
         '<path class="line other" d="M0 4H20"/></svg> {}</span> <span class="n">{}</span></p>'
-    ).format(line.other.title, _latest(_others(line), line.unit))
+    ).format(line.second.title, _format_latest(_select_second(line), line.unit))
 
 
-def _others(line: Line) -> list[Point]:
-    return _within(line, line.other.points) if line.other else []
+def _select_second(line: LineChart) -> list[Point]:
+    return _select_points(line, line.second.points) if line.second else []
 
 
-def _within(line: Line, points: Sequence[Point]) -> list[Point]:
+def _select_points(line: LineChart, points: Sequence[Point]) -> list[Point]:
     """The points that can be drawn, in their order."""
     finite = (point for point in points if math.isfinite(point[0]) and math.isfinite(point[1]))
     return sorted(point for point in finite if line.since_s <= point[0] <= line.now_s)
 
 
-def _too_few(line: Line) -> Markup:
+def _render_too_few(line: LineChart) -> Markup:
     return Markup('<p class="few">{} {}</p>').format(
-        "There is nothing to draw yet." if not line.points else "One number is too few for a line.", line.later
+        "There is nothing to draw yet." if not line.points else "One number is too few for a line.", line.empty_hint
     )
 
 
-def _drawing(line: Line, points: Sequence[Point]) -> Markup:
-    others = _others(line)
-    highs = [(at_s, high) for at_s, _, high in _bands(line)]
-    top = top_of([value for _, value in (*points, *others, *highs)], line.unit)
+def _draw(line: LineChart, points: Sequence[Point]) -> Markup:
+    others = _select_second(line)
+    highs = [(at_s, high) for at_s, _, high in _select_band(line)]
+    top = round_axis_top([value for _, value in (*points, *others, *highs)], line.unit)
     return Markup(
         '<svg class="drawing" width="100%" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">{title}</title><desc id="{name}-desc">{desc}</desc>{grid}{times}'
@@ -110,34 +108,40 @@ def _drawing(line: Line, points: Sequence[Point]) -> Markup:
         height=HEIGHT,
         name=line.name,
         title=line.title,
-        desc=_description(line, points),
-        grid=_grid(top, line.unit),
-        times=_times(line.now_s - line.since_s),
+        desc=_describe_chart(line, points),
+        grid=_draw_grid(top, line.unit),
+        times=_draw_time_axis(line.now_s - line.since_s),
         top=TOP,
         tall=BOTTOM - TOP,
-        side=SIDE,
-        paths=_band(line, top) + _paths(others, line, top, "line other") + _paths(points, line, top, "line"),
+        side=VIEWBOX_SIDE,
+        paths=_draw_band(line, top)
+        + _draw_lines(others, line, top, "line other")
+        + _draw_lines(points, line, top, "line"),
     )
 
 
-def _description(line: Line, points: Sequence[Point]) -> str:
+def _describe_chart(line: LineChart, points: Sequence[Point]) -> str:
     values = [value for _, value in points]
-    low, high, last = (said(value, line.unit) for value in (min(values), max(values), values[-1]))
-    other = f" {line.other.title}: {_latest(_others(line), line.unit)} at the end." if line.other else ""
+    low, high, last = (format_value(value, line.unit) for value in (min(values), max(values), values[-1]))
+    other = (
+        f" {line.second.title}: {_format_latest(_select_second(line), line.unit)} at the end." if line.second else ""
+    )
     return f"{line.words}: between {low} and {high}, {last} at the end.{other}"
 
 
-def _grid(top: float, unit: str) -> Markup:
+def _draw_grid(top: float, unit: str) -> Markup:
     """Lines at round numbers; each number stands on its line, so that it takes no room beside the drawing."""
-    rows = [(BOTTOM - (BOTTOM - TOP) * step / TICKS, said(top * step / TICKS, unit)) for step in range(TICKS + 1)]
+    rows = [
+        (BOTTOM - (BOTTOM - TOP) * step / TICKS, format_value(top * step / TICKS, unit)) for step in range(TICKS + 1)
+    ]
     rule = Markup('<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
     text = Markup('<text class="tick" x="0" y="{y:.1f}">{words}</text>')
     lines = Markup().join(rule.format(y=y) for y, _ in rows)
     return lines + Markup().join(text.format(y=y - 4, words=words) for y, words in rows[2::2])
 
 
-def _times(span_s: float) -> Markup:
-    ticks = time_ticks(max(span_s, 1.0))
+def _draw_time_axis(span_s: float) -> Markup:
+    ticks = build_time_ticks(max(span_s, 1.0))
     text = Markup('<text class="{kind}" x="{x:.2f}%" y="{y}" text-anchor="{anchor}">{words}</text>')
     return Markup().join(
         text.format(
@@ -151,62 +155,65 @@ def _times(span_s: float) -> Markup:
     )
 
 
-def _paths(points: Sequence[Point], line: Line, top: float, kind: str) -> Markup:
-    return Markup().join(_path(run, line, top, kind) for run in _runs(points))
+def _draw_lines(points: Sequence[Point], line: LineChart, top: float, kind: str) -> Markup:
+    return Markup().join(_draw_line(run, line, top, kind) for run in _split_gaps(points))
 
 
-def _runs(points: Sequence[Point]) -> list[list[Point]]:
+def _split_gaps(points: Sequence[Point]) -> list[list[Point]]:
     """The points without the gaps between them: where nothing was measured, nothing is drawn."""
-    if len(points) < FEWEST:
+    if len(points) < MIN_POINTS:
         return []
     usual_s = median(later[0] - earlier[0] for earlier, later in pairwise(points))
     runs = [[points[0]]]
     for earlier, later in pairwise(points):
-        if later[0] - earlier[0] > max(GAP * usual_s, 1e-9):
+        if later[0] - earlier[0] > max(GAP_FACTOR * usual_s, 1e-9):
             runs.append([])
         runs[-1].append(later)
     return runs
 
 
-def _path(run: Sequence[Point], line: Line, top: float, kind: str) -> Markup:
-    places = _places(run, line, top)
+def _draw_line(run: Sequence[Point], line: LineChart, top: float, kind: str) -> Markup:
+    places = _to_coordinates(run, line, top)
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     # A line of no length has round ends, and so is a dot.
     tail = "" if len(places) > 1 else "h0"
     return Markup('<path class="{}" vector-effect="non-scaling-stroke" d="M{}{}"/>').format(kind, way, tail)
 
 
-def _bands(line: Line) -> list[tuple[float, float, float]]:
+def _select_band(line: LineChart) -> list[tuple[float, float, float]]:
     return sorted(each for each in line.band if line.since_s <= each[0] <= line.now_s and all(map(math.isfinite, each)))
 
 
-def _band(line: Line, top: float) -> Markup:
+def _draw_band(line: LineChart, top: float) -> Markup:
     """The interval of each point as an area, there and back; a pause in the points is one in the area."""
-    ends = {at_s: (low, high) for at_s, low, high in _bands(line)}
+    ends = {at_s: (low, high) for at_s, low, high in _select_band(line)}
     found = Markup()
-    for run in _runs([(at_s, high) for at_s, (_, high) in ends.items()]):
+    for run in _split_gaps([(at_s, high) for at_s, (_, high) in ends.items()]):
         places = [*run, *((at_s, ends[at_s][0]) for at_s, _ in reversed(run))]
-        way = "L".join(f"{x:.1f} {y:.1f}" for x, y in _places(places, line, top))
+        way = "L".join(f"{x:.1f} {y:.1f}" for x, y in _to_coordinates(places, line, top))
         found += Markup('<path class="band" d="M{}Z"/>').format(way)
     return found
 
 
-def _places(run: Sequence[Point], line: Line, top: float) -> list[Point]:
+def _to_coordinates(run: Sequence[Point], line: LineChart, top: float) -> list[Point]:
     span_s = max(line.now_s - line.since_s, 1e-9)
-    return [(SIDE * _share((at_s - line.since_s) / span_s), SIDE * (1 - _share(value / top))) for at_s, value in run]
+    return [
+        (VIEWBOX_SIDE * _clamp((at_s - line.since_s) / span_s), VIEWBOX_SIDE * (1 - _clamp(value / top)))
+        for at_s, value in run
+    ]
 
 
-def _share(value: float) -> float:
+def _clamp(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-def _below(line: Line, points: Sequence[Point]) -> Markup:
+def _render_data_table(line: LineChart, points: Sequence[Point]) -> Markup:
     """The same as a table, of which the file has all rows."""
     if not points:
         return Markup()
-    step = math.ceil(len(points) / MOST_ROWS)
-    others = dict(_others(line)) if line.other else None
-    rows = Markup().join(_row(line, point, others) for point in points[::-step])
+    step = math.ceil(len(points) / MAX_ROWS)
+    others = dict(_select_second(line)) if line.second else None
+    rows = Markup().join(_render_row(line, point, others) for point in points[::-step])
     title = Markup('<th scope="col" class="n">{}</th>')
     csv = Markup(' <a class="csv" href="{}" download="">CSV</a>').format(line.csv) if line.csv else Markup()
     return Markup(
@@ -214,22 +221,22 @@ def _below(line: Line, points: Sequence[Point]) -> Markup:
         '<div class="scrolling" tabindex="0"><table class="data">'
         '<thead><tr><th scope="col">When</th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div></details>{}</div>"
-    ).format(Markup().join(title.format(each) for each in _titles(line)), rows, csv)
+    ).format(Markup().join(title.format(each) for each in _list_titles(line)), rows, csv)
 
 
-def _titles(line: Line) -> list[str]:
-    return [line.title, *([line.other.title] if line.other else [])]
+def _list_titles(line: LineChart) -> list[str]:
+    return [line.title, *([line.second.title] if line.second else [])]
 
 
-def _row(line: Line, point: Point, others: dict[float, float] | None) -> Markup:
+def _render_row(line: LineChart, point: Point, others: dict[float, float] | None) -> Markup:
     at_s, value = point
     values = [value, *([others.get(at_s, math.nan)] if others is not None else [])]
-    cells = Markup().join(Markup('<td class="n">{}</td>').format(said(each, line.unit)) for each in values)
+    cells = Markup().join(Markup('<td class="n">{}</td>').format(format_value(each, line.unit)) for each in values)
     when = Markup('<td><time datetime="{}" title="{}">{}</time></td>')
     return Markup("<tr>{}{}</tr>").format(when.format(stamp(at_s), exact(at_s), ago(line.now_s, at_s)), cells)
 
 
-def bars(
+def render_bar_table(
     rows: Sequence[tuple[str, float]],
     unit: str,
     head: tuple[str, str],
@@ -246,7 +253,8 @@ def bars(
         '<rect class="amount" width="{:.2f}" height="8"/></svg></td></tr>'
     )
     body = Markup().join(
-        row.format(_linked(words, address), said(value, unit), 100 * _part(value, top)) for words, value in rows
+        row.format(_link_label(words, address), format_value(value, unit), 100 * _compute_fraction(value, top))
+        for words, value in rows
     )
     return Markup(
         '<table class="data with-bars"><thead><tr><th scope="col">{}</th><th scope="col" class="n">{}</th><td></td>'
@@ -254,23 +262,23 @@ def bars(
     ).format(*head, body)
 
 
-def _linked(words: str, address: Callable[[str], str] | None) -> Markup:
+def _link_label(words: str, address: Callable[[str], str] | None) -> Markup:
     return Markup('<a href="{}">{}</a>').format(address(words), words) if address else escape(words)
 
 
-def stacked(parts: Sequence[tuple[str, float]], unit: str, words: str) -> Markup:
+def render_stacked_bar(parts: Sequence[tuple[str, float]], unit: str, words: str) -> Markup:
     """Parts of a whole on one bar, the first at its start; the table beside it says which is which."""
     whole = sum(max(value, 0.0) for _, value in parts if math.isfinite(value))
     at, pieces = 0.0, []
     for place, (_, value) in enumerate(parts):
-        wide = 100 * _part(value, whole)
+        wide = 100 * _compute_fraction(value, whole)
         pieces.append(Markup('<rect class="part-{}" x="{:.3f}" width="{:.3f}" height="8"/>').format(place, at, wide))
         at = min(at + wide, 100.0)
-    told = ", ".join(f"{name} {said(value, unit)}" for name, value in parts)
+    told = ", ".join(f"{name} {format_value(value, unit)}" for name, value in parts)
     return Markup(
         '<svg class="stack" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{}: {}">{}</svg>'
     ).format(words, told, Markup().join(pieces))
 
 
-def _part(value: float, whole: float) -> float:
-    return _share(value / whole) if whole > 0 and math.isfinite(value) else 0.0
+def _compute_fraction(value: float, whole: float) -> float:
+    return _clamp(value / whole) if whole > 0 and math.isfinite(value) else 0.0

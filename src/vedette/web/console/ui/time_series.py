@@ -11,21 +11,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.web.auth.access import path_of
-from vedette.web.console.ports.monitoring import Watch
-from vedette.web.console.ui.charts import Line, Other, line_chart
-from vedette.web.console.ui.layout import Shell
-from vedette.web.console.ui.scales import said
-from vedette.web.console.ui.tables import csv_answer
+from vedette.web.auth.access import get_path
+from vedette.web.console.ports.monitoring import Monitoring
+from vedette.web.console.ui.charts import LineChart, SecondLine, render_line_chart
+from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.scales import format_value
+from vedette.web.console.ui.tables import csv_response
 from vedette.web.formatting import stamp
 
-__all__ = ["OVERS", "POINTS", "Over", "Way", "chart", "growth_per_day", "over_of", "series_route", "trend", "ways"]
-
-POINTS = 240
-SHORTEST_S = 60.0
-MOST_IN_FILE = 20_000
+CHART_POINTS = 240
+MIN_SPAN_S = 60.0
+MAX_CSV_ROWS = 20_000
 DAY_S = 86_400.0
-TITLES = {
+SERIES_TITLES = {
     "pages": "Pages kept",
     "known": "URLs known",
     "waiting": "URLs waiting",
@@ -55,7 +53,7 @@ TITLES = {
 }
 
 
-class Over(NamedTuple):
+class TimeRange(NamedTuple):
     """A stretch of time that ends now."""
 
     name: str
@@ -64,14 +62,14 @@ class Over(NamedTuple):
     span_s: float
 
 
-OVERS = (
-    Over("hour", "1 hour", "hour", 3600.0),
-    Over("day", "1 day", "day", DAY_S),
-    Over("month", "30 days", "30 days", 30 * DAY_S),
+TIME_RANGES = (
+    TimeRange("hour", "1 hour", "hour", 3600.0),
+    TimeRange("day", "1 day", "day", DAY_S),
+    TimeRange("month", "30 days", "30 days", 30 * DAY_S),
 )
 
 
-class Way(NamedTuple):
+class RangeLink(NamedTuple):
     """A link to the same page over another time."""
 
     words: str
@@ -79,39 +77,44 @@ class Way(NamedTuple):
     is_here: bool
 
 
-def over_of(request: Request) -> Over:
+def parse_time_range(request: Request) -> TimeRange:
     """The time that was chosen, a day where none was."""
     named = request.query_params.get("over", "")
-    return next((over for over in OVERS if over.name == named), OVERS[1])
+    return next((over for over in TIME_RANGES if over.name == named), TIME_RANGES[1])
 
 
-def ways(request: Request) -> list[Way]:
+def build_range_links(request: Request) -> list[RangeLink]:
     """The times to choose from."""
-    here = over_of(request)
-    return [Way(over.words, f"{path_of(request)}?{urlencode({'over': over.name})}", over is here) for over in OVERS]
+    here = parse_time_range(request)
+    return [
+        RangeLink(over.words, f"{get_path(request)}?{urlencode({'over': over.name})}", over is here)
+        for over in TIME_RANGES
+    ]
 
 
-def chart(watch: Watch, name: str, over: Over, now_s: float, other: str = "") -> Markup:
+def render_series(watch: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
     """A number over time; with another one of the same unit beside it, where one is named."""
     words, unit = SERIES[name]
     asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
-    points = watch.points(name, now_s - over.span_s, POINTS)
-    beside = Other(TITLES[other], watch.points(other, now_s - over.span_s, POINTS)) if other else None
-    begin_s, csv = _begin_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
-    return line_chart(Line(name, TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
+    points = watch.load_series(name, now_s - over.span_s, CHART_POINTS)
+    beside = (
+        SecondLine(SERIES_TITLES[other], watch.load_series(other, now_s - over.span_s, CHART_POINTS)) if other else None
+    )
+    begin_s, csv = _find_axis_start_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
+    return render_line_chart(LineChart(name, SERIES_TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
 
 
-def _begin_s(points: list[tuple[float, float]], over: Over, now_s: float) -> float:
+def _find_axis_start_s(points: list[tuple[float, float]], over: TimeRange, now_s: float) -> float:
     """Where the axis begins: with the first number where that is young, so that a new folder has no empty charts."""
     earliest_s = now_s - over.span_s
     first_s = points[0][0] if points else earliest_s
-    return min(first_s, now_s - SHORTEST_S) if first_s > earliest_s + over.span_s / 4 else earliest_s
+    return min(first_s, now_s - MIN_SPAN_S) if first_s > earliest_s + over.span_s / 4 else earliest_s
 
 
-def trend(points: list[tuple[float, float]], unit: str, over: Over) -> str:
+def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange) -> str:
     """How a number changed, in words; empty where that cannot be said.
 
-    >>> trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", OVERS[1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    >>> describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
     '1 200 more in the last day'
     """
     if len(points) < 2:
@@ -119,17 +122,17 @@ def trend(points: list[tuple[float, float]], unit: str, over: Over) -> str:
     (first_s, first), (last_s, last) = points[0], points[-1]
     # A number may be younger than the time that is looked at.
     since = f"in the last {over.lately}" if last_s - first_s > 0.9 * over.span_s else "since measuring began"
-    if said(last - first, unit) == said(0.0, unit):
+    if format_value(last - first, unit) == format_value(0.0, unit):
         return f"no change {since}"
-    return f"{said(abs(last - first), unit)} {'more' if last > first else 'less'} {since}"
+    return f"{format_value(abs(last - first), unit)} {'more' if last > first else 'less'} {since}"
 
 
-def growth_per_day(points: list[tuple[float, float]]) -> float | None:
+def compute_daily_growth(points: list[tuple[float, float]]) -> float | None:
     """By how much a number grows in a day; None where less than a day was measured.
 
     The median of the slopes between all pairs (Theil, Sen), so that one clearing-out does not hide the growth.
 
-    >>> growth_per_day([(0.0, 10.0), (86_400.0, 20.0), (172_800.0, 30.0)])
+    >>> compute_daily_growth([(0.0, 10.0), (86_400.0, 20.0), (172_800.0, 30.0)])
     10.0
     """
     if len(points) < 2 or points[-1][0] - points[0][0] < DAY_S:
@@ -138,20 +141,20 @@ def growth_per_day(points: list[tuple[float, float]]) -> float | None:
     return median((other[1] - one[1]) / (other[0] - one[0]) for one, other in pairs) * DAY_S
 
 
-def series_route(shell: Shell, watch: Watch) -> Route:
+def series_route(shell: ConsoleShell, watch: Monitoring) -> Route:
     """Any number over time as a file."""
 
     async def shown(request: Request) -> Response:
         names = [request.query_params.get(key, "") for key in ("name", "other")]
         if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
-            return shell.nothing_here(request, said="No number has this name.")
-        return await run_in_threadpool(filed, [name for name in names if name], over_of(request))
+            return shell.not_found_page(request, said="No number has this name.")
+        return await run_in_threadpool(filed, [name for name in names if name], parse_time_range(request))
 
-    def filed(names: list[str], over: Over) -> Response:
+    def filed(names: list[str], over: TimeRange) -> Response:
         """Times are those of the first; where another was not measured then, there is nothing."""
-        points, *others = (watch.points(name, shell.now_s() - over.span_s, MOST_IN_FILE) for name in names)
+        points, *others = (watch.load_series(name, shell.now_s() - over.span_s, MAX_CSV_ROWS) for name in names)
         beside = [dict(each) for each in others]
         rows = [(stamp(at_s), value, *(each.get(at_s) for each in beside)) for at_s, value in points]
-        return csv_answer(names[0], ["when", *(f"{name} ({SERIES[name].unit})" for name in names)], rows)
+        return csv_response(names[0], ["when", *(f"{name} ({SERIES[name].unit})" for name in names)], rows)
 
     return Route("/series.csv", shown)
