@@ -17,7 +17,8 @@ from tests.web.small_search import NOW_S
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.workload import Drift, RisingQuery
-from vedette.web.console.crawl.overview import LiveStreams, find_warnings
+from vedette.web.console.crawl.overview import find_warnings
+from vedette.web.console.crawl.queue import LiveStreams
 from vedette.web.console.ports.monitoring import (
     CalibrationBin,
     CrawlStatus,

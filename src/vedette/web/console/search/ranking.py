@@ -1,14 +1,12 @@
-"""The console's page on ranking that learns: what is tried, what became of it, and whether it does any good."""
+"""The console's page Ranking: what is tried, what became of it, and whether it does any good."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
 from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
@@ -18,8 +16,8 @@ from vedette.web.commands.commands import SetMachine
 from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
-from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import THIN, sentence
 from vedette.web.ports import SearchService
 
@@ -133,42 +131,33 @@ _EXPLORED_TABLE: Table[ExploredLine] = Table(
 )
 
 
-def ranking_routes(shell: ConsoleShell, search: SearchService, watch: Monitoring) -> list[Route]:
-    """The page, and its switch."""
-    pages = _RankingPage(shell, search, watch)
-    return [Route("/ranking", pages.show), Route("/ranking/set", pages.set_learning, methods=["POST"])]
-
-
 @dataclass(frozen=True, slots=True)
-class _RankingPage:
-    """The handler, with what it needs."""
+class RankingPage:
+    """The page, and the post that switches learning."""
 
     shell: ConsoleShell
     search: SearchService
     monitoring: Monitoring
 
-    async def set_learning(self, request: Request) -> Response:
-        """Learning on, off, or as configured, from now on; or the page again, with why not."""
-        value = _LEARN_CHOICES.get((await self.shell.read_form(request)).get("learn", ""), "")
+    def set_learning(self, request: Request) -> Response:
+        """Switch learning on, off, or to what is configured; or show the page again, with why not."""
+        value = _LEARN_CHOICES.get(read_form(request).get("learn", ""), "")
         try:
             if value == "":
                 raise UsageError("say whether the order is to learn from clicks")
-            return await self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
+            return self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
         except VedetteError as error:
-            return await self._render(request, sentence(str(error)))
+            return self.show(request, sentence(str(error)))
 
-    async def show(self, request: Request) -> Response:
-        """How ranking stands; the table is a file, too."""
-        return await self._render(request)
-
-    async def _render(self, request: Request, problem: str = "") -> Response:
-        asked: Callable[[], RankingReport | None] = getattr(self.search, "ranking", _no_report)
-        found = await run_in_threadpool(asked)
+    def show(self, request: Request, problem: str = "") -> Response:
+        """Show how ranking stands; the table is a file, too."""
+        load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", _no_report)
+        found = load()
         told = found or RankingReport()
-        machine = await run_in_threadpool(self.monitoring.get_runtime_settings)
+        machine = self.monitoring.get_runtime_settings()
         lines = [ExploredLine(page, describe_outcome(page, told.general)) for page in told.promoted]
-        if _EXPLORED_TABLE.wants_csv(request):
-            return _EXPLORED_TABLE.csv_response(request, lines, "tried-pages")
+        if file := find_csv(request, (_EXPLORED_TABLE, lines, "tried-pages")):
+            return file
         return self.shell.render_page(
             "ranking.html",
             request,

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.formatting import THIN, number
 
-MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 MAX_VALUE = 1e18  # what is larger is no measurement
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE * n for n in (1, 5, 15, 30)), *(HOUR * n for n in (1, 3, 6, 12)))
+_TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE_S * n for n in (1, 5, 15, 30)), *(HOUR_S * n for n in (1, 3, 6, 12)))
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-_TIMES = (("days", DAY), ("h", HOUR), ("min", MINUTE))
+_TIMES = (("days", DAY_S), ("h", HOUR_S), ("min", MINUTE_S))
 _RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 
 
@@ -52,7 +52,7 @@ def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     if unit == "s" and most <= ticks * _TIME_STEPS[-1]:
         return ticks * next(step for step in _TIME_STEPS if most <= ticks * step)
     if unit == "s":
-        return ticks * DAY * max(1.0, round_up(most / ticks / DAY))
+        return ticks * DAY_S * max(1.0, round_up(most / ticks / DAY_S))
     # What is counted has whole ticks; what stays below 1 was not counted.
     least = 1.0 if unit == "n" and most >= 1 else 0.01 if unit == "money" else 0.0
     return ticks * max(least, round_up(most / ticks))
@@ -64,7 +64,7 @@ def build_time_ticks(span_s: float) -> list[tuple[float, str]]:
     >>> [words.replace(THIN, " ") for _, words in build_time_ticks(3600)]
     ['1 h ago', '45 min ago', '30 min ago', '15 min ago', 'now']
     """
-    parts = 3 if span_s >= 3 * DAY else 4
+    parts = 3 if span_s >= 3 * DAY_S else 4
     back = [(place / parts, span_s * (parts - place) / parts) for place in range(parts)]
     return [*((place, f"{_format_scaled(ago_s, _TIMES, 's')} ago") for place, ago_s in back), (1.0, "now")]
 
