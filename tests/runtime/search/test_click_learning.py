@@ -188,12 +188,12 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
         try:
             learning.step(generation, 100.0)
             assert (generation / REPUTATION_FILE).exists()
-            execute_setting_command(SetMachine({"serve.learn": "false"}), state)
+            execute_setting_command(SetMachine({"serve.learn": "false"}), state, 0.0)
             state.commit()
             assert not is_learning_on(state.store, configured=True)
             learning.step(generation, 110.0)
             assert not (generation / REPUTATION_FILE).exists()
-            execute_setting_command(SetMachine({"serve.learn": None}), state)
+            execute_setting_command(SetMachine({"serve.learn": None}), state, 0.0)
             assert is_learning_on(state.store, configured=True)
         finally:
             learning.close()

@@ -15,13 +15,10 @@ from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.dns import resolve_host
-from vedette.adapters.net.ipc import ChannelClosed
-from vedette.errors import StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
 from vedette.runtime.ads.learning import estimate_day_share
-from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.runtime.commands.operator import send_command
 from vedette.serve.ads.ledger import Balance
 from vedette.timeutil import HOUR_S
 from vedette.web.ads.ports import REPORT_DAYS, AdLine, AdStats, CampaignLine, DayLine, TodayReport
@@ -135,17 +132,8 @@ class FolderAdService:
         return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
 
     def run_command(self, order: AdCommand, by: str) -> CommandResult:
-        """Through the keeper, which commits before it answers."""
-        try:
-            reply = ask_coordinator(self._folder, Request("order", {"order": order, "who": by}))
-        except (OSError, ChannelClosed):
-            words = "the crawler does not answer: it is being started again; try once more in a moment"
-            raise StoreError(words) from None
-        if "error" in reply:
-            raise UsageError(str(reply["error"]))
-        action = reply["action"]
-        assert isinstance(action, int)
-        return CommandResult(str(reply["done"]), action)
+        """Through the coordinator."""
+        return send_command(self._folder, order, by)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
         with read_state(self._folder) as db:

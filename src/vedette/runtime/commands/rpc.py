@@ -25,7 +25,6 @@ from vedette.runtime.commands.executor import changes_sites, execute_command
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.coordinator import PushHandler
-from vedette.runtime.push.promises import check_promises
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import AddSite, Command, FetchNow
 
@@ -198,13 +197,11 @@ class RequestHandler:
         return self._coordinator.explain_wait(host, now_s)[0] if host else ""
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
-        """Carried out as a whole: each order checks what it needs before it writes anything."""
+        """Execute a command as a whole: each checks what it needs before it writes anything."""
         is_of_sites = changes_sites(order, self._state)
         if isinstance(order, FetchNow):
             self._fetch_now(now_s, list(order.urls))
-        if not isinstance(order, AdCommand):
-            check_promises(order, self._state, self._coordinator.rules.delay_s)
-        done = execute_command(order, self._state, now_s, who)
+        done = execute_command(order, self._state, now_s, who, self._coordinator.rules.delay_s)
         if is_of_sites:
             self.reload_rules(now_s)
         if isinstance(order, AddSite) and order.asked_s is not None:

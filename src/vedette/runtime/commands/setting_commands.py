@@ -44,7 +44,7 @@ def is_learning_on(book: CrawlStore, *, configured: bool) -> bool:
     return {"true": True, "false": False}.get(load_overrides(book).get("serve.learn", ""), configured)
 
 
-def execute_setting_command(order: SetMachine, state: State) -> tuple[str, tuple[Command, ...]]:
+def execute_setting_command(order: SetMachine, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Keep what was chosen; what was done, in one line, and the order that takes it back."""
     before = load_overrides(state.store)
     if others := [name for name in order.changes if name not in SETTABLE]:

@@ -15,7 +15,6 @@ from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
 from vedette.runtime.commands.recheck import reindex_pages, requeue_urls
-from vedette.runtime.push.promises import check_promises
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
 # What an operator may overrule, and the refusals that do not hold then.
@@ -27,7 +26,6 @@ SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Write it into the state; what was done, in one line, and the orders that take it back."""
-    check_promises(order, state)
     rows = {row.site.start: row for row in state.store.list_sites()}
     inverse = _build_inverse(order, rows)
     if isinstance(order, AddSite):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.config import format_duration
-from vedette.config.sections import Crawl
 from vedette.discover.push.promises import (
     Promise,
     compute_due_s,
@@ -49,9 +48,6 @@ def _get_longest_gap_s(hours: str) -> float:
     return max((find_next_open_s(spans, end_s) - end_s for end_s in ends), default=0.0)
 
 
-_DEFAULT_DELAY_S = Crawl().delay_s
-
-
 @dataclass(slots=True)
 class PromiseScheduler:
     """What was promised, at work in the keeper. ``tried_s`` is when each was last asked for, however it ended."""
@@ -87,7 +83,7 @@ class PromiseScheduler:
         return get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
 
 
-def check_promises(order: Command, state: State, delay_s: float = _DEFAULT_DELAY_S) -> None:
+def check_promises(order: Command, state: State, delay_s: float) -> None:
     """Refuse an order whose promises politeness leaves no room for, before anything is written, and say what it does.
 
     All promises of a host count together, whichever sites made them; hours count as they will be after the order.
