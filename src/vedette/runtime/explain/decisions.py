@@ -1,6 +1,6 @@
-"""What is known of refreshing a page, as plain values: how often it changes, what a fetch is worth and last brought.
+"""Collect the facts of decisions about a URL: refresh, polling, first fetch, budget and ranking, as plain values.
 
-It is worked out from what is on disk, so it can be asked whether or not anything runs.
+``web.console.explain.decision_text`` puts them into words. They come from what is on disk, so nothing needs to run.
 """
 
 import sqlite3
@@ -26,8 +26,7 @@ from vedette.frontier.impact.estimates import ImpactOrder, UnseenWithGain
 from vedette.frontier.impact.url_features import MAX_TEXT_LENGTH, tokenize_texts
 from vedette.model import Site, fingerprint
 from vedette.runtime.monitoring.budget import count_site_today
-from vedette.runtime.search.reputation_store import ReputationFile, describe_ranking
-from vedette.runtime.search.reputation_store import load_ranking_status as read_told_rank_facts
+from vedette.runtime.search.reputation_store import ReputationFile, describe_ranking, load_ranking_status
 from vedette.text import hash_words
 
 JsonObject = dict[str, Any]
@@ -53,9 +52,8 @@ def collect_polling(
 
 def _load_stored(id_: int, view: StateReader, now_s: float) -> tuple[SourceSummary | None, float]:
     looking = SourcePoller(view.store)
-    return looking.summarize_source(id_, now_s), looking.get_due_times([id_], load_price(view.store), now_s).get(
-        id_, inf
-    )
+    times = looking.get_due_times([id_], load_price(view.store), now_s)
+    return looking.summarize_source(id_, now_s), times.get(id_, inf)
 
 
 def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
@@ -161,7 +159,7 @@ def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObjec
     ``likes``, ``looks`` and ``expected`` are None where what was learned is not used, or has nothing of the page.
     """
     generations = Generations(folder)
-    told = read_told_rank_facts(generations.folder)
+    told = load_ranking_status(generations.folder)
     if told is None or not told.searches:
         return None
     tried = next((page for page in told.promoted if page.url == url), None)

@@ -1,6 +1,7 @@
-"""One URL, everything that was decided of it, and by which rule: plain values for command line and console.
+"""Collect everything that was decided about a URL, and by which rule, as plain values for console and command line.
 
-The names of the values stay, since ``vedette explain --json`` prints them as they are.
+``web.console.explain.url_text`` puts them into words. The names of the values stay, since ``vedette explain --json``
+prints them as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +13,7 @@ from vedette.adapters.crawl_store.reader import StateReader, UrlRow, open_state_
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.discover.push.promises import describe_promise
-from vedette.discover.urls.normalize import explain_normalize as steps_of
-from vedette.discover.urls.normalize import normalize
+from vedette.discover.urls.normalize import explain_normalize, normalize
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.ports import PageRow
 from vedette.engine.scheduling.schedule import Schedule
@@ -21,6 +21,7 @@ from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.explain.content import collect_content, collect_duplicate, collect_trap_hold
 from vedette.runtime.explain.decisions import (
     collect_budget,
     collect_first_fetch,
@@ -28,7 +29,6 @@ from vedette.runtime.explain.decisions import (
     collect_ranking,
     collect_refresh,
 )
-from vedette.runtime.explain.page import collect_content, collect_duplicate, collect_trap_hold
 
 JsonObject = dict[str, Any]
 AskCoordinator = Callable[[Request], JsonObject | None]
@@ -50,7 +50,7 @@ def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoor
             "known_as": known_as,
             "running": live is not None,
             "now_s": facts.now_s,
-            "steps": [step.rule for step in steps_of(url, row.site)] if row else [],
+            "steps": [step.rule for step in explain_normalize(url, row.site)] if row else [],
             "site": _describe_site(row) if row else None,
             "refusal": None if row else str(find_refusal(url, [each.site for each in rows])),
             **facts.collect(known_as, row.site if row else None),
@@ -84,19 +84,13 @@ class _UrlCollector(NamedTuple):
             "refresh": refresh,
             "look": look,
             "budget": collect_budget(url, page, site, said, view, self.now_s) if site else None,
-            "first": self._collect_first_fetch(url, known, page),
+            "first": collect_first_fetch(known.id, url, known.depth, self.folder, live) if known and not page else None,
             **collect_content(page, site, view, self.folder, self.now_s),
             "held": collect_trap_hold(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": collect_duplicate(url, site, view) if page is None else None,
             "ranking": collect_ranking(page.id, url, self.folder, self.now_s) if page else None,
             "hidden": [rule._asdict() for rule in view.store.list_search_rules() if _hides(rule, url)],
         }
-
-    def _collect_first_fetch(self, url: str, known: UrlRow | None, page: PageRow | None) -> JsonObject | None:
-        """What a first fetch would bring; nothing where there was one, or it is not known."""
-        if known is None or page is not None:
-            return None
-        return collect_first_fetch(known.id, url, known.depth, self.folder, self.live)
 
     def _find_due_rule(
         self, url: str, page: PageRow, refresh: JsonObject | None, look: JsonObject | None, site: Site | None

@@ -26,9 +26,10 @@ from vedette.web.console.crawl.forecast import (
     render_reliability_diagram,
 )
 from vedette.web.console.crawl.refresh import POLICY_DESCRIPTIONS, REFRESH_SERIES
-from vedette.web.console.explain.refresh_text import describe_refresh, format_interval, format_percent
+from vedette.web.console.explain.decision_text import describe_refresh
 from vedette.web.console.ports.monitoring import CalibrationBin, CrawlStatus, DuePage, RefreshStatus, RuntimeSettings
 from vedette.web.console.ui.binned_counts import compute_increments, load_counts, sum_by_bin
+from vedette.web.console.ui.scales import format_interval, format_percent
 from vedette.web.console.ui.time_series import TIME_RANGES
 from vedette.web.formatting import THIN
 

@@ -9,10 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent, format_worth
 from vedette.web.console.ports.monitoring import KIND_LABELS, DeferredLine, Monitoring, SpendingLine
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
+from vedette.web.console.ui.scales import format_percent, format_value, format_worth
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 

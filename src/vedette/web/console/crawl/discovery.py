@@ -11,12 +11,11 @@ from starlette.responses import Response
 
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import FoundPage, Monitoring, SourceLine
 from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
 from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
+from vedette.web.console.ui.scales import format_percent, format_value
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
 from vedette.web.formatting import THIN, stamp

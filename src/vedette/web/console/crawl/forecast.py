@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import CalibrationBin
+from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import THIN
 

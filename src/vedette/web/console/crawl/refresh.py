@@ -18,7 +18,6 @@ from vedette.web.console.crawl.forecast import (
     render_reliability_diagram,
 )
 from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_interval, format_percent, format_worth
 from vedette.web.console.ports.monitoring import DuePage, Monitoring, RefreshStatus, RuntimeSettings
 from vedette.web.console.ui.binned_counts import (
     BinnedCounts,
@@ -30,7 +29,7 @@ from vedette.web.console.ui.binned_counts import (
 from vedette.web.console.ui.charts import Point
 from vedette.web.console.ui.forms import FormValues, Problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
-from vedette.web.console.ui.scales import format_value
+from vedette.web.console.ui.scales import format_interval, format_percent, format_value, format_worth
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 from vedette.web.formatting import sentence, stamp

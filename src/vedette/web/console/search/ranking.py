@@ -14,9 +14,9 @@ from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstima
 from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
 from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import THIN, sentence
 from vedette.web.ports import SearchService

@@ -1,7 +1,7 @@
-"""What is known of reading a page, as plain values: what it says, who else does, what changed, what speaks against it.
+"""Collect the facts of a page's content, as plain values: what it says, its copies, what speaks against indexing it.
 
-And of URLs that are not fetched because too little is expected of them: why, and until when. Names stay, since programs
-read them; whoever shows them makes words of nothing else.
+And of URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
+``vedette explain`` put them into words; names stay, since programs read them.
 """
 
 import json
