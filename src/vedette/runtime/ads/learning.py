@@ -1,7 +1,7 @@
 """How much lower slots are seen on this server's pages, learned from what the ledger has of them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import numpy as np
 
@@ -46,12 +46,18 @@ def estimate_day_share(hours: Hours, now_s: float) -> float | None:
     return sum(times * (1.0 if at < hour else rest_s / HOUR_S if at == hour else 0.0) for at, times in past) / whole
 
 
+def to_local_s(local: datetime) -> float:
+    """Return seconds of which whole days begin at midnight where the operator is."""
+    offset = local.utcoffset() or timedelta()
+    return local.timestamp() + offset.total_seconds()
+
+
 # A start looks back so far; later looks only read what is new.
 LOOKBACK_S = 14 * 86_400.0
 
 
 class SlotLearner:
-    """``factors`` is how much each slot is believed to be seen beside the first: a guess, until clicks say otherwise."""
+    """``factors`` says how much each slot is seen beside the first: a guess, until clicks say otherwise."""
 
     def __init__(self, slots: int) -> None:
         self.factors: Floats = FIRST_FACTORS[:slots]

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from datetime import time as clock
-from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -17,7 +16,7 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.dns import resolve_host
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.learning import estimate_day_share
+from vedette.runtime.ads.learning import estimate_day_share, to_local_s
 from vedette.runtime.commands.operator import send_command
 from vedette.serve.ads.ledger import Balance
 from vedette.timeutil import HOUR_S
@@ -54,13 +53,14 @@ class FolderAdService:
             if tally.payer in figures:
                 figures[tally.payer] = figures[tally.payer].add_tally(tally)
         refused = self._reader.read_refused_clicks(self._get_first_day())
-        balances, share = self._reader.read_balances(today), self._get_traffic_share()
+        balances, hours = self._reader.read_balances(today), self._reader.read_hourly_queries(self._get_first_day())
+        share = estimate_day_share(hours, to_local_s(self._get_local_time()))
         return [
             CampaignLine(
                 row,
                 figures[name],
                 balance := balances.get(name, Balance()),
-                _compute_pace(balance.charged, row.daily_budget, share),
+                float(balance.charged / row.daily_budget) / share if share else None,
                 sum(one.times for one in refused if one.payer == name),
             )
             for name, row in found.campaigns.items()
@@ -100,7 +100,9 @@ class FolderAdService:
         hours = self._reader.read_hourly_queries(self._get_first_day())
         marks = [began.timestamp() + HOUR_S * hour for hour in range(26)]
         marks = [*(at_s for at_s in marks if at_s < local.timestamp()), local.timestamp()]
-        shares = [(at_s, estimate_day_share(hours, self._to_local_s(at_s))) for at_s in marks]
+        shares = [
+            (at_s, estimate_day_share(hours, to_local_s(datetime.fromtimestamp(at_s, self._zone)))) for at_s in marks
+        ]
         plan = [(at_s, share) for at_s, share in shares if share is not None]
         charges = self._reader.read_charges(local.date(), began.timestamp())
         return TodayReport(local.date(), began.timestamp(), local.timestamp(), charges, plan)
@@ -150,20 +152,6 @@ class FolderAdService:
 
     def _get_first_day(self) -> date:
         return self._get_today() - timedelta(days=REPORT_DAYS - 1)
-
-    def _get_traffic_share(self) -> float | None:
-        return estimate_day_share(
-            self._reader.read_hourly_queries(self._get_first_day()), self._to_local_s(self._wall())
-        )
-
-    def _to_local_s(self, at_s: float) -> float:
-        """Seconds of which whole days begin at midnight where the operator is."""
-        offset = datetime.fromtimestamp(at_s, self._zone).utcoffset() or timedelta()
-        return at_s + offset.total_seconds()
-
-
-def _compute_pace(charged: Decimal, budget: Decimal, share: float | None) -> float | None:
-    return float(charged / budget) / share if share else None
 
 
 def _describe_state(ad: AdRow, campaign: CampaignRow | None, today: date) -> str:

@@ -39,7 +39,8 @@ MAX_TEXT = 300
 def is_in_place(place: str, url: str) -> bool:
     """Whether a page lies where a watch looks.
 
-    >>> [is_in_place(p, "https://docs.example.org/ops/lag") for p in ("example.org", "docs.example.org/ops", "ops", "*")]
+    >>> places = ("example.org", "docs.example.org/ops", "ops", "*")
+    >>> [is_in_place(place, "https://docs.example.org/ops/lag") for place in places]
     [True, True, False, True]
     """
     return place == ANYWHERE or place in list_site_values(url)
@@ -156,8 +157,9 @@ def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, priv
 def _choose_birth_s(own_s: float | None, listed_s: float | None) -> float | None:
     """The date of a page by its own words, or by those of the list that named it where its own say only the day.
 
-    >>> _choose_birth_s(86_400.0, 90_000.0), _choose_birth_s(90_001.0, 90_000.0), _choose_birth_s(None, 90_000.0), _choose_birth_s(86_400.0, None)
-    (90000.0, 90001.0, 90000.0, 86400.0)
+    >>> pairs = ((86_400.0, 90_000.0), (90_001.0, 90_000.0), (None, 90_000.0), (86_400.0, None))
+    >>> [_choose_birth_s(*pair) for pair in pairs]
+    [90000.0, 90001.0, 90000.0, 86400.0]
     """
     if own_s is None or listed_s is None:
         return listed_s if own_s is None else own_s

@@ -28,7 +28,7 @@ from vedette.web.public.new_page_ports import item_to_json
 # made of the folder's own and the mark of the watch: it is kept nowhere, and a watch made anew has another.
 
 
-SECRET_PREFIX = "whsec_"
+SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret, but how one begins
 
 
 def derive_secret(folder_secret: bytes, watch: AlertRow) -> str:

@@ -1,7 +1,8 @@
-"""What the command line and the console ask of a running keeper, and what it answers: plain values both ways.
+"""Requests of the command line and the console to a running coordinator, and its responses: plain values both ways.
 
-An answer leaves after the commit that follows it, so whoever is told "done" can rely on it. A wrong order is answered
-with an ``error`` in words; it never ends the keeper.
+``RequestHandler.handle`` dispatches by verb; the verb ``order`` goes on to ``executor.execute_command``. A response
+leaves after the commit that follows it, so "done" can be relied on. A wrong request is answered with an ``error`` in
+words; it never ends the coordinator.
 """
 
 from collections import Counter, deque
@@ -107,19 +108,14 @@ class RequestHandler:
         return {}
 
     def _get_status(self, now_s: float) -> Response:
+        wall_s = self._settings.clock.wall_now()
         return {
             "ending": self.ending,
             "now_s": now_s,
             "trouble": self.trouble,
-            **self._get_uptime(),
-            **collect_stats(self._coordinator, now_s),
-        }
-
-    def _get_uptime(self) -> Response:
-        wall_s = self._settings.clock.wall_now()
-        return {
             "running_s": wall_s - self._started_s,
             "pages_per_s": self._rate.measure(wall_s, self._coordinator.tally.pages),
+            **collect_stats(self._coordinator, now_s),
         }
 
     def _explain_url(self, now_s: float, url: str) -> Response:
@@ -180,21 +176,14 @@ class RequestHandler:
 
     def _get_fetch_result(self, id_: int, now_s: float) -> Response:
         """How far a URL is that somebody waits for."""
-        reply: Response = {
-            "id": id_,
-            "wished": self._coordinator.get_request_host(id_) is not None,
-            **self._get_url_state(id_),
-        }
+        host = self._coordinator.get_request_host(id_)
+        reply: Response = {"id": id_, "wished": host is not None, **self._get_url_state(id_)}
         page, note = self._state.store.get_page(id_), self._state.store.get_note(id_)
         if reply["standing"] == "fetched" and page is not None:
             return {**reply, **_describe_page(page)}
         if reply["standing"] in {"refused", "failed"} and note is not None:
             return {**reply, "why": note[0]}
-        return {**reply, "why": self._get_wait_reason(id_, now_s)}
-
-    def _get_wait_reason(self, id_: int, now_s: float) -> str:
-        host = self._coordinator.get_request_host(id_)
-        return self._coordinator.explain_wait(host, now_s)[0] if host else ""
+        return {**reply, "why": self._coordinator.explain_wait(host, now_s)[0] if host else ""}
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
         """Execute a command as a whole: each checks what it needs before it writes anything."""

@@ -21,7 +21,8 @@ SearchCommand = CreateKey | RevokeKey | RestoreKey | AddRules | RemoveRules
 def key_from_row(row: UserKeyRow) -> Key:
     """The key that a row keeps; a row that makes no sense is damage.
 
-    >>> key_from_row(UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)).rate.requests
+    >>> row = UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)
+    >>> key_from_row(row).rate.requests
     60
     """
     settings: Any = row.settings

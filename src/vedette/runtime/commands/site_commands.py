@@ -1,6 +1,6 @@
-"""What the operator does to his sites: the same orders, whether a running keeper carries them out or the command line.
+"""Execute commands on sites: add, change, pause, remove, import.
 
-An order is checked as a whole before anything is written. Each tells what was done, and the orders that take it back.
+A command is checked as a whole before anything is written. Each returns what was done, and the commands that undo it.
 """
 
 import difflib
@@ -37,8 +37,9 @@ def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tupl
     else:
         done = _change_site(order, state, rows)
     _requeue_in_scope(state)
-    done += _requeue_overruled(state, rows)
-    _reindex_rejudged(state, rows)
+    old = {start: row.site for start, row in rows.items()}
+    done += _requeue_overruled(state, old)
+    _reindex_rejudged(state, old)
     return done, inverse
 
 
@@ -118,13 +119,13 @@ def _requeue_in_scope(state: State) -> None:
     requeue_urls(state, [id_ for id_, url in noted if sites.find_site(url) is not None])
 
 
-def _requeue_overruled(state: State, before: Mapping[str, SiteRow]) -> str:
+def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
     """URLs that were refused by a judgement which their site overrules since this order wait again; how many."""
-    rows = state.store.list_sites()
-    sites = SiteIndex([row.site for row in rows])
+    now = {row.site.start: row.site for row in state.store.list_sites()}
+    sites = SiteIndex(list(now.values()))
     ids: list[int] = []
     for name, refusal in OVERRULED_REFUSALS.items():
-        gained = {row.site.start for row in rows if name in row.site.overrule and not _was_overruled(name, row, before)}
+        gained = {start for start in now if name in now[start].overrule and name not in _get_overrules(start, old)}
         if gained:
             refused = StateReader(state.db).list_refused(refusal)
             ids += [id_ for id_, url in refused if (site := sites.find_site(url)) is not None and site.start in gained]
@@ -132,27 +133,17 @@ def _requeue_overruled(state: State, before: Mapping[str, SiteRow]) -> str:
     return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
 
 
-def _reindex_rejudged(state: State, before: Mapping[str, SiteRow]) -> None:
+def _reindex_rejudged(state: State, old: Mapping[str, Site]) -> None:
     """The index looks again at the pages of each site whose judgements hold, or hold no more, since this order."""
-    old = {start: row.site for start, row in before.items()}
     now = {row.site.start: row.site for row in state.store.list_sites()}
     for start, site in {**old, **now}.items():
         if _get_overrules(start, old) != _get_overrules(start, now):
-            reindex_pages(state, _list_ids(state, site))
+            urls = state.store.iter_partition_urls(partition_of(origin_of(start).host))
+            reindex_pages(state, [id_ for id_, url in urls if check_scope(url, site) is None])
 
 
 def _get_overrules(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
     return sites[start].overrule if start in sites else ()
-
-
-def _list_ids(state: State, site: Site) -> list[int]:
-    """What lies in its scope."""
-    urls = state.store.iter_partition_urls(partition_of(origin_of(site.start).host))
-    return [id_ for id_, url in urls if check_scope(url, site) is None]
-
-
-def _was_overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
-    return row.site.start in before and name in before[row.site.start].site.overrule
 
 
 def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:

@@ -13,10 +13,10 @@ import numpy as np
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.index_store.gain_store import Gain, read_gains_since
+from vedette.adapters.index_store.gain_store import read_gains_since
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage
-from vedette.engine.scheduling.policy_memory import PolicyMemory, PolicyVerdict
+from vedette.engine.scheduling.policy_memory import PolicyMemory
 from vedette.engine.scheduling.policy_runner import PolicyRunner
 from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
@@ -67,11 +67,9 @@ def estimate_current_share(folder: Path, now_s: float) -> dict[str, float]:
     with read_state(folder) as db:
         book = CrawlStore(db)
         policy = load_policy(book)
-        chances = (
-            _RefreshProbe(db, book, None, Schedule(), now_s).estimate_changes(policy)
-            if policy is not None
-            else np.zeros(0)
-        )
+        if policy is None:
+            return {}
+        chances = _RefreshProbe(db, book, None, Schedule(), now_s).estimate_changes(policy)
     return {"current_share": 1.0 - float(chances.mean())} if len(chances) else {}
 
 
@@ -105,9 +103,6 @@ class _RefreshProbe:
         looks = sorted(self._store.get_known_pages(ids), key=lambda look: (look.page.due_s, look.page.id))
         return tuple(self._build_due_page(look) for look in looks)
 
-    def _ask_policy(self, look: KnownPage) -> PolicyVerdict | None:
-        return self._policy.explain_page(look, self._now_s) if self._policy is not None else None
-
     def _sample_pages(self) -> list[KnownPage]:
         """All pages, or some from all over the folder: what stands together was found together, and is alike."""
         first = self._store.scan_known_pages(0, SAMPLE_SIZE)
@@ -118,7 +113,8 @@ class _RefreshProbe:
         return [look for start in starts for look in self._store.scan_known_pages(start, RUN_LENGTH)][:SAMPLE_SIZE]
 
     def _build_due_page(self, look: KnownPage) -> DuePage:
-        asked, page = self._ask_policy(look), look.page
+        asked = self._policy.explain_page(look, self._now_s) if self._policy is not None else None
+        page = look.page
         if asked is None:
             return DuePage(look.url, page.due_s, self._schedule.reason(look.url, page))
         rates = (asked.rate_d, asked.rate_low_d, asked.rate_high_d)
@@ -147,14 +143,11 @@ class GainSums:
     def _read_new(self, now_s: float) -> None:
         rows = read_gains_since(self._index, self._seq, BATCH_SIZE)
         while rows:
-            for row in filter(_is_counted, rows):
+            counted = (row for row in rows if row.what != "first" and isfinite(row.gain) and isfinite(row.fetched_s))
+            for row in counted:
                 number = int(row.fetched_s // BUCKET_S)
                 self._sums[number] = self._sums.get(number, 0.0) + row.gain
             self._seq = rows[-1].seq
             rows = read_gains_since(self._index, self._seq, BATCH_SIZE) if len(rows) == BATCH_SIZE else []
         oldest = (now_s - WINDOW_S) // BUCKET_S
         self._sums = {number: gain for number, gain in self._sums.items() if number >= oldest}
-
-
-def _is_counted(row: Gain) -> bool:
-    return row.what != "first" and isfinite(row.gain) and isfinite(row.fetched_s)

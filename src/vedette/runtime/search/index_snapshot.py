@@ -5,8 +5,6 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.engine.search.ports import PageSignals
@@ -91,11 +89,6 @@ class LiveIndexSnapshot:
     def has(self, id_: int) -> bool:
         """Whether a page can be found."""
         return self.table.is_indexed(id_)
-
-    def newest(self, most: int) -> Ints:
-        """The pages that were first seen last, the latest first."""
-        ids = self.table.indexed
-        return ids[np.argsort(-self.table.rows["born_s"][ids], kind="stable")[:most]]
 
     def _read_lexicon(self) -> None:
         path = self.generation / FILE

@@ -18,22 +18,23 @@ from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import read_page_id
+from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
 from vedette.index.fields import PUBLIC
-from vedette.index.query.retrieval import And, Term, TermSet
-from vedette.index.query.retrieval import Or as AnyOf
+from vedette.index.query.retrieval import And, Or, Range, Term, TermSet
+from vedette.index.stored_text import StoredPage
 from vedette.model import Failure, Site, fingerprint, origin_of
+from vedette.policy import Ints
 from vedette.runtime.commands.setting_commands import is_learning_on
-from vedette.runtime.search.index_counts import build_overview
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.serve.rank.rules import SearchRules, parse_rules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
 from vedette.text import split_words
 from vedette.web.console.ports.monitoring import RankingReport
-from vedette.web.ports import CachedCopy, IndexOverview
+from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
 
 INDEX_EVERY_S = 0.25
 STATE_EVERY_S = 1.0
@@ -44,6 +45,8 @@ MAX_COMPLETIONS = 50
 MAX_ID = 1 << 40
 MAX_SIMILAR = 50
 MAX_OVERVIEWS = 64
+MAX_SITES = 100
+MAX_NEWEST = 8
 MAX_BODY_BYTES = 16 << 20
 # Copies are found by the index over them; any other page is a group of itself, which its id finds.
 _GROUPS = (
@@ -303,7 +306,7 @@ class FolderSearch:
                 TermSet("site", (site.lower().rstrip("/"),)),
                 TermSet("access", (PUBLIC, *allowed)),
                 *(Term("title", word) for word in whole),
-                AnyOf(tuple(Term("title", word) for word in ends)),
+                Or(tuple(Term("title", word) for word in ends)),
             )
         )
         found = shelf.get_stored(shelf.finder.find(node, most).ids)
@@ -319,3 +322,68 @@ def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
     """The operator's rules for single queries, as ranking takes them."""
     kinds = {kind: [(row.query, row.value) for row in rows if row.kind == kind] for kind in ("synonym", "pin", "hide")}
     return parse_rules(kinds["synonym"], kinds["pin"], kinds["hide"])
+
+
+def build_overview(
+    shelf: LiveIndexSnapshot,
+    hosts: Mapping[int, str],
+    sites: Sequence[Site],
+    allowed: tuple[str, ...],
+    now_s: float,
+    since_s: float | None,
+) -> IndexOverview:
+    """Everything that a reader may see; with ``since_s`` also the newest pages that say they are younger than that."""
+    table = shelf.table
+    ids = _select_visible(table, allowed)
+    if not len(ids):
+        return IndexOverview(waiting=sum(not site.secrets for site in sites))
+    fetched_s = table.rows["fetched_s"][ids]
+    of_hosts = _count_values(table.rows["host"][ids])
+    names = [FacetCount(hosts.get(host, ""), pages) for host, pages in of_hosts]
+    present = {count.value for count in names}
+    return IndexOverview(
+        pages=len(ids),
+        sites=tuple(names[:MAX_SITES]),
+        kinds=_count_names(table, table.rows["kind"][ids]),
+        languages=_count_names(table, table.rows["language"][ids]),
+        newest_s=float(fetched_s.max()),
+        median_age_s=max(now_s - float(np.median(fetched_s)), 0.0),
+        waiting=sum(origin_of(site.start).host not in present for site in sites if not site.secrets),
+        newest_pages=_list_newest(shelf, ids, since_s) if since_s is not None else (),
+    )
+
+
+def _select_visible(table: PageTable, allowed: tuple[str, ...]) -> Ints:
+    ids = table.indexed
+    access = table.rows["access"][ids]
+    numbers = [number for number in np.unique(access).tolist() if table.get_name(number) in {PUBLIC, *allowed}]
+    return ids[np.isin(access, numbers)]
+
+
+def _count_values(values: Ints) -> list[tuple[int, int]]:
+    """Values and how often each, the most frequent first."""
+    found, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return list(zip(found[order].tolist(), counts[order].tolist(), strict=True))
+
+
+def _count_names(table: PageTable, numbers: Ints) -> tuple[FacetCount, ...]:
+    return tuple(
+        FacetCount(name, pages) for number, pages in _count_values(numbers) if (name := table.get_name(number))
+    )
+
+
+def _list_newest(shelf: LiveIndexSnapshot, ids: Ints, since_s: float) -> tuple[SearchResult, ...]:
+    rows = shelf.table.rows[ids]
+    young = np.flatnonzero(rows["date_s"] >= since_s)
+    latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][: 2 * MAX_NEWEST]]
+    # A row is written before the index commits: what is named here must be found by whoever follows the link.
+    findable = [id_ for id_ in latest.tolist() if len(shelf.finder.find(Range("id", id_, id_), 1).ids)][:MAX_NEWEST]
+    pairs = zip(findable, shelf.get_stored(np.array(findable, np.int64)), strict=True)
+    return tuple(_build_new_result(id_, stored, shelf.table) for id_, stored in pairs if stored is not None)
+
+
+def _build_new_result(id_: int, stored: StoredPage, table: PageTable) -> SearchResult:
+    fetched_s, date_s = float(table.rows[id_]["fetched_s"]), float(table.rows[id_]["date_s"])
+    about = (origin_of(stored.url).host, stored.kind, stored.language, fetched_s, date_s, stored.published_s)
+    return SearchResult(id_, stored.url, stored.title, Snippet(), *about, 0.0)

@@ -80,14 +80,11 @@ def _find_number_columns(told: ReportTable) -> list[bool]:
 
 
 def _make_sort_key(place: int, *, is_number: bool) -> Callable[[Row], Cell]:
-    def text_of(row: Row) -> Cell:
-        return row[place]
-
-    def value_of(row: Row) -> Cell:
+    def get_amount(row: Row) -> Cell:
         amount = parse_amount(row[place])
         return None if amount is None else amount.value
 
-    return value_of if is_number else text_of
+    return get_amount if is_number else lambda row: row[place]
 
 
 def export_csv(request: Request, told: ReportTable, table: Table[Row], name: str) -> Response:

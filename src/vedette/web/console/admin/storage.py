@@ -10,7 +10,6 @@ from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import Monitoring, StorageStatus
 from vedette.web.console.ui.charts import render_stacked_bar
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.time_series import (
     build_range_links,
     compute_daily_growth,
@@ -75,5 +74,4 @@ class StoragePage:
             stack=render_stacked_bar(sizes, "bytes", "Room taken"),
             charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
             ways=build_range_links(request),
-            said=format_value,
         )

@@ -8,10 +8,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.monitoring import KIND_LABELS, DeferredLine, Monitoring, SpendingLine
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_percent, format_value, format_worth
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 
@@ -100,12 +98,8 @@ class BudgetPage:
             gain=sum(line.gain for line in told.kinds),
             measured=sum(line.measured for line in told.kinds),
             charts=self._build_charts(over, has_budget=told.per_s is not None) if told.fetches else [],
-            explained_at=build_explain_url,
             kind_words=label_kind,
             site_words=label_site,
-            per_cent=format_percent,
-            worth=format_worth,
-            said=format_value,
         )
 
     def _compute_spending_per_s(self, over: TimeRange) -> float | None:

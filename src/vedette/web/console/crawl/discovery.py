@@ -10,12 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.monitoring import FoundPage, Monitoring, SourceLine
 from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
 from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_percent, format_value
+from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
 from vedette.web.formatting import THIN, stamp
@@ -56,8 +55,8 @@ class DelaySummary(NamedTuple):
 def compute_delay(page: FoundPage) -> float | None:
     """From its birth to its discovery; None where that is not known to the minute.
 
-    >>> compute_delay(FoundPage(90_090.0, 90_000.0)), compute_delay(FoundPage(90_090.0, 86_400.0)), compute_delay(FoundPage(9.0))
-    (90.0, None, None)
+    >>> [compute_delay(FoundPage(90_090.0, born_s)) for born_s in (90_000.0, 86_400.0, None)]
+    [90.0, None, None]
     """
     return None if page.born_s is None or _is_date_only(page.born_s) else max(page.found_s - page.born_s, 0.0)
 
@@ -203,11 +202,8 @@ class DiscoveryPage:
             counts=counts,
             charts=_build_charts(delays, counts, over, now_s),
             here_address=PAGE_URL,
-            explained_at=build_explain_url,
             a_day=format_daily_rate,
             between=format_rate_interval,
-            per_cent=format_percent,
-            said=format_value,
         )
 
 

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from vedette.model import Failure
 from vedette.web.console.ports.monitoring import CrawlStatus, Monitoring
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.time_series import (
     CHART_POINTS,
     build_range_links,
@@ -98,5 +97,4 @@ class OverviewPage:
             troubles=find_warnings(crawl, self.search.get_incomplete_reason()),
             actions=self.shell.admin.list_actions(LATEST_ACTIONS),
             ways=build_range_links(request),
-            said=format_value,
         )

@@ -17,7 +17,6 @@ from vedette.web.console.crawl.forecast import (
     describe_calibration,
     render_reliability_diagram,
 )
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.monitoring import DuePage, Monitoring, RefreshStatus, RuntimeSettings
 from vedette.web.console.ui.binned_counts import (
     BinnedCounts,
@@ -29,7 +28,7 @@ from vedette.web.console.ui.binned_counts import (
 from vedette.web.console.ui.charts import Point
 from vedette.web.console.ui.forms import FormValues, Problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
-from vedette.web.console.ui.scales import format_interval, format_percent, format_value, format_worth
+from vedette.web.console.ui.scales import format_interval
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 from vedette.web.formatting import sentence, stamp
@@ -184,11 +183,7 @@ class RefreshPage:
             policies=[(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
             fields=FIELD_SETTINGS,
             problems=problems or {},
-            explained_at=build_explain_url,
-            per_cent=format_percent,
-            worth=format_worth,
             why_then=describe_due,
-            said=format_value,
         )
 
     def _build_charts(self, counts: BinnedCounts, over: TimeRange) -> list[Markup]:

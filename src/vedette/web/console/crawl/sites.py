@@ -13,7 +13,6 @@ from vedette.web.commands.commands import PauseSite, RemoveSite, SetSite
 from vedette.web.console.crawl.add_site import preview_scopes
 from vedette.web.console.crawl.site_forms import describe_allowed, diff_sites, fill_form, parse_form
 from vedette.web.console.crawl.url_list import build_pages_url
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.sites import SiteLine, SiteService, SiteState, StoredSite
 from vedette.web.console.ui.forms import FormValues, Problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
@@ -75,7 +74,6 @@ class SitePages:
             lines=lines,
             seen=SITE_TABLE.paginate(request, lines),
             state_of=_describe_state,
-            explained_at=build_explain_url,
             listed_at=build_pages_url,
             settings=describe_settings,
         )

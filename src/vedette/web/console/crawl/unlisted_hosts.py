@@ -9,7 +9,6 @@ from starlette.responses import Response
 from vedette.errors import VedetteError
 from vedette.web.commands.commands import Dismiss
 from vedette.web.commands.rule_text import parse_rule
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.sites import SiteService, UnlistedHost
 from vedette.web.console.ui.forms import Problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
@@ -49,7 +48,6 @@ class UnlistedHostsPage:
             hosts=hosts,
             seen=UNLISTED_HOST_TABLE.paginate(request, hosts),
             most=MAX_UNLISTED_HOSTS,
-            explained_at=build_explain_url,
             problems=problems or {},
         )
 

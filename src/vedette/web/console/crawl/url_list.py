@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.adapters.crawl_store.url_list import URL_KINDS, ListedUrl, UrlFilter, UrlKind
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.sites import SiteService
 from vedette.web.console.ui.forms import parse_number
 from vedette.web.console.ui.layout import ConsoleShell
@@ -95,7 +94,6 @@ class UrlListPage:
             again=asked.build_url() if asked.after else "",
             without_why=asked.build_url(why=""),
             csv=asked.build_url(after=str(asked.after or ""), csv="1"),
-            explained_at=build_explain_url,
         )
 
 

@@ -1,4 +1,4 @@
-"""A page's content in words, for the console: what was read, its copies, the index; facts of ``runtime.explain.content``."""
+"""A page's content in words, for the console: what was read, copies, indexing; facts of ``runtime.explain.content``."""
 
 from collections.abc import Iterator
 from typing import Any

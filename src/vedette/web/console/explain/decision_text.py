@@ -157,7 +157,8 @@ def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
     """What orders results now, what is known of this one, and how often it was tried; nothing before anybody searched.
 
     >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
-    >>> [fact.words for fact in describe_ranking(told | {"likes": None, "looks": None, "expected": None, "tried": None})]
+    >>> told |= {"likes": None, "looks": None, "expected": None, "tried": None}
+    >>> [fact.words for fact in describe_ranking(told)]
     ['by relevance: 3 clicks are too few to learn from']
     """
     if ranking is None:

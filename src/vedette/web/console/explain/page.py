@@ -1,9 +1,8 @@
-"""The console's page Explain, of one URL: why it is fetched or not, everything that was decided of it, and what can be done about it."""
+"""The console's page Explain: why a URL is fetched or not, what was decided about it, and what can be done."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +14,7 @@ from vedette.web.commands.rule_text import parse_rule, parse_web_url
 from vedette.web.console.explain.url_text import build_sections, describe_verdict
 from vedette.web.console.ports.sites import SiteService
 from vedette.web.console.ui.forms import parse_number
-from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.layout import ConsoleShell, build_explain_url, read_form
 from vedette.web.formatting import sentence
 
 Facts = dict[str, Any]
@@ -23,15 +22,6 @@ Facts = dict[str, Any]
 MAX_URL_LENGTH: Final = 4000
 RELOAD_S: Final = 2
 MAX_RELOADS: Final = 60
-
-
-def build_explain_url(url: str) -> str:
-    """The address of the page about a URL.
-
-    >>> build_explain_url("https://example.org/a?b=c&d")
-    '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
-    """
-    return f"/console/explain?url={quote(url, safe='', errors='replace')}"
 
 
 class _FetchWait(NamedTuple):
@@ -104,7 +94,6 @@ class ExplainPage:
             may_fetch=bool(told) and _can_fetch(told),
             state=state,
             problems=problems,
-            explained_at=build_explain_url,
             rule_of=lambda rule: str(Rule(rule["kind"], rule["query"], rule["value"])),
         )
         if wait and state == "waits":

@@ -46,7 +46,8 @@ def _explain_fetching(told: Facts) -> str:
     if known["standing"] == "failed":
         return f"It could not be fetched: {truncate(known['why'] or 'for a reason that was not kept')}."
     if told["page"] is not None:
-        return f"It was fetched {_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)} and {_describe_refetch(told)}."
+        when = f"{_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)}"
+        return f"It was fetched {when} and {_describe_refetch(told)}."
     if known["standing"] == "leased":
         return "It is with a worker and will be fetched as soon as its host may be asked."
     return f"It waits to be fetched for the first time, {_describe_queue_position(told)}."

@@ -70,19 +70,15 @@ class _NoReports:
     """Nobody has any."""
 
     def has_any(self) -> bool:
-        """Never."""
         return False
 
     def list_reports(self) -> list[ReportLine]:
-        """None."""
         return []
 
     def load_report(self, _name: str) -> Report | None:
-        """None."""
         return None
 
     def load_plot(self, _name: str, _file: str) -> bytes | None:
-        """None."""
         return None
 
 

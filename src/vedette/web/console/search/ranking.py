@@ -13,7 +13,6 @@ from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY,
 from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstimate
 from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
 from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.scales import format_percent
@@ -36,8 +35,10 @@ BETTER, WORSE = 1.2, 0.8
 def describe_outcome(page: ExploredPage, general: float) -> str:
     """What became of a page that was tried.
 
-    >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2), describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
-    ('liked', 'too few looks yet')
+    >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2)
+    'liked'
+    >>> describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
+    'too few looks yet'
     """
     if page.looks < MIN_LOOKS or general <= 0:
         return "too few looks yet"
@@ -93,9 +94,9 @@ def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
     ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
     if ours is None or ours.robust.said or all(order.robust.said for order in others):
         most = max((order.robust.effective for order in others), default=0.0)
-        return f"Not enough data: {MIN_EFFECTIVE:.0f} readers must have got an order before it is told, and it is {most:.0f}."
-    told = [_compare_order(ours.robust, order) for order in others if not order.robust.said]
-    return " ".join(told)
+        needed = f"{MIN_EFFECTIVE:.0f} readers must have got an order before it is told"
+        return f"Not enough data: {needed}, and it is {most:.0f}."
+    return " ".join(_compare_order(ours.robust, order) for order in others if not order.robust.said)
 
 
 def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
@@ -151,7 +152,7 @@ class RankingPage:
 
     def show(self, request: Request, problem: str = "") -> Response:
         """Show how ranking stands; the table is a file, too."""
-        load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", _no_report)
+        load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", lambda: None)
         found = load()
         told = found or RankingReport()
         machine = self.monitoring.get_runtime_settings()
@@ -179,11 +180,4 @@ class RankingPage:
             estimated=format_estimate,
             taken_off=[(round(looks), why) for why, looks in told.taken_off if round(looks)],
             fewest=int(MIN_EFFECTIVE),
-            per_cent=format_percent,
-            explained_at=build_explain_url,
         )
-
-
-def _no_report() -> RankingReport | None:
-    """Of a search that knows nothing of learning."""
-    return None

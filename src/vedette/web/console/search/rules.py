@@ -9,10 +9,10 @@ from starlette.responses import Response
 from vedette.errors import UsageError, VedetteError
 from vedette.web.commands.commands import QUERY_RULE_KINDS, RULE_KINDS, AddRules, RemoveRules, Rule
 from vedette.web.commands.rule_text import parse_rule
-from vedette.web.console.explain.page import MAX_URL_LENGTH, build_explain_url
+from vedette.web.console.explain.page import MAX_URL_LENGTH
 from vedette.web.console.ports.sites import SiteService, StoredRule
 from vedette.web.console.ui.forms import FormValues, Problems, find_problem
-from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.layout import ConsoleShell, build_explain_url, read_form
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
@@ -87,7 +87,6 @@ class RulesPage:
             seen=RULE_TABLE.paginate(request, rules),
             words=RULE_LABELS,
             typed=typed,
-            explained_at=build_explain_url,
             problems=problems or {},
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,6 +14,7 @@ from vedette.web.commands.commands import Command
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.sites import ActionLine, AdminService
 from vedette.web.console.ui.forms import FormValues, parse_number
+from vedette.web.console.ui.scales import format_percent, format_value, format_worth
 from vedette.web.rendering import render_page
 
 ACTOR = "the console"
@@ -71,6 +73,10 @@ class ConsoleShell:
             "request_path": get_path(request),
             "now_s": self.now_s(),
             "problems": {},
+            "explained_at": build_explain_url,
+            "said": format_value,
+            "per_cent": format_percent,
+            "worth": format_worth,
         }
         status = 422 if told.get("problems") else status
         return render_page(f"console/{template}", request, self.branding, status, **{**shared, **told})
@@ -105,6 +111,15 @@ class ConsoleShell:
         return next((line for line in self.admin.list_actions(1, number + 1) if line.id == number), None)
 
 
+def build_explain_url(url: str) -> str:
+    """The address of the page about a URL.
+
+    >>> build_explain_url("https://example.org/a?b=c&d")
+    '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
+    """
+    return f"/console/explain?url={quote(url, safe='', errors='replace')}"
+
+
 def read_form(request: Request) -> FormValues:
     """Return the posted fields, which the session guard has read; several values of a field are lines of it."""
     fields: dict[str, list[str]] = getattr(request.state, "fields", {})
@@ -114,8 +129,10 @@ def read_form(request: Request) -> FormValues:
 def add_done_parameter(back: str, action: int) -> str:
     """The address of a page that says what was done; as it is where that was not logged.
 
-    >>> add_done_parameter("/console/sites", 7), add_done_parameter("/console/sites?sort=pages", 7), add_done_parameter("/console/sites", 0)
-    ('/console/sites?done=7', '/console/sites?sort=pages&done=7', '/console/sites')
+    >>> add_done_parameter("/console/sites", 7), add_done_parameter("/console/sites", 0)
+    ('/console/sites?done=7', '/console/sites')
+    >>> add_done_parameter("/console/sites?sort=pages", 7)
+    '/console/sites?sort=pages&done=7'
     """
     if not action:
         return back

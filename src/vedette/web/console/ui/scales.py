@@ -27,10 +27,9 @@ _RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 def format_value(value: float, unit: str) -> str:
     """A value as people say it.
 
-    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"))]
-    ['83 %', '1.5 GB', '12 345']
-    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in ((5400, "s"), (2.5, "1/s"), (3.1, "money"))]
-    ['1.5 h', '2.5 /s', '3.10']
+    >>> values = ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"), (5400, "s"), (2.5, "1/s"), (3.1, "money"))
+    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in values]
+    ['83 %', '1.5 GB', '12 345', '1.5 h', '2.5 /s', '3.10']
     """
     if not math.isfinite(value):
         return "\N{EM DASH}"
@@ -104,10 +103,10 @@ def _format_bounds(low_d: float | None, high_d: float | None, size: float) -> st
 def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     """The end of an axis that begins at zero, of which each tick is a round number.
 
-    >>> round_axis_top([0.3, 0.7], "share"), round_axis_top([7.0], "n"), round_axis_top([], "n"), round_axis_top([5000.0], "s")
-    (1.0, 8.0, 4.0, 7200.0)
-    >>> round_axis_top([0.03], "n"), round_axis_top([1.0], "n")
-    (0.04, 4.0)
+    >>> round_axis_top([0.3, 0.7], "share"), round_axis_top([5000.0], "s"), round_axis_top([], "n")
+    (1.0, 7200.0, 4.0)
+    >>> round_axis_top([7.0], "n"), round_axis_top([0.03], "n"), round_axis_top([1.0], "n")
+    (8.0, 0.04, 4.0)
     """
     most = max((min(value, MAX_VALUE) for value in values if math.isfinite(value)), default=0.0)
     if unit == "share":

@@ -63,10 +63,10 @@ class TablePage(Generic[Row]):
 
 @dataclass(frozen=True)  # without slots, so that Table[Row](…) can be written
 class Table(Generic[Row]):
-    """A table of one kind of row. ``default_sort`` names the column it is sorted by at first, with a minus for the largest first.
+    """A table of one kind of row, of which ``page_size`` are shown at once.
 
-    ``prefix`` stands before the names of its parameters, so that several tables have room on one page.
-    So many ``page_size`` are shown at once.
+    ``default_sort`` names the column it is sorted by at first, with a minus for the largest first. ``prefix`` stands
+    before the names of its parameters, so that several tables have room on one page.
     """
 
     columns: tuple[Column[Row], ...]

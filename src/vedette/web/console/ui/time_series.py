@@ -113,7 +113,8 @@ def _find_axis_start_s(points: list[tuple[float, float]], over: TimeRange, now_s
 def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange) -> str:
     """How a number changed, in words; empty where that cannot be said.
 
-    >>> describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    >>> words = describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1])
+    >>> words.replace("\N{NARROW NO-BREAK SPACE}", " ")
     '1 200 more in the last day'
     """
     if len(points) < 2:
