@@ -1,4 +1,4 @@
-"""How much lower slots are seen on this server's pages, learned from what the ledger has of them."""
+"""What ads learn from the ledger: traffic by the hour, and how much lower slots are seen."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -64,20 +64,20 @@ class SlotLearner:
         self._counts = SlotCounts(0, slots)
         self._until_s = float("-inf")
 
-    def learn(self, view: LedgerReader, stall: AdCatalog, told: AdPriors, until_s: float) -> None:
+    def learn(self, reader: LedgerReader, catalog: AdCatalog, told: AdPriors, until_s: float) -> None:
         """Learn from what was shown until a moment after which no click on it counts any more."""
         if len(self.factors) == 1 or until_s <= self._until_s:
             return
         after_s = max(self._until_s, until_s - LOOKBACK_S)
-        self._add_counts(view.tally_by_slot(after_s, until_s), stall)
+        self._add_counts(reader.tally_by_slot(after_s, until_s), catalog)
         self._until_s = until_s
-        found = self._counts.estimate_factors(told, stall.all_ads())
+        found = self._counts.estimate_factors(told, catalog.all_ads())
         self.factors = self.factors if found is None else found
 
-    def _add_counts(self, tallies: list[SlotTally], stall: AdCatalog) -> None:
+    def _add_counts(self, tallies: list[SlotTally], catalog: AdCatalog) -> None:
         """Slots that are no longer shown, and ads that do not run, say nothing."""
         slots = len(self.factors)
-        rows = [(stall.get_row(one.ad, one.phrase), one) for one in tallies if one.slot < slots]
+        rows = [(catalog.get_row(one.ad, one.phrase), one) for one in tallies if one.slot < slots]
         known = [(row, one.slot, one.shown, one.clicked) for row, one in rows if row is not None]
         if known:
             row, slot, shown, clicked = (np.array(column) for column in zip(*known, strict=True))

@@ -65,7 +65,7 @@ def build_terms(serve: Serve) -> AdTerms:
 
 
 class FolderAdServer:
-    """A ``web.sponsor_ports.Sponsor`` over one data folder."""
+    """A ``web.public.ads.AdServer`` over one data folder."""
 
     def __init__(
         self, folder: Path, terms: AdTerms, salt: Callable[[str], bytes], wall: Callable[[], float] = time.time

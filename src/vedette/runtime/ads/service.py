@@ -1,4 +1,4 @@
-"""The market of a data folder, as console, API and command line see it: rows of the state, figures of the ledger."""
+"""Campaigns, ads and their statistics in a data folder, for console, API and command line."""
 
 import time
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class _Campaigns(NamedTuple):
 
 
 class FolderAdService:
-    """A ``web.market_ports.AdService`` over one data folder; it reads beside those who write."""
+    """A ``web.ads.ports.AdService`` over one data folder; it reads beside those who write."""
 
     def __init__(self, folder: Path, zone: ZoneInfo, wall: Callable[[], float] = time.time) -> None:
         self._folder, self._zone, self._wall = folder, zone, wall
@@ -133,14 +133,14 @@ class FolderAdService:
         private = next((address for address in found.addresses if not is_public(address)), "")
         return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
 
-    def run_command(self, order: AdCommand, by: str) -> CommandResult:
+    def run_command(self, command: AdCommand, by: str) -> CommandResult:
         """Through the coordinator."""
-        return send_command(self._folder, order, by)
+        return send_command(self._folder, command, by)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
         with read_state(self._folder) as db:
-            book = AdStore(db)
-            campaigns, ads = book.list_campaigns(), book.list_ads()
+            store = AdStore(db)
+            campaigns, ads = store.list_campaigns(), store.list_ads()
         mine = {row.name: row for row in campaigns if advertiser in {"", row.advertiser}}
         return _Campaigns(mine, [ad for ad in ads if not advertiser or ad.campaign in mine])
 

@@ -40,7 +40,7 @@ DEFAULT_DELAY_S: Final = Crawl().delay_s
 
 
 def execute_command(
-    order: AnyCommand, state: State, now_s: float, who: str, delay_s: float = DEFAULT_DELAY_S
+    command: AnyCommand, state: State, now_s: float, who: str, delay_s: float = DEFAULT_DELAY_S
 ) -> CommandResult:
     """Write a command into the state, as one change that the caller commits.
 
@@ -48,64 +48,64 @@ def execute_command(
     """
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
-    if isinstance(order, CloseSession):
-        state.store.close_session(order.digest)
+    if isinstance(command, CloseSession):
+        state.store.close_session(command.digest)
         return CommandResult("signed out", 0)
-    if isinstance(order, OpenSession):
-        state.store.open_session(order.digest, order.wall_s)
+    if isinstance(command, OpenSession):
+        state.store.open_session(command.digest, command.wall_s)
         return CommandResult("signed in", state.store.log_action(Action(now_s, "signed in to the console", who)))
-    if isinstance(order, Undo):
-        words, inverse = _undo_action(order.action, state, now_s, delay_s)
+    if isinstance(command, Undo):
+        words, inverse = _undo_action(command.action, state, now_s, delay_s)
     else:
-        words, inverse = _apply(order, state, now_s, delay_s)
+        words, inverse = _apply(command, state, now_s, delay_s)
     undo = tuple(_to_json(one) for one in inverse)
     return CommandResult(words, state.store.log_action(Action(now_s, words, who, undo)))
 
 
-def changes_sites(order: AnyCommand, state: State) -> bool:
+def changes_sites(command: AnyCommand, state: State) -> bool:
     """Return whether coordinator and fetchers go by other rules once the command was executed."""
-    if isinstance(order, Undo):
-        row = state.store.find_action(order.action)
+    if isinstance(command, Undo):
+        row = state.store.find_action(command.action)
         return row is not None and any(changes_sites(_from_json(one), state) for one in row.action.undo)
-    return isinstance(order, SiteCommand | SetMachine) or bool(getattr(order, "rules", ()))
+    return isinstance(command, SiteCommand | SetMachine) or bool(getattr(command, "rules", ()))
 
 
-def _to_json(order: AnyCommand) -> dict[str, object]:
-    return ad_command_to_json(order) if isinstance(order, AdCommand) else command_to_json(order)
+def _to_json(command: AnyCommand) -> dict[str, object]:
+    return ad_command_to_json(command) if isinstance(command, AdCommand) else command_to_json(command)
 
 
 def _from_json(told: object) -> AnyCommand:
     return ad_command_from_json(told) if is_ad_command(told) else command_from_json(told)
 
 
-def _apply(order: AnyCommand, state: State, now_s: float, delay_s: float) -> Applied:
-    if isinstance(order, SiteCommand):
-        check_promises(order, state, delay_s)
+def _apply(command: AnyCommand, state: State, now_s: float, delay_s: float) -> Applied:
+    if isinstance(command, SiteCommand):
+        check_promises(command, state, delay_s)
     for kinds, execute in _EXECUTORS:
-        if isinstance(order, kinds):
-            return execute(order, state, now_s)
+        if isinstance(command, kinds):
+            return execute(command, state, now_s)
     raise UsageError("this order is not known here: restart vedette, which is older than whoever orders")
 
 
-def _replace_token(order: ReplaceToken, state: State, _now_s: float) -> Applied:
+def _replace_token(command: ReplaceToken, state: State, _now_s: float) -> Applied:
     is_first = not state.store.read_token_digest()
-    state.store.set_token(order.digest)
+    state.store.set_token(command.digest)
     if is_first:
         return "made the operator's first token", ()
     return "made a new operator's token; everybody is signed out of the console", ()
 
 
-def _log_fetch(order: FetchNow, _state: State, _now_s: float) -> Applied:
-    more = f" and {len(order.urls) - 1} more" if len(order.urls) > 1 else ""
-    return f"asked for {order.urls[0]}{more} to be fetched now", ()
+def _log_fetch(command: FetchNow, _state: State, _now_s: float) -> Applied:
+    more = f" and {len(command.urls) - 1} more" if len(command.urls) > 1 else ""
+    return f"asked for {command.urls[0]}{more} to be fetched now", ()
 
 
-def _apply_offer(order: Dismiss | Offer, state: State, _now_s: float) -> Applied:
-    if isinstance(order, Dismiss):
-        state.store.dismiss_unlisted_host(order.host)
-        return f"not offered as a site any more: {order.host}", (Offer(order.host),)
-    state.store.offer_unlisted_host(order.host)
-    return f"offered as a site again: {order.host}", (Dismiss(order.host),)
+def _apply_offer(command: Dismiss | Offer, state: State, _now_s: float) -> Applied:
+    if isinstance(command, Dismiss):
+        state.store.dismiss_unlisted_host(command.host)
+        return f"not offered as a site any more: {command.host}", (Offer(command.host),)
+    state.store.offer_unlisted_host(command.host)
+    return f"offered as a site again: {command.host}", (Dismiss(command.host),)
 
 
 _EXECUTORS: Final[tuple[tuple[Any, Callable[[Any, State, float], Applied]], ...]] = (

@@ -19,10 +19,10 @@ from vedette.web.console.ports.sites import ActionLine
 T = TypeVar("T")
 
 
-def send_command(folder: Path, order: Command | AdCommand, by: str) -> CommandResult:
+def send_command(folder: Path, command: Command | AdCommand, by: str) -> CommandResult:
     """Have the coordinator of a folder execute a command; it commits before it answers."""
     try:
-        reply = ask_coordinator(folder, Request("order", {"order": order, "who": by}))
+        reply = ask_coordinator(folder, Request("order", {"order": command, "who": by}))
     except (OSError, ChannelClosed):
         words = "the crawler does not answer: it is being started again; try once more in a moment"
         raise StoreError(words) from None
@@ -34,7 +34,7 @@ def send_command(folder: Path, order: Command | AdCommand, by: str) -> CommandRe
 
 
 class FolderOperator:
-    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the keeper."""
+    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the coordinator."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,15 +51,15 @@ class FolderOperator:
 
     def session_opened_s(self, digest: str) -> float | None:
         """So is a session."""
-        return self._query(lambda book: book.read_session_start(digest))
+        return self._query(lambda store: store.read_session_start(digest))
 
-    def run_command(self, order: Command, by: str) -> CommandResult:
+    def run_command(self, command: Command, by: str) -> CommandResult:
         """Through the coordinator."""
-        return send_command(self._folder, order, by)
+        return send_command(self._folder, command, by)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """As they are kept."""
-        return [_build_line(row) for row in self._query(lambda book: book.list_actions(most, before))]
+        return [_build_line(row) for row in self._query(lambda store: store.list_actions(most, before))]
 
     def _query(self, question: Callable[[CrawlStore], T]) -> T:
         with read_state(self._folder) as db:

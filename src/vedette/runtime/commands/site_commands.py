@@ -24,18 +24,18 @@ OVERRULED_REFUSALS: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": 
 SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 
-def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; what was done, in one line, and the orders that take it back."""
+def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
+    """Write it into the state; return what was done, in one line, and the commands that undo it."""
     rows = {row.site.start: row for row in state.store.list_sites()}
-    inverse = _build_inverse(order, rows)
-    if isinstance(order, AddSite):
-        done = _add_site(order, state, rows, now_s)
-    elif isinstance(order, ImportSites):
-        done = _import_sites(order, state, rows, now_s)
-    elif isinstance(order, RemoveSite):
-        done = _remove_site(order, state, rows)
+    inverse = _build_inverse(command, rows)
+    if isinstance(command, AddSite):
+        done = _add_site(command, state, rows, now_s)
+    elif isinstance(command, ImportSites):
+        done = _import_sites(command, state, rows, now_s)
+    elif isinstance(command, RemoveSite):
+        done = _remove_site(command, state, rows)
     else:
-        done = _change_site(order, state, rows)
+        done = _change_site(command, state, rows)
     _requeue_in_scope(state)
     old = {start: row.site for start, row in rows.items()}
     done += _requeue_overruled(state, old)
@@ -43,61 +43,62 @@ def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tupl
     return done, inverse
 
 
-def _build_inverse(order: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
+def _build_inverse(command: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
     """What takes it back; an order that will be refused needs nothing."""
-    if isinstance(order, ImportSites):
-        there = [rows[site.start] for site, _ in order.sites if site.start in rows]
-        new = [RemoveSite(site.start, with_pages=True) for site, _ in order.sites if site.start not in rows]
+    if isinstance(command, ImportSites):
+        there = [rows[site.start] for site, _ in command.sites if site.start in rows]
+        new = [RemoveSite(site.start, with_pages=True) for site, _ in command.sites if site.start not in rows]
         return (*((ImportSites(tuple((row.site, row.paused) for row in there)),) if there else ()), *new)
-    if isinstance(order, AddSite):
-        return (RemoveSite(order.site.start, with_pages=True),)
-    row = rows.get(order.start)
+    if isinstance(command, AddSite):
+        return (RemoveSite(command.site.start, with_pages=True),)
+    row = rows.get(command.start)
     if row is None:
         return ()
-    if isinstance(order, RemoveSite):
+    if isinstance(command, RemoveSite):
         return (AddSite(row.site, paused=row.paused),)
-    if isinstance(order, PauseSite):
-        return (PauseSite(order.start, paused=row.paused),)
-    before = {field: getattr(row.site, field) for field in order.changes}
-    return (SetSite(order.start, before, "settings back"),)
+    if isinstance(command, PauseSite):
+        return (PauseSite(command.start, paused=row.paused),)
+    before = {field: getattr(row.site, field) for field in command.changes}
+    return (SetSite(command.start, before, "settings back"),)
 
 
-def _add_site(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
-    start = order.site.start
+def _add_site(command: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    start = command.site.start
     if start in rows:
         raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
-    state.store.save_site(SiteRow(order.site, paused=order.paused, added_s=now_s))
-    return f"added {start}{_describe_robots_override(order.site)}"
+    state.store.save_site(SiteRow(command.site, paused=command.paused, added_s=now_s))
+    return f"added {start}{_describe_robots_override(command.site)}"
 
 
-def _import_sites(order: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
-    for site, paused in order.sites:
+def _import_sites(command: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    for site, paused in command.sites:
         known = rows.get(site.start)
         state.store.save_site(SiteRow(site, paused, known.added_s if known else now_s))
-    new = sum(site.start not in rows for site, _ in order.sites)
-    owned = "".join(_describe_robots_override(site) for site, _ in order.sites)
-    return f"imported {len(order.sites)} ({new} new){owned}"
+    new = sum(site.start not in rows for site, _ in command.sites)
+    owned = "".join(_describe_robots_override(site) for site, _ in command.sites)
+    return f"imported {len(command.sites)} ({new} new){owned}"
 
 
-def _change_site(order: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _find_site(order.start, rows)
-    if isinstance(order, PauseSite):
-        state.store.save_site(replace(row, paused=order.paused))
-        return f"{'paused' if order.paused else 'resumed'} {order.start}"
-    changes: Any = order.changes
+def _change_site(command: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(command.start, rows)
+    if isinstance(command, PauseSite):
+        state.store.save_site(replace(row, paused=command.paused))
+        return f"{'paused' if command.paused else 'resumed'} {command.start}"
+    changes: Any = command.changes
     site = replace(row.site, **changes)
     state.store.save_site(replace(row, site=site))
-    return f"set {order.typed} of {order.start}{_describe_robots_override(site) if 'ignore_robots' in changes else ''}"
+    owned = _describe_robots_override(site) if "ignore_robots" in changes else ""
+    return f"set {command.typed} of {command.start}{owned}"
 
 
-def _remove_site(order: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _find_site(order.start, rows)
-    state.store.delete_site(order.start)
-    if not order.with_pages:
-        return f"removed {order.start}; its pages are kept"
+def _remove_site(command: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(command.start, rows)
+    state.store.delete_site(command.start)
+    if not command.with_pages:
+        return f"removed {command.start}; its pages are kept"
     others = SiteIndex([other.site for other in rows.values() if other is not row])
     forgotten = _forget_pages(state, row.site, others)
-    return f"removed {order.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
+    return f"removed {command.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
 
 
 def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:

@@ -35,16 +35,16 @@ AskCoordinator = Callable[[Request], JsonObject | None]
 
 
 def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoordinator, now_s: float) -> JsonObject:
-    """All that is known of a URL. ``ask`` puts a question to the keeper; it gives None where none runs.
+    """All that is known of a URL. ``ask`` puts a question to the coordinator; it gives None where none runs.
 
-    ``now_s`` is the time where no keeper tells it.
+    ``now_s`` is the time where no coordinator tells it.
     """
-    with open_state_reader(folder) as view:
-        rows = view.store.list_sites()
+    with open_state_reader(folder) as reader:
+        rows = reader.store.list_sites()
         row = _find_site(url, rows)
         known_as = normalize(url, row.site) if row else url
         live = ask(Request("explain", {"url": known_as}))
-        facts = _UrlCollector(view, folder, schedule, live, live["now_s"] if live else now_s)
+        facts = _UrlCollector(reader, folder, schedule, live, live["now_s"] if live else now_s)
         return {
             "url": url,
             "known_as": known_as,
@@ -58,7 +58,7 @@ def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoor
 
 
 class _UrlCollector(NamedTuple):
-    """A folder that is asked about a URL, at one moment, and what its keeper told of it."""
+    """A folder that is asked about a URL, at one moment, and what its coordinator told of it."""
 
     reader: StateReader
     folder: Path
@@ -68,28 +68,28 @@ class _UrlCollector(NamedTuple):
 
     def collect(self, url: str, site: Site | None) -> JsonObject:
         """What is known of a URL under the spelling of its site."""
-        view, live = self.reader, self.live
-        known = view.get_url(live["id"]) if live else view.find_url(url)
-        page = view.store.get_page(known.id) if known else None
-        place = _describe_url(known, live, view) if known else None
-        refresh = collect_refresh(page.id, site, view, self.now_s) if page else None
+        reader, live = self.reader, self.live
+        known = reader.get_url(live["id"]) if live else reader.find_url(url)
+        page = reader.store.get_page(known.id) if known else None
+        place = _describe_url(known, live, reader) if known else None
+        refresh = collect_refresh(page.id, site, reader, self.now_s) if page else None
         source = live.get("source") if live else None
-        look = collect_polling(page.id, view, self.schedule, self.now_s, source) if page else None
+        look = collect_polling(page.id, reader, self.schedule, self.now_s, source) if page else None
         said = {"refresh": refresh, "look": look}
         return {
-            "robots": _describe_robots(url, site, view, self.now_s),
-            "host": _describe_host(url, live, view),
+            "robots": _describe_robots(url, site, reader, self.now_s),
+            "host": _describe_host(url, live, reader),
             "known": place,
             "page": _describe_page(page, self._find_due_rule(url, page, refresh, look, site)) if page else None,
             "refresh": refresh,
             "look": look,
-            "budget": collect_budget(url, page, site, said, view, self.now_s) if site else None,
+            "budget": collect_budget(url, page, site, said, reader, self.now_s) if site else None,
             "first": collect_first_fetch(known.id, url, known.depth, self.folder, live) if known and not page else None,
-            **collect_content(page, site, view, self.folder, self.now_s),
-            "held": collect_trap_hold(known.id, place["why"], view) if known and place and place["why"] else None,
-            "spared": collect_duplicate(url, site, view) if page is None else None,
+            **collect_content(page, site, reader, self.folder, self.now_s),
+            "held": collect_trap_hold(known.id, place["why"], reader) if known and place and place["why"] else None,
+            "spared": collect_duplicate(url, site, reader) if page is None else None,
             "ranking": collect_ranking(page.id, url, self.folder, self.now_s) if page else None,
-            "hidden": [rule._asdict() for rule in view.store.list_search_rules() if _hides(rule, url)],
+            "hidden": [rule._asdict() for rule in reader.store.list_search_rules() if _hides(rule, url)],
         }
 
     def _find_due_rule(
@@ -129,9 +129,9 @@ def _describe_site(row: SiteRow) -> JsonObject:
     }
 
 
-def _describe_robots(url: str, site: Site | None, view: StateReader, now_s: float) -> JsonObject:
+def _describe_robots(url: str, site: Site | None, reader: StateReader, now_s: float) -> JsonObject:
     origin = origin_of(url)
-    state = view.store.get_robots(origin) or robots_state.UNKNOWN
+    state = reader.store.get_robots(origin) or robots_state.UNKNOWN
     verdict = robots_state.check_url(state, url, now_s)
     # What ran out decides nothing, but it is the best guess at what the next copy will say.
     line = state.rules.check(url).line
@@ -145,17 +145,17 @@ def _describe_robots(url: str, site: Site | None, view: StateReader, now_s: floa
     }
 
 
-def _describe_host(url: str, live: JsonObject | None, view: StateReader) -> JsonObject:
+def _describe_host(url: str, live: JsonObject | None, reader: StateReader) -> JsonObject:
     name = origin_of(url).host
     if live:
         return {"name": name, "wait": live["host_wait"], "ready_s": live["host_ready_s"]}
-    row = view.find_host(name)
+    row = reader.find_host(name)
     return {"name": name, "wait": row.trouble if row else "", "ready_s": row.ready_s if row else 0.0}
 
 
-def _describe_url(row: UrlRow, live: JsonObject | None, view: StateReader) -> JsonObject:
-    note = view.store.get_note(row.id)
-    place = live or _describe_state(row, view)
+def _describe_url(row: UrlRow, live: JsonObject | None, reader: StateReader) -> JsonObject:
+    note = reader.store.get_note(row.id)
+    place = live or _describe_state(row, reader)
     ended = place["standing"] in {"refused", "failed"}
     return {
         "found_s": row.found_s,
@@ -169,11 +169,11 @@ def _describe_url(row: UrlRow, live: JsonObject | None, view: StateReader) -> Js
     }
 
 
-def _describe_state(row: UrlRow, view: StateReader) -> JsonObject:
-    fate = view.find_fate(row.id)
+def _describe_state(row: UrlRow, reader: StateReader) -> JsonObject:
+    fate = reader.find_fate(row.id)
     if fate is not None:
         return {"standing": fate.name.lower()}
-    return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
+    return {"standing": "leased"} if reader.is_leased(row.id) else {"standing": "waiting", "front": row.front}
 
 
 def _describe_page(page: PageRow, rule: str) -> JsonObject:

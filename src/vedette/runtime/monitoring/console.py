@@ -1,7 +1,6 @@
-"""What the console shows of a data folder: the keeper's numbers, the record's, and what takes room.
+"""Everything that the console monitors in a data folder: the crawl, refresh, discovery, searches, storage, time series.
 
-It is asked by many threads at once, as often as pages are looked at. So what costs something is kept for some seconds,
-and what costs much for longer.
+Many threads ask at once, as often as pages are loaded, so answers are cached for seconds, costly ones for longer.
 """
 
 from collections.abc import Callable, Mapping
@@ -189,8 +188,8 @@ class FolderMonitor:
 
     def _load_config(self) -> tuple[Config, dict[str, str]]:
         with read_state(self._folder) as db:
-            book = CrawlStore(db)
-            return apply_overrides(self._config, book), load_overrides(book)
+            store = CrawlStore(db)
+            return apply_overrides(self._config, store), load_overrides(store)
 
     def _load_hosts(self) -> HostList:
         told = self._ask_coordinator("hosts", most=MAX_HOSTS)

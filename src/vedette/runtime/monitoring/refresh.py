@@ -1,7 +1,6 @@
-"""How refreshing stands, read off a data folder beside the keeper: what the policy says of pages, what fetches brought.
+"""Refresh statistics for the console: what the policy says of pages, and what fetches brought.
 
-The keeper writes down what its policy remembers, so anybody can ask the same policy the same things. What costs
-something is done here, and the keeper never waits.
+The coordinator saves what its policy remembers, so the same policy can be asked here, and the coordinator never waits.
 """
 
 import sqlite3
@@ -38,10 +37,10 @@ _LAST_ID_SQL = "SELECT coalesce(max(id), 0) FROM page"
 def load_refresh_report(folder: Path, schedule: Schedule, now_s: float) -> RefreshStatus:
     """All that the console shows of it; before any page was judged, only what is due."""
     with read_state(folder) as db:
-        book = CrawlStore(db)
-        policy = load_policy(book)
-        refreshing = RefreshScheduler(CrawlRules(refresh=policy), book) if policy is not None else None
-        seen = _RefreshProbe(db, book, refreshing, schedule, now_s)
+        store = CrawlStore(db)
+        policy = load_policy(store)
+        refreshing = RefreshScheduler(CrawlRules(refresh=policy), store) if policy is not None else None
+        seen = _RefreshProbe(db, store, refreshing, schedule, now_s)
         if refreshing is None:
             return RefreshStatus(soon=seen.list_due())
         forecast, chances = refreshing.forecast, seen.estimate_changes(refreshing.policy)
@@ -65,11 +64,11 @@ def estimate_current_share(folder: Path, now_s: float) -> dict[str, float]:
     if not (folder / "state.db").exists():
         return {}
     with read_state(folder) as db:
-        book = CrawlStore(db)
-        policy = load_policy(book)
+        store = CrawlStore(db)
+        policy = load_policy(store)
         if policy is None:
             return {}
-        chances = _RefreshProbe(db, book, None, Schedule(), now_s).estimate_changes(policy)
+        chances = _RefreshProbe(db, store, None, Schedule(), now_s).estimate_changes(policy)
     return {"current_share": 1.0 - float(chances.mean())} if len(chances) else {}
 
 
@@ -79,12 +78,12 @@ class _RefreshProbe:
     def __init__(
         self,
         db: sqlite3.Connection,
-        book: CrawlStore,
+        store: CrawlStore,
         policy: RefreshScheduler | None,
         schedule: Schedule,
         now_s: float,
     ) -> None:
-        self._db, self._store, self._policy, self._schedule, self._now_s = db, book, policy, schedule, now_s
+        self._db, self._store, self._policy, self._schedule, self._now_s = db, store, policy, schedule, now_s
 
     def estimate_changes(self, policy: str) -> Floats:
         """How probably pages have changed since they were fetched, of those that the policy judges; all at once."""

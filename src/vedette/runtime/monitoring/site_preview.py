@@ -1,4 +1,4 @@
-"""What an operator should know of a site before it is one: where its host lies, and what to think of first."""
+"""Preview of a site before it is added: its addresses, its robots.txt, and warnings."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from vedette.web.commands.commands import Rule
 from vedette.web.console.ports.sites import RobotsPreview, RobotsVerdict
 
 # Politeness holds here as in the crawl. A host that is crawled, or was, is not asked: its robots.txt is known, or the
-# keeper asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
+# coordinator asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
 # redirect; what they said is remembered for a while. When the last request ended is told, so that the host can have
 # its rest before the crawl asks for anything. No secrets are sent: the site is not one yet.
 

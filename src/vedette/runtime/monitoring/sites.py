@@ -1,4 +1,4 @@
-"""The console's pages on sites, URLs and results, over a data folder and its keeper."""
+"""Sites, URLs and rules of a data folder, for the console."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -166,7 +166,7 @@ class FolderSiteService:
             return None
 
     def _ask_coordinator(self, call: Request) -> JsonObject | None:
-        """What the keeper answers; None where none runs."""
+        """What the coordinator answers; None where none runs."""
         try:
             return ask_coordinator(self._folder, call)
         except OSError:

@@ -1,4 +1,4 @@
-"""Searching a data folder: what the server and ``vedette search`` ask. It reads beside the keeper and the indexer."""
+"""Search over a data folder, for the server and ``vedette search``; it reads beside the coordinator and the indexer."""
 
 import json
 import sqlite3
@@ -28,7 +28,7 @@ from vedette.index.stored_text import StoredPage
 from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.policy import Ints
 from vedette.runtime.commands.setting_commands import is_learning_on
-from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.serve.rank.rules import SearchRules, parse_rules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
@@ -96,42 +96,43 @@ class FolderSearch:
 
     # the port
 
-    def search(self, wish: SearchRequest) -> Slate:
+    def search(self, request: SearchRequest) -> Slate:
         """Results, with how many others say the same."""
-        shelf = self._refresh()
-        if shelf is None or self._searcher is None:
-            return Slate(wish, 0)
-        return self._add_copy_counts(self._searcher.search(wish, self._clock.now()), shelf)
+        snapshot = self._refresh()
+        if snapshot is None or self._searcher is None:
+            return Slate(request, 0)
+        return self._add_copy_counts(self._searcher.search(request, self._clock.now()), snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """How what is being typed may go on."""
-        shelf = self._refresh()
-        if shelf is None:
+        snapshot = self._refresh()
+        if snapshot is None:
             return ()
         if site:
-            return self._complete_titles(shelf, typed, most, site, allowed)
-        return shelf.lexicon.suggestions.complete(typed, most)
+            return self._complete_titles(snapshot, typed, most, site, allowed)
+        return snapshot.lexicon.suggestions.complete(typed, most)
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """Counted every few seconds for each kind of reader."""
-        shelf, now_s = self._refresh(), time.monotonic()
+        snapshot, now_s = self._refresh(), time.monotonic()
         counted_s, kept = self._overviews.get(allowed, (float("-inf"), IndexOverview()))
-        if shelf is None or now_s - counted_s < COUNT_EVERY_S:
+        if snapshot is None or now_s - counted_s < COUNT_EVERY_S:
             return kept
         if len(self._overviews) >= MAX_OVERVIEWS:
             self._overviews.clear()
         since_s = self._started_s if self._demo else None
         hosts = dict(self._query("SELECT id, name FROM host"))
-        self._overviews[allowed] = now_s, build_overview(shelf, hosts, self._sites, allowed, self._clock.now(), since_s)
-        return self._overviews[allowed][1]
+        overview = build_overview(snapshot, hosts, self._sites, allowed, self._clock.now(), since_s)
+        self._overviews[allowed] = now_s, overview
+        return overview
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Out of the archive, where the page can be found, and neither its owner nor its site objects.
 
         What counts is the state, since that names the copy; the index may be a moment behind it.
         """
-        shelf = self._refresh()
-        stored = shelf.table.read_stored(id_) if shelf and self._may_see(shelf, id_, allowed) else None
+        snapshot = self._refresh()
+        stored = snapshot.table.read_stored(id_) if snapshot and self._may_see(snapshot, id_, allowed) else None
         row = self._query(_PLACE, id_) if stored else []
         if stored is None or not row:
             return None
@@ -142,36 +143,28 @@ class FolderSearch:
             found = read_answer(self._folder / "warc", RecordLocation(file, offset, length))
         except StoreError:
             return None
-        body = decode_body(
-            ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, ""), MAX_BODY_BYTES
-        )
+        answer = ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, "")
+        body = decode_body(answer, MAX_BODY_BYTES)
         if isinstance(body, Failure):
             return None
-        return CachedCopy(
-            stored.url,
-            stored.title,
-            fetched_s,
-            content_type,
-            body,
-            charset,
-            stored.body if stored.kind != "html" else "",
-        )
+        text = stored.body if stored.kind != "html" else ""
+        return CachedCopy(stored.url, stored.title, fetched_s, content_type, body, charset, text)
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """By its fingerprint, which two URLs might share: so the URL itself is compared, too."""
-        shelf = self._refresh()
-        id_ = read_page_id(shelf.generation, fingerprint(url)) if shelf else 0
-        if shelf is None or not self._may_see(shelf, id_, allowed):
+        snapshot = self._refresh()
+        id_ = read_page_id(snapshot.generation, fingerprint(url)) if snapshot else 0
+        if snapshot is None or not self._may_see(snapshot, id_, allowed):
             return None
-        stored = shelf.table.read_stored(id_)
+        stored = snapshot.table.read_stored(id_)
         return id_ if stored is not None and stored.url == url else None
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """Its group of copies, those left out of the index too."""
-        shelf = self._refresh()
-        if shelf is None or not self._may_see(shelf, id_, allowed):
+        snapshot = self._refresh()
+        if snapshot is None or not self._may_see(snapshot, id_, allowed):
             return ()
-        group = int(shelf.table.rows[id_]["group"])
+        group = int(snapshot.table.rows[id_]["group"])
         rows = self._query(_MEMBERS, json.dumps([group]), id_, MAX_SIMILAR)
         return tuple(
             SearchResult(
@@ -193,10 +186,10 @@ class FolderSearch:
 
     def get_incomplete_reason(self) -> str:
         """Whether there is an index at all, and whether it has all pages."""
-        shelf = self._refresh()
-        if shelf is None:
+        snapshot = self._refresh()
+        if snapshot is None:
             return "there is no index yet: it is built as soon as pages are fetched"
-        return "" if self._generations.is_complete(shelf.generation) else "the index is being built"
+        return "" if self._generations.is_complete(snapshot.generation) else "the index is being built"
 
     def ranking(self) -> RankingReport | None:
         """How learning from clicks stands, as it was last told beside the index."""
@@ -220,16 +213,11 @@ class FolderSearch:
         return self._snapshot
 
     def _refresh_index(self) -> None:
-        generation = self._generations.current()
-        if generation is None:
+        found = refresh_snapshot(self._generations, self._snapshot)
+        if found is None:
             return
-        if self._snapshot is None or self._snapshot.generation != generation:
-            try:
-                self._snapshot = LiveIndexSnapshot(generation)
-            except StoreError:  # it is just being made
-                return
-            self._searcher = None
-        self._snapshot.refresh()
+        if found is not self._snapshot:
+            self._snapshot, self._searcher = found, None
         if self._snapshot.reputation_file.refresh() or self._searcher is None:
             self._searcher = self._build_searcher(self._snapshot)
 
@@ -238,21 +226,21 @@ class FolderSearch:
             return
         try:
             with read_state(self._folder) as db:
-                book = CrawlStore(db)
-                self._sites = tuple(row.site for row in book.list_sites())
-                self._keys = book.list_user_keys()
-                rows = book.list_search_rules()
+                store = CrawlStore(db)
+                self._sites = tuple(row.site for row in store.list_sites())
+                self._keys = store.list_user_keys()
+                rows = store.list_search_rules()
                 rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
-                is_learning = is_learning_on(book, configured=self._learn)
+                is_learning = is_learning_on(store, configured=self._learn)
         except StoreError:  # it is just being made; what is at hand stays
             return
         if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:
             self._rules, self._is_learning = rules, is_learning
             self._searcher = self._build_searcher(self._snapshot)
 
-    def _build_searcher(self, shelf: LiveIndexSnapshot) -> Searcher:
+    def _build_searcher(self, snapshot: LiveIndexSnapshot) -> Searcher:
         """By the operator's rules, and by what was learned where that is wanted."""
-        return Searcher(shelf, self._rules, shelf.reputation_file.reputation if self._is_learning else None)
+        return Searcher(snapshot, self._rules, snapshot.reputation_file.reputation if self._is_learning else None)
 
     def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
         """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""
@@ -276,11 +264,11 @@ class FolderSearch:
 
     # what is shown
 
-    def _add_copy_counts(self, slate: Slate, shelf: LiveIndexSnapshot) -> Slate:
+    def _add_copy_counts(self, slate: Slate, snapshot: LiveIndexSnapshot) -> Slate:
         """How many other pages of its group each result has, as far as the reader may see them."""
         if not slate.results or not slate.request.folded:
             return slate
-        groups = shelf.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
+        groups = snapshot.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
         shared = dict(self._query(_SHARED, json.dumps(groups)))
         if shared and any(site.secrets for site in self._sites):
             visible = json.dumps(["", *slate.request.allowed])
@@ -293,14 +281,14 @@ class FolderSearch:
         return slate._replace(results=tuple(results))
 
     def _complete_titles(
-        self, shelf: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
+        self, snapshot: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The titles of pages of a site that have all words, the last one perhaps unfinished."""
         *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
-        rows = shelf.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
-        ends = {last: None, **{shelf.lexicon.vocabulary.get_word(row): None for row in rows}}
+        rows = snapshot.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
+        ends = {last: None, **{snapshot.lexicon.vocabulary.get_word(row): None for row in rows}}
         node = And(
             (
                 TermSet("site", (site.lower().rstrip("/"),)),
@@ -309,13 +297,13 @@ class FolderSearch:
                 Or(tuple(Term("title", word) for word in ends)),
             )
         )
-        found = shelf.get_stored(shelf.finder.find(node, most).ids)
+        found = snapshot.get_stored(snapshot.finder.find(node, most).ids)
         return tuple(dict.fromkeys(stored.title for stored in found if stored is not None))
 
-    def _may_see(self, shelf: LiveIndexSnapshot, id_: int, allowed: tuple[str, ...]) -> bool:
-        if not 0 <= id_ < MAX_ID or not shelf.has(id_):
+    def _may_see(self, snapshot: LiveIndexSnapshot, id_: int, allowed: tuple[str, ...]) -> bool:
+        if not 0 <= id_ < MAX_ID or not snapshot.has(id_):
             return False
-        return shelf.get_access(np.array([id_]))[0] in {PUBLIC, *allowed}
+        return snapshot.get_access(np.array([id_]))[0] in {PUBLIC, *allowed}
 
 
 def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
@@ -325,7 +313,7 @@ def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
 
 
 def build_overview(
-    shelf: LiveIndexSnapshot,
+    snapshot: LiveIndexSnapshot,
     hosts: Mapping[int, str],
     sites: Sequence[Site],
     allowed: tuple[str, ...],
@@ -333,7 +321,7 @@ def build_overview(
     since_s: float | None,
 ) -> IndexOverview:
     """Everything that a reader may see; with ``since_s`` also the newest pages that say they are younger than that."""
-    table = shelf.table
+    table = snapshot.table
     ids = _select_visible(table, allowed)
     if not len(ids):
         return IndexOverview(waiting=sum(not site.secrets for site in sites))
@@ -349,7 +337,7 @@ def build_overview(
         newest_s=float(fetched_s.max()),
         median_age_s=max(now_s - float(np.median(fetched_s)), 0.0),
         waiting=sum(origin_of(site.start).host not in present for site in sites if not site.secrets),
-        newest_pages=_list_newest(shelf, ids, since_s) if since_s is not None else (),
+        newest_pages=_list_newest(snapshot, ids, since_s) if since_s is not None else (),
     )
 
 
@@ -373,14 +361,14 @@ def _count_names(table: PageTable, numbers: Ints) -> tuple[FacetCount, ...]:
     )
 
 
-def _list_newest(shelf: LiveIndexSnapshot, ids: Ints, since_s: float) -> tuple[SearchResult, ...]:
-    rows = shelf.table.rows[ids]
+def _list_newest(snapshot: LiveIndexSnapshot, ids: Ints, since_s: float) -> tuple[SearchResult, ...]:
+    rows = snapshot.table.rows[ids]
     young = np.flatnonzero(rows["date_s"] >= since_s)
     latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][: 2 * MAX_NEWEST]]
     # A row is written before the index commits: what is named here must be found by whoever follows the link.
-    findable = [id_ for id_ in latest.tolist() if len(shelf.finder.find(Range("id", id_, id_), 1).ids)][:MAX_NEWEST]
-    pairs = zip(findable, shelf.get_stored(np.array(findable, np.int64)), strict=True)
-    return tuple(_build_new_result(id_, stored, shelf.table) for id_, stored in pairs if stored is not None)
+    findable = [id_ for id_ in latest.tolist() if len(snapshot.finder.find(Range("id", id_, id_), 1).ids)][:MAX_NEWEST]
+    pairs = zip(findable, snapshot.get_stored(np.array(findable, np.int64)), strict=True)
+    return tuple(_build_new_result(id_, stored, snapshot.table) for id_, stored in pairs if stored is not None)
 
 
 def _build_new_result(id_: int, stored: StoredPage, table: PageTable) -> SearchResult:

@@ -185,8 +185,8 @@ class SessionGuard:
         answer.delete_cookie(SESSION_COOKIE, path="/console", httponly=True, samesite="lax")
         return answer
 
-    async def _run_command(self, order: OpenSession | CloseSession, request: Request) -> None:
-        await run_in_threadpool(self._shell.admin.run_command, order, self._shell.describe_actor(request))
+    async def _run_command(self, command: OpenSession | CloseSession, request: Request) -> None:
+        await run_in_threadpool(self._shell.admin.run_command, command, self._shell.describe_actor(request))
 
     # answers
 

@@ -105,12 +105,12 @@ class AdsPage:
     def pause_campaign(self, request: Request) -> Response:
         """Pause a campaign, or resume it."""
         form = read_form(request)
-        order = PauseCampaign(form.get("name", "")[:100], paused=form.get("paused") == "yes")
-        return self._run_command(request, order)
+        command = PauseCampaign(form.get("name", "")[:100], paused=form.get("paused") == "yes")
+        return self._run_command(request, command)
 
-    def _run_command(self, request: Request, order: AdCommand) -> Response:
+    def _run_command(self, request: Request, command: AdCommand) -> Response:
         try:
-            done = self.ads.run_command(order, self.shell.describe_actor(request))
+            done = self.ads.run_command(command, self.shell.describe_actor(request))
         except VedetteError as error:
             return self._render(request, sentence(str(error)))
         return RedirectResponse(add_done_parameter(PAGE_URL, done.action), 303)

@@ -58,8 +58,8 @@ class AdForms:
         problems = find_problems(typed, {"name": parse_name})
         if problems:
             return self._render(request, "advertiser", typed, problems)
-        order = KeepAdvertiser(parse_advertiser(typed["name"], typed["key"]))
-        return self._save(request, order, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
+        command = KeepAdvertiser(parse_advertiser(typed["name"], typed["key"]))
+        return self._save(request, command, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
 
     def show_campaign(self, request: Request) -> Response:
         """Empty, or one there is."""
@@ -92,8 +92,8 @@ class AdForms:
         before = self._find_campaign(row.name)
         if before and not typed["known"]:
             return self._render(request, "campaign", typed, {"name": "There is a campaign of this name."})
-        order = KeepCampaign(row._replace(paused=bool(before and before.paused)))
-        return self._save(request, order, "campaign", typed)
+        command = KeepCampaign(row._replace(paused=bool(before and before.paused)))
+        return self._save(request, command, "campaign", typed)
 
     def show_ad(self, request: Request) -> Response:
         """Empty, or one there is."""
@@ -130,10 +130,10 @@ class AdForms:
         return self._save(request, KeepAd(_parse_ad(typed)), "ad", typed)
 
     def _save(
-        self, request: Request, order: AdCommand, form: FormName, typed: FormValues, after: str = PAGE_URL
+        self, request: Request, command: AdCommand, form: FormName, typed: FormValues, after: str = PAGE_URL
     ) -> Response:
         try:
-            done = self.ads.run_command(order, self.shell.describe_actor(request))
+            done = self.ads.run_command(command, self.shell.describe_actor(request))
         except VedetteError as error:
             return self._render(request, form, typed, {"form": sentence(str(error))})
         return RedirectResponse(add_done_parameter(after, done.action), 303)

@@ -99,8 +99,8 @@ class AddSitePages:
         if site is None:
             return self._render_preview(request, form, problems)
         try:
-            order = AddSite(site, asked_s=self._get_robots_fetched_s(form, site))
-            return self.shell.run_command(request, order, "/console/sites")
+            command = AddSite(site, asked_s=self._get_robots_fetched_s(form, site))
+            return self.shell.run_command(request, command, "/console/sites")
         except VedetteError as error:
             return self._render_preview(request, form, {"form": sentence(str(error))})
 

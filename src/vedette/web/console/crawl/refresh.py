@@ -134,10 +134,10 @@ class RefreshPage:
     def change_settings(self, request: Request) -> Response:
         """Set another policy or budget; or show the page again, with what is wrong beside its field."""
         form = read_form(request)
-        order, problems = parse_settings(form, self.monitoring.get_runtime_settings())
+        command, problems = parse_settings(form, self.monitoring.get_runtime_settings())
         try:
-            if order is not None:
-                return self.shell.run_command(request, order, PAGE_URL)
+            if command is not None:
+                return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             problems = {"form": sentence(str(error))}
         return self._render(request, self.monitoring.get_refresh_status(), form, problems)

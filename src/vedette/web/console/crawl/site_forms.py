@@ -1,6 +1,6 @@
 """A site's settings as a form: what stands in its fields, and the site that they mean or what is wrong with each.
 
-All reading is that of ``config.site_text``, so that a form takes what a command line and a TOML file take.
+All reading is that of ``config.site_settings``, so that a form takes what a command line and a TOML file take.
 """
 
 import tomllib

@@ -81,9 +81,9 @@ class SitePages:
     def pause(self, request: Request) -> Response:
         """Pause a site, or resume it."""
         form = read_form(request)
-        order = PauseSite(form.get("site", ""), paused=form.get("paused") == "yes")
+        command = PauseSite(form.get("site", ""), paused=form.get("paused") == "yes")
         try:
-            return self.shell.run_command(request, order, PAGE_URL)
+            return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             return self._not_found(request, str(error))
 
@@ -104,9 +104,9 @@ class SitePages:
         changes = diff_sites(kept.site, site)
         if not changes:
             return RedirectResponse(PAGE_URL, 303)
-        order = SetSite(kept.site.start, changes, _describe_changes(typed, fill_form(kept.site)))
+        command = SetSite(kept.site.start, changes, _describe_changes(typed, fill_form(kept.site)))
         try:
-            return self.shell.run_command(request, order, PAGE_URL)
+            return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             return self._edit_form(request, kept, typed, {"form": sentence(str(error))})
 
@@ -122,8 +122,8 @@ class SitePages:
         if form.get("host", "").lower() != host:
             return self._remove_form(request, kept, form, {"host": f"Type {host} to remove it."})
         try:
-            order = RemoveSite(kept.site.start, with_pages=form.get("pages") == "go")
-            return self.shell.run_command(request, order, PAGE_URL)
+            command = RemoveSite(kept.site.start, with_pages=form.get("pages") == "go")
+            return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             return self._remove_form(request, kept, form, {"host": sentence(str(error))})
 

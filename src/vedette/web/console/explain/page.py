@@ -69,8 +69,8 @@ class ExplainPage:
         typed = form.get("url", "")[:MAX_URL_LENGTH]
         try:
             url = parse_web_url(typed)
-            order = _build_hide_command(url, form.get("what", ""))
-            return self.shell.run_command(request, order, build_explain_url(url))
+            command = _build_hide_command(url, form.get("what", ""))
+            return self.shell.run_command(request, command, build_explain_url(url))
         except VedetteError as error:
             return self._render(request, typed, said=str(error))
 

@@ -1,4 +1,4 @@
-"""What the console's pages on the lab need of whoever has its reports: plain values, which come from files.
+"""Ports of the console's pages on the lab: reports as plain values, which come from files.
 
 Nobody knows who wrote the files, so whatever is in these values is shown as text.
 """

@@ -68,9 +68,9 @@ class RulesPage:
         try:
             if kind not in RULE_KINDS:
                 raise UsageError("there is no such rule")
-            order = RemoveRules((Rule(kind, form.get("query", ""), form.get("value", "")),))
+            command = RemoveRules((Rule(kind, form.get("query", ""), form.get("value", "")),))
             back = build_explain_url(form["url"][:MAX_URL_LENGTH]) if form.get("url") else PAGE_URL
-            return self.shell.run_command(request, order, back)
+            return self.shell.run_command(request, command, back)
         except VedetteError as error:
             return self._render(request, {}, {"form": sentence(str(error))})
 

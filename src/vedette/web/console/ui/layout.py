@@ -88,9 +88,9 @@ class ConsoleShell:
             "missing.html", request, here="", title="There is nothing here", status=status, said=words
         )
 
-    def run_command(self, request: Request, order: Command, back: str) -> Response:
+    def run_command(self, request: Request, command: Command, back: str) -> Response:
         """Run a command, then redirect to a page that says what was done; the handler shows a ``VedetteError``."""
-        done = self.admin.run_command(order, self.describe_actor(request))
+        done = self.admin.run_command(command, self.describe_actor(request))
         return RedirectResponse(add_done_parameter(back, done.action), 303)
 
     def describe_actor(self, request: Request) -> str:

@@ -91,14 +91,14 @@ def build_range_links(request: Request) -> list[RangeLink]:
     ]
 
 
-def render_series(watch: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
+def render_series(monitoring: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
     """A number over time; with another one of the same unit beside it, where one is named."""
     words, unit = SERIES[name]
     asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
-    points = watch.load_series(name, now_s - over.span_s, CHART_POINTS)
-    beside = (
-        SecondLine(SERIES_TITLES[other], watch.load_series(other, now_s - over.span_s, CHART_POINTS)) if other else None
-    )
+    since_s = now_s - over.span_s
+    points = monitoring.load_series(name, since_s, CHART_POINTS)
+    others = monitoring.load_series(other, since_s, CHART_POINTS) if other else []
+    beside = SecondLine(SERIES_TITLES[other], others) if other else None
     begin_s, csv = _find_axis_start_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
     return render_line_chart(LineChart(name, SERIES_TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
 
