@@ -68,7 +68,7 @@ class RequestHandler:
         self._coordinator = coordinator
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
-        self.push = PushHandler(settings, state, coordinator, coordinator.add_announced)
+        self.push = PushHandler(settings, state, coordinator)
         self.stop_requested = False
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()

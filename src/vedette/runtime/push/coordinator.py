@@ -16,7 +16,7 @@ from vedette.errors import UsageError
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.indexnow import PingHandler
 from vedette.runtime.push.promises import PromiseScheduler
-from vedette.runtime.push.signals import AddAnnounced, Mention, SignalHandler
+from vedette.runtime.push.signals import Mention, SignalHandler
 from vedette.runtime.push.subscriptions import SubscriptionManager, Verification
 
 Response = dict[str, object]
@@ -26,13 +26,11 @@ OFFERS_AT_ONCE = 1_000
 class PushHandler:
     """Subscriptions, signals, pings and promises over one state."""
 
-    def __init__(
-        self, settings: RuntimeSettings, state: State, coordinator: Coordinator, announced: AddAnnounced
-    ) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
         create_push_tables(state.db)
         self._settings, self._state, self._coordinator = settings, state, coordinator
         self.store = PushStore(state.db)
-        self.signals = SignalHandler(self.store, state, coordinator, announced)
+        self.signals = SignalHandler(self.store, state, coordinator)
         self.subscriptions = SubscriptionManager(self.store, coordinator, settings.config.serve.public_url)
         self.pings = PingHandler(self.store, state, coordinator, self.signals)
         self.promises = PromiseScheduler(state, coordinator)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.console.crawl.test_sites import facts
+from tests.web.console.explain_facts import facts
 from tests.web.small_operator import DAY_S, Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S
 
