@@ -68,7 +68,7 @@ def console_routes(
 
 
 def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchService) -> list[BaseRoute]:
-    """Return the pages and the posts that change something. Handlers wait for others, so they run in threads."""
+    """Return the pages and the posts that change something. Plain handlers may wait: Starlette runs them in threads."""
     monitoring, wall_clock = parts.monitoring, parts.wall_clock
     sites, new_site = SitePages(shell, parts.sites), AddSitePages(shell, parts.sites)
     hosts, explain = UnlistedHostsPage(shell, parts.sites), ExplainPage(shell, parts.sites)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -79,11 +80,18 @@ class OverviewPage:
     monitoring: Monitoring
     search: SearchService
 
-    def show(self, request: Request) -> Response:
-        """Show the crawl, its charts, its troubles and the latest actions."""
+    async def show(self, request: Request) -> Response:
+        """Show the crawl, its charts, its troubles and the latest actions.
+
+        The search is asked here, and not in another thread: it belongs to that of the event loop.
+        """
+        private = tuple(site.start for site in self.search.list_sites() if site.secrets)  # the operator may see all
+        found, behind = self.search.get_overview(private).pages, self.search.get_incomplete_reason()
+        return await run_in_threadpool(self._render, request, found, behind)
+
+    def _render(self, request: Request, found: int, behind: str) -> Response:
         over, now_s, crawl = parse_time_range(request), self.shell.now_s(), self.monitoring.get_crawl_status()
         pages = self.monitoring.load_series("pages", now_s - over.span_s, CHART_POINTS)
-        private = tuple(site.start for site in self.search.list_sites() if site.secrets)  # the operator may see all
         return self.shell.render_page(
             "overview.html",
             request,
@@ -93,8 +101,8 @@ class OverviewPage:
             latest=dict(self.monitoring.get_latest_values()),
             trend=describe_trend(pages, "n", over),
             charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
-            pages=self.search.get_overview(private).pages,
-            troubles=find_warnings(crawl, self.search.get_incomplete_reason()),
+            pages=found,
+            troubles=find_warnings(crawl, behind),
             actions=self.shell.admin.list_actions(LATEST_ACTIONS),
             ways=build_range_links(request),
         )
