@@ -33,8 +33,8 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 # Spending beyond so many times the budget moves the price no faster.
 MAX_OVERSPENT = 3.0
 # Steps in one direction make the next one longer, up to so many times.

@@ -45,11 +45,10 @@ from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.timeutil import parse_feed_date
+from vedette.timeutil import DAY_S, MINUTE_S, parse_feed_date
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddWatch, Command, SetSite
 
-MINUTE_S, DAY_S = 60.0, 86_400.0
 COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
 
 
@@ -143,7 +142,6 @@ def _pad_row(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
 
 
-DAY_S = 86_400.0
 SPEED = 200.0
 LEARNING_DAYS = 0.25
 # Births of the last hours are not counted: they had no time to be found.

@@ -8,9 +8,9 @@ from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chanc
 from vedette.discover.polling.overlap import AccrualState, compute_accrued
 from vedette.discover.polling.poll_value import PATIENCE_H, compute_index, compute_ucb, compute_urgency, estimate_yield
 from vedette.discover.polling.rates import RatePosterior
-from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
+from vedette.timeutil import DAY_S, HOUR_S
 
 # What a look brings is one thing, what it teaches another. A source that was dull is not looked at, and so nobody
 # hears when its site is rebuilt and all news stands there. So what is not known counts, too, to_learn = usual (dt /
@@ -21,7 +21,6 @@ from vedette.policy import Floats, Ints, Picks
 
 
 # The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
-DAY_S = 86_400.0
 EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
 
 

@@ -25,6 +25,7 @@ from vedette.errors import StoreCorrupt
 from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
 from vedette.fetch.robots.rules import RobotsRules, clip_lines, parse_robots
 from vedette.model import Headers
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 
 # ``robots_state`` moves them, ``robots_words`` says them to people and to a store.
 
@@ -268,18 +269,14 @@ def _format_span(seconds: float) -> str:
     return f"{count} {unit}{'s'[: count != 1]}"
 
 
-_MINUTE_S = 60.0
-_HOUR_S = 60 * _MINUTE_S
-_DAY_S = 24 * _HOUR_S
-
 MAX_REDIRECTS = 5
-MIN_LIFETIME_S = 10 * _MINUTE_S
-MAX_LIFETIME_S = _DAY_S
-FIRST_WAIT_S = _MINUTE_S
-MAX_WAIT_S = _HOUR_S
-MAX_RETRY_AFTER_S = _DAY_S
+MIN_LIFETIME_S = 10 * MINUTE_S
+MAX_LIFETIME_S = DAY_S
+FIRST_WAIT_S = MINUTE_S
+MAX_WAIT_S = HOUR_S
+MAX_RETRY_AFTER_S = DAY_S
 # Nothing is ever set this far ahead: a time beyond it means that the clock was put back since.
-_HORIZON_S = 2 * _DAY_S
+_HORIZON_S = 2 * DAY_S
 _MAX_DOUBLINGS = 16
 _MAX_WHY_LENGTH = 200
 _MAX_VALIDATOR_LENGTH = 1024

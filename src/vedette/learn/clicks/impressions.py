@@ -15,9 +15,9 @@ import numpy.typing as npt
 from vedette.learn.clicks.page_quality import grade_clicks
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
 Bools = npt.NDArray[np.bool_]
-DAY_S = 86_400.0
 # The first digits of a visitor's mark are those of the address alone, whatever the browser (see ``web.slates``).
 ADDRESS_DIGITS = 8
 

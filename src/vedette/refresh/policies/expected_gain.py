@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import DAY_S, solve_staleness, staleness_worth
+from vedette.refresh.freshness_index import solve_staleness, staleness_worth
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.announced import Announcements
@@ -16,6 +16,7 @@ from vedette.refresh.models.rows import slice_memory
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
+from vedette.timeutil import DAY_S
 
 # The models that it asks; hours of the week cost more than they told on the histories that were tried.
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))

@@ -7,7 +7,8 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.models.hazards import DAY_S, empty_memory, get_life_curves, learn
+from vedette.refresh.models.hazards import empty_memory, get_life_curves, learn
+from vedette.timeutil import DAY_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.models.hazards import DAY_S, LifeCurves, empty_memory, get_life_curves, learn
+from vedette.refresh.models.hazards import LifeCurves, empty_memory, get_life_curves, learn
 from vedette.refresh.outlook import Outlook, plan_costs, plan_matrix
+from vedette.timeutil import DAY_S
 
 # Pages at a time, so that the costs of all their plans fit into a cache; and how finely a wait is found.
 CHUNK = 2_048

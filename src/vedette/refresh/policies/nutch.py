@@ -7,9 +7,7 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import KnownPages
-
-HOUR_S = 3_600.0
-DAY_S = 24 * HOUR_S
+from vedette.timeutil import DAY_S, HOUR_S
 
 
 @dataclass(frozen=True, slots=True)
