@@ -45,7 +45,7 @@ from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.timeutil import DAY_S, MINUTE_S, parse_feed_date
+from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddWatch, Command, SetSite
 
@@ -248,7 +248,7 @@ def _measure(
     begin_s, end_s = window
     own = [each for each in told if each.name == one.policy and each.at_s <= end_s]
     births = _true_births(world, begin_s, end_s - IGNORED_TAIL_S)
-    seen = [(each.url, at_s) for each in own if (at_s := parse_feed_date(each.seen_at)) is not None]
+    seen = [(each.url, at_s) for each in own if (at_s := parse_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
     found = measure_delays(births, earliest_times(seen), seed)
     return StrategyResult(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from vedette.model import Headers
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 _WORD = re.compile(r"[a-z_-]+")
 _NAMED = re.compile(r"\s*([\w*.-]+)\s*:(.*)", re.ASCII | re.DOTALL)
@@ -128,5 +128,5 @@ def _parse_max_snippet(value: str) -> Directives:
 
 
 def _parse_unavailable_after(*readings: str) -> Directives:
-    dates = (parse_http_date(reading) for reading in readings)
+    dates = (parse_date(reading) for reading in readings)
     return Directives(unavailable_after_s=next((date for date in dates if date is not None), None))
