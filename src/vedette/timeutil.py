@@ -55,6 +55,6 @@ def _parse_rfc_822(text: str) -> float | None:
     return _to_seconds(*parts[:6], timedelta(seconds=parts[9] or 0)) if parts else None
 
 
-def _to_seconds(year: int, month: int, day: int, hour: int, minute: int, second: int, ahead: timedelta) -> float:  # noqa: PLR0913, PLR0917 - the parts of a date
+def _to_seconds(year: int, month: int, day: int, hour: int, minute: int, second: int, ahead: timedelta) -> float:
     # A leap second is legal; datetime knows none.
     return (datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC) - ahead).timestamp()

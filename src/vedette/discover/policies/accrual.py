@@ -133,7 +133,8 @@ class Accrual:
     >>> book, both, policy = PollHistory(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
     >>> state = policy.start(None)
     >>> for hour, new in enumerate([9, 9, 9]):
-    ...     came = PollResults(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new, bool))
+    ...     came = PollResults(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new,
+    ...         bool))
     ...     state = policy.observe(state, book.record(came, 3_600.0 * hour), 3_600.0 * hour)
     >>> policy.choose(state, book.list_options(), k=1, now=10_800.0, rng=rng_for(1, "discover")).rows.tolist()
     [1]
@@ -144,7 +145,7 @@ class Accrual:
     patience_h: float = PATIENCE_H
     price: float = 0.0
 
-    def start(self, config: None) -> AccrualState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> AccrualState:
         """Nothing was looked at."""
         return AccrualState.empty()
 
@@ -160,7 +161,7 @@ class Accrual:
         arrivals = arrivals.record_polls(batch.place, batch.place[ok], now)
         return AccrualState(arrivals, state.overlap.learn_polls(batch, before_s, arrivals.looked_s))
 
-    def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+    def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Up to k rows, most urgent first; nothing is drawn."""
         state = state.ensure_places(options)
         arrivals, place = state.arrivals, options.place

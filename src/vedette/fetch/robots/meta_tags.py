@@ -51,7 +51,8 @@ def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
 
     A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
 
-    >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")), "vedette").archive
+    >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")),
+    ...     "vedette").archive
     False
     """
     values = (value for name, value in headers if name == "x-robots-tag")

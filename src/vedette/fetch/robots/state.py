@@ -173,7 +173,8 @@ def describe_state(state: RobotsState, now_s: float) -> str:
     if state.status is RobotsStatus.UNKNOWN:
         return "robots.txt has not been read yet" + (f" ({state.why})." if state.why else ".")
     if now_s >= state.until_s:
-        return f"robots.txt is to be asked for before any page: {_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago."
+        expired = f"{_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago"
+        return f"robots.txt is to be asked for before any page: {expired}."
     if state.status is RobotsStatus.WAITING:
         return _describe_wait(state, now_s)
     held = f"for another {_format_span(state.until_s - now_s)}."
@@ -252,7 +253,8 @@ def _describe_expiry(state: RobotsState) -> str:
 def _describe_wait(state: RobotsState, now_s: float) -> str:
     times = "once" if state.failures == 1 else f"{state.failures} times in a row"
     kept = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
-    return f"No page is asked for during {_format_span(state.until_s - now_s)}: robots.txt failed {times} ({state.why}){kept}."
+    wait = _format_span(state.until_s - now_s)
+    return f"No page is asked for during {wait}: robots.txt failed {times} ({state.why}){kept}."
 
 
 def _describe_copy(state: RobotsState, now_s: float) -> str:
