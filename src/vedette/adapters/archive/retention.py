@@ -28,7 +28,6 @@ GIVEN_UP = "its archived copy was given up, to keep the archive within store.max
 UNREADABLE = "its archived copy could not be read any more"
 
 SERIES = "kept"
-DAY_S = 86_400.0
 # Rewriting pays when half of a file goes; under pressure when an eighth does.
 REWRITE_SHARE = 1 / 2
 REWRITE_SHARE_UNDER_PRESSURE = 7 / 8

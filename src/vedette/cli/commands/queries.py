@@ -21,6 +21,7 @@ from vedette.errors import UsageError
 from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
 from vedette.learn.workload import Workload, build_workload
 from vedette.runtime.commands.rpc import Request
+from vedette.timeutil import DAY_S
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -72,7 +73,6 @@ def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say list, rising, empty, drift, import or drop-imported; see vedette queries --help")
 
 
-DAY_S = 86_400.0
 WORKLOAD_DAYS = 90  # after which a search counts next to nothing
 MAX_ERRORS_SHOWN = 5
 STANDARD_INPUT = Path("-")

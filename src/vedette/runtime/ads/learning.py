@@ -9,10 +9,10 @@ from vedette.adapters.ads.ledger_reader import LedgerReader, SlotTally
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import AdPriors
 from vedette.serve.ads.catalog import AdCatalog
-from vedette.serve.ads.pacing import DAY_S, NO_TRAFFIC, Traffic, update_traffic
+from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, update_traffic
 from vedette.serve.ads.slot_factors import FIRST_FACTORS, SlotCounts
+from vedette.timeutil import DAY_S, HOUR_S
 
-HOUR_S = 3600.0
 _EPOCH = date(1970, 1, 1)
 
 Hours = Sequence[tuple[date, int, str, int]]

@@ -19,10 +19,11 @@ from vedette.adapters.net.ipc import ChannelClosed
 from vedette.errors import StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.learning import HOUR_S, estimate_day_share
+from vedette.runtime.ads.learning import estimate_day_share
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.serve.ads.ledger import Balance
+from vedette.timeutil import HOUR_S
 from vedette.web.ads.ports import REPORT_DAYS, AdLine, AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.ads_text import check_landing_url

@@ -26,6 +26,7 @@ from vedette.model import Site
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.searcher import build_rules
 from vedette.serve.slate import SearchRequest
+from vedette.timeutil import DAY_S
 from vedette.web.auth.access import Identity, allowed_sites
 
 BATCH_SIZE = 100
@@ -33,7 +34,6 @@ ANYWHERE = "*"
 # What cannot be found after so long (wall time) went away again, and is told to nobody.
 FIND_TIMEOUT_S = 600.0
 MAX_TEXT = 300
-DAY_S = 86_400.0
 
 
 def is_in_place(place: str, url: str) -> bool:

@@ -1,11 +1,11 @@
 """What is ordered of the market: advertisers, campaigns and ads come, change and go. Each tells what takes it back."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 
 from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
+from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import (
     AdCommand,
     DropAdvertiser,
@@ -149,5 +149,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    return f'did you mean "{near[0]}"?' if near else '"vedette sponsor list" shows them'
+    return did_you_mean(name, known, '"vedette sponsor list" shows them', show='"{}"', cutoff=0.75)

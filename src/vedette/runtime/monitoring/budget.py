@@ -17,9 +17,8 @@ from vedette.engine.scheduling.spending import (
     load_all_time,
     load_days,
 )
+from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import BudgetReport, DeferredLine, SpendingLine
-
-DAY_S = 86_400.0
 
 
 def load_budget_report(folder: Path, per_s: float, budget: str, days: int, now_s: float) -> BudgetReport:

@@ -26,6 +26,7 @@ from vedette.runtime.monitoring.discovery import load_discovery_report, measure_
 from vedette.runtime.monitoring.refresh import GainSums, load_refresh_report
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import CachedValue
+from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import (
     BudgetReport,
     CrawlStatus,
@@ -44,7 +45,6 @@ FAST_TTL_S, SLOW_TTL_S = 1.0, 5.0
 MAX_HOSTS = 1000
 MAX_QUERIES = 1000
 MAX_RISING = 20
-DAY_S = 86_400.0
 WINDOW_S = 90 * DAY_S  # what is older counts next to nothing
 MAX_CACHED = 64
 _COUNTS_SQL = "SELECT (SELECT count(*) FROM site), (SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000))"

@@ -19,11 +19,11 @@ from vedette.engine.scheduling.price_controller import load_price
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreError
 from vedette.runtime.explain.decisions import find_poll_reason
+from vedette.timeutil import DAY_S
 from vedette.web.console.crawl.discovery import compute_delays
 from vedette.web.console.ports.monitoring import DiscoveryReport, FoundPage, SourceLine
 
 WINDOW_S = 30 * 86_400.0
-DAY_S = 86_400.0
 MAX_PAGES = 20_000
 MAX_SOURCES = 1_000
 HOURS_A_DAY = 24.0

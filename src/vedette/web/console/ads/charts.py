@@ -7,10 +7,10 @@ from decimal import Decimal
 from markupsafe import Markup
 
 from vedette.adapters.ads.ledger_reader import RefusedClicks
+from vedette.timeutil import DAY_S
 from vedette.web.ads.ports import AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
 
-DAY_S = 86_400.0
 # A chart of days is no narrower than so many.
 MIN_DAYS = 7
 # Today is drawn in so many steps.

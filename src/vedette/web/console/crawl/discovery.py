@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.console.crawl.refresh import BinnedCounts, get_bin_size, load_counts
 from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.explain.refresh_text import format_percent
@@ -26,7 +27,6 @@ from vedette.web.formatting import THIN, stamp
 # without a time of day says nothing of minutes: such pages are counted, and left out of all times.
 
 
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 _DELAY_BINS = (
     (MINUTE_S, f"within 1{THIN}min"),
     (5 * MINUTE_S, f"1 to 5{THIN}min"),

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.event_store.time_series import SERIES
+from vedette.timeutil import DAY_S
 from vedette.web.auth.access import get_path
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ui.charts import LineChart, SecondLine, render_line_chart
@@ -22,7 +23,6 @@ from vedette.web.formatting import stamp
 CHART_POINTS = 240
 MIN_SPAN_S = 60.0
 MAX_CSV_ROWS = 20_000
-DAY_S = 86_400.0
 SERIES_TITLES = {
     "pages": "Pages kept",
     "known": "URLs known",
