@@ -22,7 +22,8 @@ import numpy as np
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it has no types
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]  # it has no types
 
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
+from vedette.adapters.archive.warc_record import Exchange
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.policy import rng_for
 
 WORDS = 4000

@@ -10,7 +10,8 @@ from typing import Self
 import xxhash
 
 from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter, compute_digest
+from vedette.adapters.archive.warc_record import Exchange, compute_digest
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.operator_store import Action

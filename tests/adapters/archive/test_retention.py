@@ -20,8 +20,8 @@ from vedette.adapters.archive.retention import (
 )
 from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import State
+from vedette.engine.messages import ArchiveLocation as Stood
 
 KEEP = RetentionPolicy(keep_s=30 * DAY_S)
 LATER_S = NOW_S + 31 * DAY_S

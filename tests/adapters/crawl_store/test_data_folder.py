@@ -38,7 +38,6 @@ from tests.data_folders import (
 from vedette.adapters.ads.campaign_store import AdStore
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import (
     FORMAT,
     explain_database_errors,
@@ -47,6 +46,7 @@ from vedette.adapters.crawl_store.data_folder import (
     read_state,
 )
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.engine.ports import HostRow, UrlCounts
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import Site

@@ -12,9 +12,9 @@ import pytest
 from tests.data_folders import NOW_S, ORIGIN, URLS, opened
 
 from vedette.adapters.archive.warc_reader import ImportedAnswer, read_answer, scan_warc
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state, read_state
 from vedette.adapters.crawl_store.migrations import migrate_format_1
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.engine.ports import UrlCounts, UrlState
 from vedette.errors import StoreCorrupt
 from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vedette.adapters.url_store.store import LeasedUrl, LinkBatch, UrlState, UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
+from vedette.engine.ports import LeasedUrl, LinkBatch, UrlState
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
 from vedette.policy import rng_for

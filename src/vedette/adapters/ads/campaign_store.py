@@ -93,12 +93,6 @@ class AdRow(NamedTuple):
     added_s: float = 0.0
 
 
-def create_ad_tables(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing."""
-    for statement in AD_SCHEMA.split(";\n"):
-        db.execute(statement)
-
-
 class AdStore:
     """Advertisers, campaigns and ads, over the connection of a state."""
 

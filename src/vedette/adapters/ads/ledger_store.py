@@ -10,13 +10,12 @@ Balances are kept beside the entries, in the same transactions, and added up ane
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.files.sqlite_file import SqliteFile
+from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 from vedette.errors import StoreCorrupt
 from vedette.serve.ads.click_validity import DEFAULT_RULES, Click, ClickRejection, ClickRules, check_click
 from vedette.serve.ads.ledger import Balance, Entry, EntryKind, sum_balances
@@ -107,18 +106,9 @@ CREATE TABLE refusal (
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
-@contextmanager
-def read_ledger(folder: Path) -> Iterator[sqlite3.Connection | None]:
-    """One moment of it, beside the writers; None where nothing was ever shown."""
-    with LEDGER_FILE.read(folder) as db:
-        if db is not None:
-            db.execute("BEGIN")
-        yield db
-
-
 # What is let go with one showing; more waits for the next.
 MAX_RELEASED = 500
-_SHOWING = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
+IMPRESSION_COLUMNS = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
 _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _TALLY = (
     "INSERT INTO tally (day, ad, phrase, payer, shown, views, clicked, charged, lost_budget, lost_rank, lost_reserve) "
@@ -187,21 +177,18 @@ class ClickOutcome(NamedTuple):
     charged: Decimal = Decimal("0.00")
 
 
-class LedgerStore:
-    """``ledger.db`` of a data folder, to write. Opening it proves that its balances follow from its entries."""
+class LedgerStore(SqliteStore):
+    """The writer of ``ledger.db``. Opening it proves that its balances follow from its entries."""
+
+    FILE = LEDGER_FILE
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db = LEDGER_FILE.open(folder)
+        super().__init__(folder)
         try:
             self._verify_balances()
         except BaseException:
             self._db.close()
             raise
-
-    def close(self) -> None:
-        """Let go."""
-        self._db.close()
 
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
@@ -276,7 +263,7 @@ class LedgerStore:
             return False
         day = showing.day.isoformat()
         self._db.execute(
-            f"INSERT INTO showing ({_SHOWING}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
+            f"INSERT INTO showing ({IMPRESSION_COLUMNS}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
             (*showing[:2], day, *showing[3:9], str(showing.price), showing.reason),
         )
         self._append_entry(
@@ -321,7 +308,7 @@ class LedgerStore:
         self._db.execute(sql, (kind.value, str(why), mark, showing.token))
 
     def _release_expired(self, at_s: float, latest_s: float) -> None:
-        sql = f"SELECT {_SHOWING} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
+        sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
         for row in self._db.execute(sql, (at_s - latest_s, MAX_RELEASED)).fetchall():
             self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
 
@@ -364,9 +351,6 @@ class LedgerStore:
         sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
         self._db.execute(sql, (day.isoformat(), payer, str(reason)))
 
-    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return LEDGER_FILE.transaction(self._db, self._folder)
-
 
 def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     """All entries, in order."""
@@ -381,7 +365,7 @@ def _load_balances(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]
 
 
 def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
-    row = db.execute(f"SELECT {_SHOWING} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
+    row = db.execute(f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
     return impression_from_row(row) if row else None
 
 

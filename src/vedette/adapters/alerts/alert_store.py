@@ -6,13 +6,11 @@ it (``tell``: it gets the next number, the watches that it fits, and deliveries 
 The number is the cursor of whoever reads.
 """
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from vedette.adapters.files.sqlite_file import SqliteFile
+from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 
 # SQLite with a write-ahead log, every commit on the disk before it is answered: what the indexer has written here is
 # dropped from the keeper's news. Three processes write, each for a moment: the indexer what is new, the herald what is
@@ -157,13 +155,13 @@ class AlertReader:
 
     def list_items(self, after: int, most: int, watch: str | None = None) -> list[AlertItem]:
         """The items after a number, the oldest first; of one watch where its mark is given."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else _query_items(db, "> ?", "ASC", after, most, watch)
+        sql, values = _select_items("> ?", "ASC", after, most, watch)
+        return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def list_latest(self, before: int, most: int, watch: str | None = None) -> list[AlertItem]:
         """The items before a number, the newest first."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else _query_items(db, "< ?", "DESC", before, most, watch)
+        sql, values = _select_items("< ?", "DESC", before, most, watch)
+        return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def read_seq_range(self) -> tuple[int, int]:
         """The number of the oldest item that is kept (one too high where none is), and that of the newest ever."""
@@ -178,21 +176,17 @@ class AlertReader:
     def list_births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
         """When items since then were found and born, the latest first; at most so many."""
         sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
+        return self._query(sql, since_s, most)
 
     def count_by_alert(self) -> Mapping[str, int]:
         """How many items each watch has, by mark."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return {} if db is None else dict(db.execute("SELECT watch, count(*) FROM match GROUP BY watch"))
+        return dict(self._query("SELECT watch, count(*) FROM match GROUP BY watch"))
 
     def list_deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
         """The latest messages, the last one first."""
         where = "" if watch is None else "WHERE watch = ?2"
         sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
-        with ALERTS_FILE.read(self._folder) as db:
-            values = (most,) if watch is None else (most, watch)
-            return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
+        return [Delivery(*row) for row in self._query(sql, most, *(() if watch is None else (watch,)))]
 
     def list_stalled(self) -> list[tuple[Delivery, int]]:
         """The message of each watch that was tried in vain and is tried again, and how many wait behind it."""
@@ -200,22 +194,18 @@ class AlertReader:
             "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
         )
         sql = f"SELECT {_DELIVERY}, ({behind}) - 1 FROM delivery WHERE next_s IS NOT NULL AND tries > 0"  # noqa: S608 - our columns
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else [(Delivery(*row[:-1]), row[-1]) for row in db.execute(sql)]
+        return [(Delivery(*row[:-1]), row[-1]) for row in self._query(sql)]
+
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
+        return ALERTS_FILE.query(self._folder, sql, *values)
 
 
-class AlertStore:
-    """``watch.db`` of a data folder, to write."""
+class AlertStore(SqliteStore):
+    """The writer of ``watch.db``."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db = ALERTS_FILE.open(folder)
+    FILE = ALERTS_FILE
 
-    def close(self) -> None:
-        """Let go."""
-        self._db.close()
-
-    # the indexer's
+    # for the indexer
 
     def add_new_pages(
         self, fresh: Iterable[NewPage], silent: Iterable[int], moved: Iterable[int], now_s: float
@@ -234,7 +224,7 @@ class AlertStore:
                 ):
                     db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", one)
 
-    # the herald's
+    # for the notifier
 
     def list_new_pages(self, most: int) -> list[NewPage]:
         """What is to be told, the oldest first."""
@@ -275,9 +265,10 @@ class AlertStore:
 
     def load_delivery_items(self, delivery: Delivery, most: int) -> list[AlertItem]:
         """The items of a message."""
+        sql, values = _select_items("> ?", "ASC", delivery.first - 1, most, delivery.watch)
         with ALERTS_FILE.explain_errors(self._folder):
-            rows = _query_items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
-        return [item for item in rows if item.seq <= delivery.last]
+            items = [AlertItem(*row) for row in self._db.execute(sql, values)]
+        return [item for item in items if item.seq <= delivery.last]
 
     def record_attempt(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
         """What a try came to; ``next_s`` is when the next one is, None where it is over."""
@@ -324,13 +315,6 @@ class AlertStore:
             ended = "DELETE FROM delivery WHERE next_s IS NULL AND (number <= ? OR ended_s < ?)"
             db.execute(ended, (row[0] if row else 0, wall_s - RETENTION_S))
 
-    def drop_pages(self, ids: Iterable[int]) -> None:
-        """The operator let pages go: nobody is told of them any more."""
-        with self._transaction() as db:
-            for id_ in ids:
-                db.execute("DELETE FROM match WHERE seq IN (SELECT seq FROM item WHERE page = ?)", (id_,))
-                db.execute("DELETE FROM item WHERE page = ?", (id_,))
-
     def _add_delivery(
         self, id_: str, watch: str, first: int, last: int, wall_s: float, next_s: float | None = 0.0
     ) -> None:
@@ -346,14 +330,8 @@ class AlertStore:
         )
         self._db.execute(too_many, (wall_s, watch, MAX_WAITING))
 
-    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return ALERTS_FILE.transaction(self._db, self._folder)
 
-
-def _query_items(
-    db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None
-) -> list[AlertItem]:
+def _select_items(side: str, order: str, seq: int, most: int, watch: str | None) -> tuple[str, tuple[int | str, ...]]:
     of_watch = "" if watch is None else "JOIN match ON match.seq = item.seq AND match.watch = ?3"
     sql = f"SELECT {_ITEM} FROM item {of_watch} WHERE item.seq {side}1 ORDER BY item.seq {order} LIMIT ?2"  # noqa: S608 - our words
-    values = (seq, most) if watch is None else (seq, most, watch)
-    return [AlertItem(*row) for row in db.execute(sql, values)]
+    return sql, (seq, most) if watch is None else (seq, most, watch)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vedette.adapters.archive.warc_recovery import MAGIC, RereadBudget, Window, read_gzip, read_plain
-from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.engine.messages import ArchiveLocation
 from vedette.errors import StoreCorrupt
 from vedette.model import Headers
 
@@ -101,7 +101,7 @@ class _Flaw:
     why: str
 
 
-def read_answer(folder: Path, place: RecordLocation) -> ArchivedAnswer:
+def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
     """The answer at a place that our writer named."""
     try:
         with (folder / place.file).open("rb") as file:

@@ -14,46 +14,23 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 from vedette.adapters.archive.warc_record import (
     Exchange,
-    Revisit,
     build_answer_record,
     build_request_record,
     build_warcinfo_record,
-    compute_digest,
 )
-
-__all__ = [
-    "UNACKNOWLEDGED_DIR",
-    "Exchange",
-    "RecordLocation",
-    "Revisit",
-    "WarcWriter",
-    "compute_digest",
-    "truncate_tail",
-    "find_growing",
-    "parse_file_name",
-    "quarantine_unacknowledged",
-]
+from vedette.adapters.files.atomic import sync_folder
+from vedette.engine.messages import ArchiveLocation
 
 UNACKNOWLEDGED_DIR = "unacknowledged"
 
 _FILE_NAME = re.compile(r"vedette-([A-Za-z0-9._-]+)-(\d{5,})\.warc\.gz")
 _BUFFER_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class RecordLocation:
-    """Where a response or revisit record stands: one gzip member of this length."""
-
-    file: str
-    offset: int
-    length: int
 
 
 class WarcWriter:
@@ -89,19 +66,19 @@ class WarcWriter:
         self._length = 0
         self._unacknowledged: dict[str, int] = {}
 
-    def append(self, exchange: Exchange) -> RecordLocation:
+    def append(self, exchange: Exchange) -> ArchiveLocation:
         """Write an answer and the request that brought it; where the answer will stand once flushed."""
         self._ensure_file(exchange.fetched_s)
         offset = self._length
         name, answer = build_answer_record(exchange, f"{self._file_name}#{offset}")
         request = build_request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name)
         self._write(answer + request)
-        return RecordLocation(self._file_name, offset, len(answer))
+        return ArchiveLocation(self._file_name, offset, len(answer))
 
-    def append_packed(self, records: Sequence[bytes], now_s: float) -> RecordLocation:
+    def append_packed(self, records: Sequence[bytes], now_s: float) -> ArchiveLocation:
         """Write records that are gzip members already, an answer first; where that will stand once flushed."""
         self._ensure_file(now_s)
-        place = RecordLocation(self._file_name, self._length, len(records[0]))
+        place = ArchiveLocation(self._file_name, self._length, len(records[0]))
         self._write(b"".join(records))
         return place
 
@@ -134,7 +111,7 @@ class WarcWriter:
         # Exclusive: whatever has this name already is not ours to write to.
         self._file = (self._folder / self._file_name).open("xb", buffering=_BUFFER_BYTES)
         if self._sync:
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         self._write(build_warcinfo_record(self._file_name, self._software, self._operator, now_s))
 
     def _write(self, data: bytes) -> None:
@@ -256,11 +233,3 @@ def _list_serials(folder: Path, name: str) -> list[int]:
 
 def _format_file_name(name: str, serial: int) -> str:
     return f"vedette-{name}-{serial:05d}.warc.gz"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -21,12 +21,12 @@ from typing import IO
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import create_ad_tables
 from vedette.adapters.archive.warc_writer import quarantine_unacknowledged
 from vedette.adapters.crawl_store.migrations import NEWEST_FORMAT, upgrade_folder, write_format
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import PARTITIONS
 from vedette.parse.similarity.minhash import compute_bands
@@ -161,7 +161,6 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     create_url_tables(db)
     create_tables(db)
-    create_ad_tables(db)
     if not (folder / "format").exists():
         write_format(folder, FORMAT)
 

@@ -13,7 +13,6 @@ one in ``state.new.db``, in one transaction, with the bodies in an archive file;
 3. ``format`` says 2.
 """
 
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,14 +20,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.ads.campaign_store import create_ad_tables
 from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.files.atomic import replace_text, sync_folder
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.links import LinkResolver
-from vedette.engine.messages import ArchiveLocation, FetchSuccess, FetchTask
+from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
@@ -61,7 +61,6 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_tables(db)
-            create_ad_tables(db)
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
@@ -87,10 +86,8 @@ def migrate_format_1(folder: Path) -> str:
 
 
 def write_format(folder: Path, number: int) -> None:
-    """In one step: no crash leaves a folder of unknown format."""
-    draft = folder / "format.new"
-    draft.write_text(f"{number}\n", "utf-8")
-    draft.replace(folder / "format")
+    """Write the format number in one step: no crash leaves a folder of unknown format."""
+    replace_text(folder / "format", f"{number}\n")
 
 
 def _build_format_2(folder: Path, old: Path, new: Path) -> None:
@@ -114,9 +111,7 @@ def _build_format_2(folder: Path, old: Path, new: Path) -> None:
         except (zlib.error, UnicodeDecodeError) as error:
             raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore it") from error
         db.execute("COMMIT")
-    descriptor = os.open(folder, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
+    sync_folder(folder)
 
 
 def _open_old(path: Path) -> sqlite3.Connection:
@@ -192,7 +187,6 @@ class _Migration:
             old = ImportedResponse(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
             found = replay(old, errand, no_links, _LIMIT_BYTES)
             assert isinstance(found, ReplayResult), "a body without coding needs no unpacking"
-            stood = self.writer.append_packed([found.record], fetched_s)
-            place = ArchiveLocation(stood.file, stood.offset, stood.length)
+            place = self.writer.append_packed([found.record], fetched_s)
             text = zlib.decompress(links).decode()
             yield found.result._replace(title=title, links=tuple(text.split("\n")) if text else (), place=place)

@@ -49,8 +49,7 @@ class ActionRow:
 class OperatorStore:
     """Actions, sessions and the folder's own secret, over the connection it is given."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+    _db: sqlite3.Connection
 
     def log_action(self, action: Action) -> int:
         """Remember what the operator did; its number."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore, HostRow, SiteRow
+from vedette.adapters.crawl_store.store import CrawlStore, SiteRow
 from vedette.discover.urls.scope import check_scope
-from vedette.engine.ports import UrlState
+from vedette.engine.ports import HostRow, UrlState
 from vedette.errors import UsageError
 from vedette.model import Refusal, Site, origin_of
 

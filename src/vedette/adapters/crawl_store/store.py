@@ -14,19 +14,19 @@ from typing import Any
 
 from isal import isal_zlib
 
+from vedette.adapters.ads.campaign_store import AD_SCHEMA
 from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentStore
 from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, DiscoveryStore
 from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorStore
 from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshStore, page_from_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
 from vedette.adapters.crawl_store.unlisted_host_store import UNLISTED_HOST_SCHEMA, UnlistedHostStore
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.engine.ports import DuePage, HostRow, Outlinks, PageRow
 from vedette.errors import StoreCorrupt
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots.state import RobotsState, state_from_json, state_to_json
 from vedette.model import Origin, Site, origin_of, partition_of
-
-__all__ = ["HostRow", "SiteRow", "CrawlStore", "create_tables"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (
@@ -103,17 +103,8 @@ class SiteRow:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    parts = (
-        _SCHEMA,
-        CONTENT_SCHEMA,
-        SEARCH_SCHEMA,
-        OPERATOR_SCHEMA,
-        UNLISTED_HOST_SCHEMA,
-        REFRESH_SCHEMA,
-        DISCOVERY_SCHEMA,
-    )
-    for statement in "".join(parts).split(";\n"):
-        connection.execute(statement)
+    own = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA)
+    execute_schemas(connection, *own, UNLISTED_HOST_SCHEMA, REFRESH_SCHEMA, DISCOVERY_SCHEMA, AD_SCHEMA)
 
 
 class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, DiscoveryStore):

@@ -68,10 +68,8 @@ class UnlistedHostRow(NamedTuple):
 class UnlistedHostStore:
     """Who is linked to and not known, over the connection it is given."""
 
+    _db: sqlite3.Connection
     _unlisted_count: int | None = None  # counted when it is first needed: who only reads never does
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
 
     def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
         """Pages that were fetched for the first time link to these hosts."""

@@ -140,9 +140,7 @@ class EventReader:
         return [ClickEvent(*row) for row in self._query(sql, slate)]
 
     def _query(self, sql: str, *values: float | str) -> list[Any]:
-        """No read stays open: the writer could not empty its log of changes meanwhile."""
-        with EVENTS_FILE.read(self._folder) as db:
-            return db.execute(sql, values).fetchall() if db else []
+        return EVENTS_FILE.query(self._folder, sql, *values)
 
     def _query_row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
         return next(iter(self._query(sql, *values)), None)
@@ -167,5 +165,4 @@ def load_latest_searches(folder: Path, since_s: float, most: int) -> list[Search
 
 def load_counted_clicks(folder: Path, since_s: float) -> list[ClickEvent]:
     """All views and clicks since then of which nothing says that they are no person's."""
-    with EVENTS_FILE.read(folder) as db:
-        return [ClickEvent(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []
+    return [ClickEvent(*row) for row in EVENTS_FILE.query(folder, _EVENTS, since_s)]

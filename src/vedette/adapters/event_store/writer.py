@@ -7,9 +7,7 @@ transaction that begins by taking the pen, and how far the log files were read i
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from isal import isal_zlib
@@ -17,6 +15,7 @@ from isal import isal_zlib
 from vedette.adapters.event_store import time_series as series
 from vedette.adapters.event_store.search_log import LOG_DIR, LogFile, blank_lines, list_logs, open_logs
 from vedette.adapters.event_store.store import DAMAGED_GLOB, DAY_S, EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.files.sqlite_file import SqliteStore
 from vedette.errors import StoreBusy
 from vedette.learn.bot_filter import check_hourly_rate
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, decode_event
@@ -234,16 +233,10 @@ class IngestResult(NamedTuple):
     left_bytes: int
 
 
-class EventStore:
-    """``record.db`` and the log files of a data folder."""
+class EventStore(SqliteStore):
+    """The writer of ``record.db``, which takes in the log files of a data folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db = EVENTS_FILE.open(folder)
-
-    def close(self) -> None:
-        """Let go."""
-        self._db.close()
+    FILE = EVENTS_FILE
 
     def ingest_logs(self, most_bytes: int = INGEST_BYTES) -> IngestResult:
         """Take in what the servers have logged since the last time, about that many bytes of it, each line once."""
@@ -427,6 +420,3 @@ class EventStore:
             raise StoreBusy(
                 f"{self._folder}: it is deleted, but somebody reads an older copy of it: do the same again in a moment"
             )
-
-    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return EVENTS_FILE.transaction(self._db, self._folder)

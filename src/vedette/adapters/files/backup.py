@@ -23,6 +23,7 @@ from vedette.adapters.crawl_store.data_folder import check_format, explain_error
 from vedette.adapters.event_store.search_log import LOG_DIR, list_logs
 from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME
 from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.files.atomic import sync_folder
 from vedette.adapters.files.sqlite_file import SqliteFile
 from vedette.errors import StoreCorrupt, StoreError, UsageError
 
@@ -100,7 +101,7 @@ def _fill_atomically(folder: Path) -> Iterator[Path]:
         (partial / MARKER).unlink()
         _sync_files(partial)
         partial.rename(folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -148,10 +149,14 @@ def _copy_database(file: SqliteFile, folder: Path, partial: Path) -> list[str]:
                     db.backup(copy)
                     copy.execute("PRAGMA journal_mode = DELETE")
     except StoreCorrupt:
-        for path in partial.glob(f"{file.name}*"):
-            path.unlink()
-        return [f"{file.name} cannot be read and is left out"]
+        return _leave_out(file, partial)
     return []
+
+
+def _leave_out(file: SqliteFile, partial: Path) -> list[str]:
+    for path in partial.glob(f"{file.name}*"):
+        path.unlink()
+    return [f"{file.name} cannot be read and is left out"]
 
 
 def _copy_event_store(folder: Path, partial: Path) -> list[str]:
@@ -167,19 +172,14 @@ def _copy_event_store(folder: Path, partial: Path) -> list[str]:
         for name in names:
             with suppress(FileNotFoundError):  # it was folded just now
                 shutil.copyfile(folder / LOG_DIR / name, partial / LOG_DIR / name)
-        with EVENTS_FILE.read(folder) as db:
-            if db is not None:
-                (partial / EVENTS_NAME).touch(mode=0o600)
-                with closing(sqlite3.connect(partial / EVENTS_NAME)) as copy:
-                    db.backup(copy)
-        _ingest_copied_logs(partial)
+        lost = _copy_database(EVENTS_FILE, folder, partial)
+        if not lost:
+            _ingest_copied_logs(partial)
+        return lost
     except StoreCorrupt:
-        for path in partial.glob(f"{EVENTS_NAME}*"):
-            path.unlink()
-        return [f"{EVENTS_NAME} cannot be read and is left out"]
+        return _leave_out(EVENTS_FILE, partial)
     finally:
         shutil.rmtree(partial / LOG_DIR)
-    return []
 
 
 def _ingest_copied_logs(partial: Path) -> None:
@@ -286,12 +286,4 @@ def _sync_files(folder: Path) -> None:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
     for each in (*folders, folder):
-        _sync_folder(each)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(each)

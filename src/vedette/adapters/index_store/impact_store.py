@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.ports import Ids
 from vedette.frontier.impact.estimates import QUEUE_SHARES, assign_by_bounds, compute_bounds
 from vedette.frontier.impact.group_means import pool_means
@@ -46,8 +47,8 @@ class StoredSketches(NamedTuple):
 
 def write_sketches(generation: Path, kept: StoredSketches) -> None:
     """Keep them, in one step."""
-    draft, sketches, rates = generation / f"{SKETCH_FILE}.new", kept.sketches, kept.rates
-    with draft.open("wb") as file:
+    sketches, rates = kept.sketches, kept.rates
+    with replace_file(generation / SKETCH_FILE) as file:
         np.savez(
             file,
             prints=kept.prints,
@@ -58,7 +59,6 @@ def write_sketches(generation: Path, kept: StoredSketches) -> None:
             top=np.array(rates.top),
             seq=np.array(kept.seq),
         )
-    draft.replace(generation / SKETCH_FILE)
 
 
 def read_sketches(generation: Path) -> StoredSketches | None:
@@ -162,33 +162,17 @@ class ImpactEstimates:
 def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: Float32s | None = None) -> None:
     """Keep all; what tells of the making (the array of gains) comes last."""
     if links is not None:
-        draft = index / f"{LINKS_FILE}.new"
-        with draft.open("wb") as file:
+        with replace_file(index / LINKS_FILE) as file:
             np.save(file, links)
-        draft.replace(index / LINKS_FILE)
-    draft = index / f"{PLACES_FILE}.new"
-    with draft.open("wb") as file:
-        np.savez(
-            file,
-            folder=places.folder,
-            of_folder=places.of_folder,
-            branch=places.branch,
-            of_branch=places.of_branch,
-            usual=np.array(places.usual),
-            bounds=places.bounds,
-        )
-    draft.replace(index / PLACES_FILE)
-    draft = index / f"{IMPACT_FILE}.new"
-    with draft.open("wb") as file:
+    with replace_file(index / PLACES_FILE) as file:
+        np.savez(file, allow_pickle=False, **places._asdict())
+    with replace_file(index / IMPACT_FILE) as file:
         np.save(file, gains)
-    draft.replace(index / IMPACT_FILE)
 
 
 def write_info(index: Path, told: Mapping[str, object]) -> None:
     """Keep how it was made."""
-    draft = index / f"{INFO_FILE}.new"
-    draft.write_text(json.dumps(told), "utf-8")
-    draft.replace(index / INFO_FILE)
+    replace_text(index / INFO_FILE, json.dumps(told))
 
 
 def read_info(index: Path) -> dict[str, Any] | None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from vedette.adapters.files.sqlite_file import execute_schemas
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
   target INTEGER NOT NULL,         -- fingerprint of a URL
@@ -54,8 +56,7 @@ class IndexerStore:
         self._db = sqlite3.connect(folder / "book.db", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        for statement in _SCHEMA.split(";\n"):
-            self._db.execute(statement)
+        execute_schemas(self._db, _SCHEMA)
         self._db.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:

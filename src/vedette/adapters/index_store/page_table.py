@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.search.ports import PageSignals
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.index.stored_text import StoredPage, unpack_page
@@ -287,15 +288,11 @@ class PageTableWriter(PageTable):
         if name not in self._numbers:
             self._numbers[name] = len(self._names)
             self._names.append(name)
-            draft = self.folder / "names.new"
-            draft.write_text(json.dumps(self._names), "utf-8")
-            draft.replace(self.folder / "names")
+            replace_text(self.folder / "names", json.dumps(self._names))
         return self._numbers[name]
 
 
 def write_rank(folder: Path, pages: npt.NDArray[np.float32], hosts: npt.NDArray[np.float32]) -> None:
-    """In one step, so that whoever reads has the old or the new."""
-    draft = folder / "rank.new"
-    with draft.open("wb") as file:
+    """Write the importance of all pages and of their hosts."""
+    with replace_file(folder / "rank") as file:
         np.save(file, np.stack([pages, hosts]).astype(np.float32))
-    draft.replace(folder / "rank")

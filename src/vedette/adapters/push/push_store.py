@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import Literal, NamedTuple
 
-from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.discover.push.credit import NEW_SOURCE, SignalTrust
+from vedette.engine.messages import ArchiveLocation
 
 SubscriptionStatus = Literal["wanted", "asked", "active", "denied", "ended"]
 KeyStatus = Literal["asked", "good", "bad"]
@@ -158,13 +159,12 @@ class FeedRow(NamedTuple):
     url: str
     digest: str
     content_type: str
-    place: RecordLocation | None
+    place: ArchiveLocation | None
 
 
 def create_push_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
+    execute_schemas(connection, _SCHEMA)
 
 
 class PushStore:
@@ -212,7 +212,7 @@ class PushStore:
         """The next so many feeds at hand."""
         rows = self._db.execute(_FEEDS, (id_, most))
         return [
-            FeedRow(id_, url, digest, kind, RecordLocation(*place) if place[0] is not None else None)
+            FeedRow(id_, url, digest, kind, ArchiveLocation(*place) if place[0] is not None else None)
             for id_, url, digest, kind, *place in rows
         ]
 

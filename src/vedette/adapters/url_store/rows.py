@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from vedette.adapters.files.atomic import replace_file
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.adapters.url_store.hash_table import UrlTable
 from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreCorrupt, StoreError
@@ -49,12 +51,10 @@ class UrlSnapshot:
 
 def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
     """Replace the file whole: a reader finds the old one or the new one."""
-    draft = path.with_name(f"{path.name}.new")
     head = np.array([_LAYOUT, turn, secret], np.uint64)
-    with draft.open("w+b") as file:
+    with replace_file(path) as file:
         np.savez(file, allow_pickle=False, head=head, **table.to_arrays(), **queues.to_arrays())
         file.write(_compute_checksum(file, file.tell()))
-    draft.replace(path)
 
 
 def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
@@ -135,8 +135,7 @@ CREATE TABLE IF NOT EXISTS fate (
 
 def create_url_tables(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing, in the caller's transaction if there is one."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
+    execute_schemas(connection, _SCHEMA)
     if not connection.execute("SELECT 1 FROM turn").fetchone():
         connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
 

@@ -23,12 +23,10 @@ import numpy.typing as npt
 
 from vedette.adapters.url_store.hash_table import Counts8, Ids, UrlTable, grow_array
 from vedette.adapters.url_store.queues import FRONTS, HostQueues, PoppedUrl
-from vedette.adapters.url_store.rows import WriteFence, create_url_tables, ids_to_json, read_snapshot, write_snapshot
+from vedette.adapters.url_store.rows import WriteFence, ids_to_json, read_snapshot, write_snapshot
 from vedette.engine.ports import LeasedUrl, LinkBatch, UrlCounts, UrlState
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
-
-__all__ = ["UrlState", "LeasedUrl", "LinkBatch", "UrlCounts", "UrlStore", "QueuePosition", "create_url_tables"]
 
 SCAN_ROWS = 20_000
 

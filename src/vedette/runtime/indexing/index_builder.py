@@ -14,7 +14,6 @@ import xxhash
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body, replay, to_answer
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.archive.warc_writer import RecordLocation
 from vedette.adapters.crawl_store.change_feed import PageRecord
 from vedette.adapters.files.pdf import PdfReader, PdfText
 from vedette.adapters.index_store.gain_store import GainStore
@@ -273,7 +272,7 @@ class IndexBuilder:
         if page.place is None:
             return b""
         try:
-            found = read_answer(self._archive, RecordLocation(*page.place))
+            found = read_answer(self._archive, page.place)
         except StoreError:
             return b""
         old = ImportedResponse(page.url, page.fetched_s, found.status, found.headers, found.payload, "")

@@ -14,7 +14,6 @@ has grown fourfold, and after a week, in which little is asked for that was not 
 
 import sys
 import time
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
@@ -25,7 +24,9 @@ import numpy as np
 
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.event_store.reader import EventReader
+from vedette.adapters.files.atomic import replace_file
 from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.impact_store import UNREADABLE
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.needy_terms import WordNeeds, select_needy_words
 from vedette.errors import StoreError
@@ -46,20 +47,17 @@ from vedette.policy import Ints
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 
 NEEDS_FILE = "needs"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 def save_needs(generation: Path, needs: WordNeeds) -> None:
-    """In one step, so that whoever reads has the old or the new."""
-    draft = generation / f"{NEEDS_FILE}.new"
-    with draft.open("wb") as file:
+    """Write what words have gained, in one step."""
+    with replace_file(generation / NEEDS_FILE) as file:
         np.savez(file, numbers=needs.numbers, gained=needs.gained, changes=needs.changes)
-    draft.replace(generation / NEEDS_FILE)
 
 
 def load_needs(generation: Path) -> WordNeeds:
     """What was kept; nothing where that is missing or makes no sense."""
-    with suppress(*_UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
+    with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
         needs = WordNeeds(*(kept[name] for name in WordNeeds._fields))
         sizes = {len(column) for column in needs}
         if len(sizes) == 1 and needs.numbers.dtype == np.uint32 and all(np.isfinite(each).all() for each in needs[1:]):
@@ -77,7 +75,6 @@ GROWTH_FACTOR, CHANGED_SHARE, MAX_AGE_S = 1.5, 1.0, 86_400.0
 CPU_SHARE = 0.01
 FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
 CHECK_EVERY_S = 2.0
-UNREADABLE = (FileNotFoundError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class CurveInfo(NamedTuple):
@@ -181,8 +178,7 @@ def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
     """
-    draft = generation / f"{CURVES_FILE}.new"
-    with draft.open("wb") as file:
+    with replace_file(generation / CURVES_FILE) as file:
         np.savez(
             file,
             numbers=curves.tracked.numbers,
@@ -193,7 +189,6 @@ def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
             made=np.array([pages, took_s]),
             needy=np.arange(len(curves.tracked)) if needy is None else needy,
         )
-    draft.replace(generation / CURVES_FILE)
 
 
 def load_workload(folder: Path, now_s: float) -> Workload:
