@@ -213,9 +213,9 @@ def test_the_books_balance_at_every_moment(steps: list[tuple[str, int, int, str]
 CLICK = """
 import os, signal, sys
 from pathlib import Path
-from vedette.adapters.ads.ledger_store import Clicking, LedgerBook
+from vedette.adapters.ads.ledger_store import ClickContext, LedgerStore
 
-book, left = LedgerBook(Path(sys.argv[1])), int(sys.argv[2])
+store, left = LedgerStore(Path(sys.argv[1])), int(sys.argv[2])
 
 def stop(statement):
     global left
@@ -223,9 +223,9 @@ def stop(statement):
     if left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-book._db.set_trace_callback(stop)
-book.click("a", Clicking(float(sys.argv[3]), "ab", is_bot=False, on_target=True))
-book._db.set_trace_callback(None)
+store._db.set_trace_callback(stop)
+store.record_click("a", ClickContext(float(sys.argv[3]), "ab", is_bot=False, on_target=True))
+store._db.set_trace_callback(None)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -59,9 +59,9 @@ HOLD = """
 import sys
 from pathlib import Path
 from tests.data_folders import Fetches
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 
-lock = hold(Path(sys.argv[1]))
+lock = lock_folder(Path(sys.argv[1]))
 state = open_state(Path(sys.argv[1]), "test", 1.0)
 fetches = Fetches(state)
 fetches.page("http://committed.test/", b"kept" * 1000)
@@ -76,13 +76,13 @@ sys.stdin.read()
 OPEN_AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.errors import StoreError
 
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
 try:
-    lock = hold(Path(sys.argv[1]))
+    lock = lock_folder(Path(sys.argv[1]))
     open_state(Path(sys.argv[1]), "test", 1.0)
 except StoreError as error:
     print(type(error).__name__, error)

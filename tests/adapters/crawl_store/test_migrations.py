@@ -34,19 +34,19 @@ ROBOTS = apply_event(
 STOP_AT = """
 import os, sys
 from pathlib import Path
-from vedette.adapters.crawl_store.migrations import migrate
+from vedette.adapters.crawl_store.migrations import migrate_format_1
 
 left = int(sys.argv[2])
 
 def stop(event, arguments):
     global left
-    if event in {"os.rename", "sqlite3.connect", "os.mkdir"} or event == "open" and arguments[1] in {"w", "xb"}:
+    if event in {"os.rename", "sqlite3.connect", "os.mkdir"} or event == "open" and arguments[1] in {"w+b", "xb"}:
         left -= 1
         if left < 0:
             os.kill(os.getpid(), 9)
 
 sys.addaudithook(stop)
-migrate(Path(sys.argv[1]))
+migrate_format_1(Path(sys.argv[1]))
 """
 
 

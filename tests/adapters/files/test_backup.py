@@ -46,14 +46,14 @@ with opened(Path(sys.argv[1])) as state, Fetches(state, rotate_bytes=200_000) as
 COPY = """
 import sys
 from pathlib import Path
-from vedette.adapters.files.backup import back_up
+from vedette.adapters.files.backup import create_backup
 
 def look(part, done, total):
     if part == sys.argv[3]:
         print("ready", flush=True)
         sys.stdin.read()
 
-back_up(Path(sys.argv[1]), Path(sys.argv[2]), look)
+create_backup(Path(sys.argv[1]), Path(sys.argv[2]), look)
 """
 
 

@@ -14,13 +14,13 @@ The caller asks for one ``step`` a second; each does a bounded amount of work.
 """
 
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from vedette.adapters.archive.warc_reader import read_member
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR, WarcWriter, find_growing
 from vedette.adapters.crawl_store.data_folder import State
 
@@ -249,16 +249,7 @@ def _read_records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[
         return
     with path.open("rb") as file:
         for id_, offset, length in rows:
-            file.seek(offset)
-            record = file.read(length)
-            yield id_, record if _is_record(record) else None
-
-
-def _is_record(data: bytes) -> bool:
-    try:
-        return zlib.decompress(data, 16 + zlib.MAX_WBITS).startswith(b"WARC/")
-    except zlib.error:
-        return False
+            yield id_, read_member(file, offset, length)
 
 
 def _delete_old_files(folder: Path, before_s: float) -> None:

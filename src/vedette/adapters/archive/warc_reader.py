@@ -117,6 +117,16 @@ def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
     return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
 
 
+def read_member(file: BinaryIO, offset: int, length: int) -> bytes | None:
+    """Return the gzip member at an offset, packed; None where it does not unpack to a WARC record."""
+    file.seek(offset)
+    data = file.read(length)
+    try:
+        return data if zlib.decompress(data, 16 + zlib.MAX_WBITS).startswith(b"WARC/") else None
+    except zlib.error:
+        return None
+
+
 def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedAnswer | Damage]:
     """The answers in a file, in order, and what is wrong with the rest.
 

@@ -150,11 +150,6 @@ def _common_fields(exchange: Exchange) -> Fields:
     ]
 
 
-def _payload_digest(exchange: Exchange) -> str:
-    known = exchange.revisit.payload_digest if exchange.revisit else exchange.payload_digest
-    return known or compute_digest(exchange.payload)
-
-
 def _revisit_fields(revisit: Revisit) -> Fields:
     return [
         ("WARC-Profile", _PROFILES + revisit.profile),

@@ -37,8 +37,7 @@ class WarcWriter:
     """Appends exchanges to ``vedette-NAME-SERIAL.warc.gz``; the name is that of the worker, which is alone to use it.
 
     A file is begun by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
-    grow from the highest in the folder; ``serial_from`` keeps the names of files that were moved elsewhere from
-    coming again. After an ``OSError`` (a full disk) the writer is of no further use; what was acknowledged stands.
+    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is of no further use; what was acknowledged stands.
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class WarcWriter:
         operator: str = "",
         rotate_bytes: int = 1_000_000_000,
         *,
-        serial_from: int = 0,
         sync: bool = False,
     ) -> None:
         if not _FILE_NAME.fullmatch(_format_file_name(name, 0)):
@@ -59,7 +57,7 @@ class WarcWriter:
         self._software = software
         self._operator = operator
         self._rotate_bytes = rotate_bytes
-        self._serial = max(serial_from, 1 + max(_list_serials(folder, name), default=-1))
+        self._serial = 1 + max(_list_serials(folder, name), default=-1)
         self._sync = sync
         self._file: BinaryIO | None = None
         self._file_name = ""

@@ -2,15 +2,15 @@
 
 import json
 import sqlite3
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.store import CrawlStore, unpack_anchors
 from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import HiddenRules
+from vedette.errors import StoreCorrupt
 from vedette.model import Site
 
 _KNOWN = (
@@ -129,14 +129,11 @@ def _parse_row(row: Sequence[Any]) -> PageRecord:
     place = ArchiveLocation(file, offset, length) if file is not None else None
     names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
     rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
-    return PageRecord._make((*values, tuple(_unpack_links(links)), place, *rest))
+    return PageRecord._make((*values, _unpack_links(links), place, *rest))
 
 
-def _unpack_links(blob: object) -> Iterator[tuple[str, str]]:
+def _unpack_links(blob: bytes) -> tuple[tuple[str, str], ...]:
     try:
-        text = zlib.decompress(blob).decode() if isinstance(blob, bytes) else ""
-    except (zlib.error, UnicodeDecodeError):
-        return
-    for line in text.split("\n") if text else ():
-        url, _, anchor = line.partition("\t")
-        yield url, anchor
+        return unpack_anchors(blob)
+    except StoreCorrupt:
+        return ()

@@ -14,14 +14,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore, SiteRow
-from vedette.discover.urls.scope import check_scope
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.url_list import get_prefix
+from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.ports import HostRow, UrlState
 from vedette.errors import UsageError
 from vedette.model import Refusal, Site, origin_of
 
 _LAST_FATES = "SELECT fate FROM (SELECT url_id, fate, max(id) FROM fate GROUP BY url_id)"
 _FETCHED = "status BETWEEN 200 AND 299"
+_HAS_PAGE = f"(SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED})"  # noqa: S608 - our own words
+_KNOWN_BY_HOST = "SELECT name, count(*) FROM url JOIN host ON host.id = url.host GROUP BY url.host"
+_PAGES_BY_HOST = f"SELECT name, count(*) FROM page JOIN host ON host.id = page.host WHERE {_FETCHED} GROUP BY page.host"  # noqa: S608 - our own words
+_URLS_OF_HOSTS = (
+    f"SELECT name, url, {_HAS_PAGE} FROM url JOIN host ON host.id = url.host "  # noqa: S608 - our own words
+    "WHERE name IN (SELECT value FROM json_each(?))"
+)
+_WITH_PAGES = f"SELECT url, {_HAS_PAGE} FROM url WHERE partition = ?"  # noqa: S608 - our own words
+_LAST_FETCH = "SELECT name, max(fetched_s) FROM page JOIN host ON host.id = page.host GROUP BY page.host"
+# Of several rows of a group, SQLite gives the other columns of the one that has the maximum.
+_LAST_FAILURE = (
+    "SELECT name, url, why, max(at_s) FROM note JOIN url ON url.id = url_id JOIN host ON host.id = url.host "
+    "WHERE NOT EXISTS (SELECT 1 FROM json_each(?) WHERE substr(why, 1, length(value)) = value) GROUP BY url.host"
+)
 _CONTENT = (
     "SELECT grp, charset, language, description, canonical, marks, words, published_s, modified_s, spam, objections, "
     "share, change FROM content WHERE id = ?"
@@ -233,26 +248,47 @@ class StateReader:
         row = self._db.execute("SELECT count(*), coalesce(sum(length), 0) FROM archive").fetchone()
         return ArchiveSize(*row)
 
-    def count_sites(self, rows: Sequence[SiteRow]) -> list[SiteCount]:
-        """For each site the URLs known and the pages kept that lie where it does, whatever its patterns say."""
-        names = {name: id_ for id_, name in self._db.execute("SELECT id, name FROM host")}
-        known = dict(self._db.execute("SELECT host, count(*) FROM url GROUP BY host"))
-        pages = dict(self._db.execute(f"SELECT host, count(*) FROM page WHERE {_FETCHED} GROUP BY host"))  # noqa: S608 - our own words
-        counts = []
-        for row in rows:
-            if row.site.scope == "prefix":
-                counts.append(self._count_prefix(row.site, names))
-                continue
-            hosts = [names[name] for name in _list_hosts(row.site, names)]
-            counts.append(SiteCount(*(sum(each.get(host, 0) for host in hosts) for each in (known, pages))))
-        return counts
+    def count_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+        """For each site, by its start, count the URLs known and the pages kept that lie where it does.
 
-    def _count_prefix(self, site: Site, names: dict[str, int]) -> SiteCount:
-        folder = site.start.partition("?")[0].rpartition("/")[0] + "/"
-        fetched = f"(SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED})"  # noqa: S608 - our own words
-        sql = f"SELECT count(*), count({fetched}) FROM url WHERE host = ? AND substr(url, 1, ?) = ?"  # noqa: S608 - our own words
-        values = (names.get(origin_of(site.start).host, -1), len(folder), folder)
-        return SiteCount(*self._db.execute(sql, values).fetchone())
+        Its patterns do not matter. Each table is read once, however many sites there are.
+        """
+        known, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
+        counts = {site.start: SiteCount(0, 0) for site in sites}
+        index = SiteIndex(sites)
+        for host, urls in known.items():
+            for site in index.find_by_host(host):
+                if site.scope != "prefix":
+                    before = counts[site.start]
+                    counts[site.start] = SiteCount(before.known + urls, before.pages + pages.get(host, 0))
+        return counts | self._count_prefix_sites([site for site in sites if site.scope == "prefix"])
+
+    def find_last_fetches(self) -> dict[str, float]:
+        """Return when each host last answered a request for a page."""
+        return dict(self._db.execute(_LAST_FETCH))
+
+    def find_last_failures(self) -> dict[str, FailedFetch]:
+        """Return the latest fetch of each host that failed for good."""
+        refusals = json.dumps([str(refusal) for refusal in Refusal])
+        rows = self._db.execute(_LAST_FAILURE, (refusals,))
+        return {name: FailedFetch(url, why, at_s) for name, url, why, at_s in rows}
+
+    def iter_urls_with_pages(self, partition: int) -> Iterator[tuple[str, bool]]:
+        """Yield all URLs of a partition, and whether a page of each is kept."""
+        for url, page in self._db.execute(_WITH_PAGES, (partition,)):
+            yield url, bool(page)
+
+    def _count_prefix_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+        folders: dict[str, list[tuple[str, str]]] = {}
+        for site in sites:
+            folders.setdefault(origin_of(site.start).host, []).append((get_prefix(site), site.start))
+        counts = {site.start: [0, 0] for site in sites}
+        for host, url, page in self._db.execute(_URLS_OF_HOSTS, (json.dumps(list(folders)),)):
+            for folder, start in folders[host]:
+                if url.startswith(folder):
+                    counts[start][0] += 1
+                    counts[start][1] += bool(page)
+        return {start: SiteCount(*both) for start, both in counts.items()}
 
     def _query_number(self, sql: str, *values: int) -> int:
         return int(self._db.execute(sql, values).fetchone()[0])
@@ -260,7 +296,7 @@ class StateReader:
 
 @contextmanager
 def open_state_reader(folder: Path) -> Iterator[StateReader]:
-    """A view of a folder that holds a crawl; nothing is written or held."""
+    """Read one moment of a folder that holds a crawl; nothing is written or held."""
     if not (folder / "state.db").exists():
         raise UsageError(
             f'{folder} holds no crawl yet: begin one with "vedette up SITE", or name another folder with --data'
@@ -271,11 +307,3 @@ def open_state_reader(folder: Path) -> Iterator[StateReader]:
 
 def _match_refusal(why: str) -> Refusal | None:
     return next((refusal for refusal in Refusal if why.startswith(refusal)), None)
-
-
-def _list_hosts(site: Site, names: dict[str, int]) -> list[str]:
-    home = origin_of(site.start)
-    if site.scope == "host":
-        return [home.host] if home.host in names else []
-    place = Site(site.start, "domain")
-    return [name for name in names if check_scope(f"http://{name}/", place) is None]

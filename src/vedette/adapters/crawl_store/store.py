@@ -263,7 +263,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, D
     def get_anchors(self, id_: int) -> tuple[tuple[str, str], ...]:
         """Where a page's links lead, and what it calls each."""
         row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
-        return _unpack_anchors(row[0]) if row else ()
+        return unpack_anchors(row[0]) if row else ()
 
     def iter_pages(self) -> Iterator[tuple[str, PageRow]]:
         """Every page with its URL, in the order in which URLs were first seen."""
@@ -305,7 +305,8 @@ def _pack_anchors(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
     return isal_zlib.compress("\n".join(urls).encode("utf-8", "replace"), 1)
 
 
-def _unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
+def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the URL and the text of each packed link."""
     with _report_corruption("the links of a page"):
         text = zlib.decompress(blob).decode()
         lines = [line.partition("\t") for line in text.split("\n")] if text else []

@@ -56,6 +56,11 @@ def list_fetched(folder: Path, seq: int, most: int) -> list[int]:
         return [row[0] for row in db.execute(_FETCHED, (most,)) if row[0] not in pending]
 
 
+def get_prefix(site: Site) -> str:
+    """Return the folder of a site's start, with which the URLs of a prefix site begin."""
+    return site.start.partition("?")[0].rpartition("/")[0] + "/"
+
+
 UrlKind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
 URL_KINDS: Final[tuple[UrlKind, ...]] = get_args(UrlKind)
 BATCH_URLS: Final = 5_000  # URLs
@@ -161,8 +166,7 @@ class UrlList:
             return {"hosts": None, "folder": ""}
         index = SiteIndex([site])
         hosts = [id_ for id_, name in self._db.execute("SELECT id, name FROM host") if index.find_by_host(name)]
-        folder = site.start.partition("?")[0].rpartition("/")[0] + "/" if site.scope == "prefix" else ""
-        return {"hosts": json.dumps(hosts), "folder": folder}
+        return {"hosts": json.dumps(hosts), "folder": get_prefix(site) if site.scope == "prefix" else ""}
 
 
 @contextmanager

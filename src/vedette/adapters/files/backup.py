@@ -175,11 +175,11 @@ def _copy_event_store(folder: Path, partial: Path) -> list[str]:
         lost = _copy_database(EVENTS_FILE, folder, partial)
         if not lost:
             _ingest_copied_logs(partial)
-        return lost
     except StoreCorrupt:
-        return _leave_out(EVENTS_FILE, partial)
+        lost = _leave_out(EVENTS_FILE, partial)
     finally:
         shutil.rmtree(partial / LOG_DIR)
+    return lost
 
 
 def _ingest_copied_logs(partial: Path) -> None:

@@ -57,12 +57,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """What a document says; ``is_cut`` where it says more than was read, or some of its pages are broken."""
+    """What a document says."""
 
     title: str
     text: str
     pages: int
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | N
     title = said[REPLY.size : text_from].decode("utf-8", "replace")
     if verdict in {Verdict.TEXT, Verdict.CUT}:
         text = said[text_from:text_to].decode("utf-8", "replace")
-        return PdfText(title, text, pages, is_cut=verdict == Verdict.CUT)
+        return PdfText(title, text, pages)
     return PdfFailure(_REASONS.get(verdict, PdfFailureReason.CRASH), title)
 
 

@@ -77,10 +77,6 @@ class GainStore:
             self._trim(len(self._pending))
         self._pending.clear()
 
-    def read_since(self, seq: int, most: int) -> list[Gain]:
-        """The next so many after this number, the oldest first; 0 is before all of them."""
-        return [Gain(*row) for row in self._db.execute(_SINCE, (seq, most))]
-
     def close(self) -> None:
         """Let go; what was not committed is forgotten."""
         self._db.close()
@@ -95,7 +91,7 @@ class GainStore:
 
 
 def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
-    """The same beside the writer, from the folder of the index; nothing where there is no list yet.
+    """Return the next gains after a number, the oldest first; 0 is before all. Nothing where there is no list yet.
 
     Each question has a connection of its own: the file may be made anew between two of them.
     """

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+
 from vedette.adapters.files.sqlite_file import execute_schemas
+from vedette.policy import Ints
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
@@ -146,10 +149,15 @@ class IndexerStore:
         return int(row[0]) if row else 0
 
 
-def read_aliases(folder: Path) -> list[tuple[int, int]]:
-    """Every URL that leads to another, as of the last commit."""
+def follow_aliases(folder: Path, prints: Ints) -> Ints:
+    """Replace URLs that lead to another, as of the last commit, by their target; one step."""
     with closing(_connect_readonly(folder)) as db:
-        return db.execute("SELECT print, target FROM alias").fetchall()
+        rows = db.execute("SELECT print, target FROM alias ORDER BY print").fetchall()
+    if not rows or not len(prints):
+        return prints
+    aliases = np.array(rows, np.int64)
+    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
+    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
 def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:

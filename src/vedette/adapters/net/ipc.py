@@ -30,7 +30,7 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end of a connection; ``fd`` can be watched for reading, and for writing while ``unsent``."""
+    """One end of a connection; ``fd`` can be watched for reading."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -42,11 +42,6 @@ class Channel:
     def fd(self) -> int:
         """The descriptor to watch."""
         return self._sock.fileno()
-
-    @property
-    def unsent(self) -> int:
-        """How many bytes wait for the socket."""
-        return len(self._outbox)
 
     def send(self, message: object) -> None:
         """Send as much as the socket takes now; the rest goes with ``flush``."""

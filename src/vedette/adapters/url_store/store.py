@@ -127,10 +127,6 @@ class UrlStore:
         """The hosts for which at least one URL waits, by id."""
         return self._queues.hosts_with_work()
 
-    def hosts_with_leases(self) -> Hosts:
-        """The hosts that may have been asked a moment ago; after a restart each waits its full delay."""
-        return _to_column(self._db.execute("SELECT DISTINCT host FROM lease ORDER BY host"))
-
     def get_counts(self) -> UrlCounts:
         """Numbers for people."""
         marks = self._queues.count_marks(len(self)).tolist()

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from vedette.adapters.index_store.indexer_store import read_aliases
+from vedette.adapters.index_store.indexer_store import follow_aliases
 from vedette.adapters.index_store.page_table import PageTable, write_rank
 from vedette.errors import StoreError
 from vedette.index.pagerank import host_importance, page_importance, percentiles
@@ -70,23 +69,13 @@ def _load_edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, In
     """Every link between two pages of the index, by their places in ``ids``; what leads on is followed once."""
     links = [table.read_links(id_) for id_ in ids.tolist()]
     sources = np.repeat(np.arange(len(ids)), [len(each) for each in links])
-    prints = np.concatenate(links)
+    prints = follow_aliases(generation, np.concatenate(links))
     own = table.rows["print"][ids]
     order = np.argsort(own, kind="stable")
-    aliases = np.array(read_aliases(generation) or np.zeros((0, 2)), np.int64)
-    prints = _follow_aliases(prints, aliases)
     places = np.minimum(np.searchsorted(own[order], prints), len(ids) - 1)
     targets = order[places]
     known = own[targets] == prints
     return sources[known], targets[known]
-
-
-def _follow_aliases(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
-    if not len(aliases) or not len(prints):
-        return prints
-    aliases = aliases[np.argsort(aliases[:, 0], kind="stable")]
-    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
-    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
 if __name__ == "__main__":
