@@ -1,4 +1,4 @@
-"""Grows regression trees with scikit-learn, and hands them on as plain arrays; imported at its first use."""
+"""Regression trees: fit a random forest with scikit-learn, which is imported at its first use, into plain arrays."""
 
 from importlib import import_module
 from typing import Any

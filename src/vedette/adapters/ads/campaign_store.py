@@ -1,6 +1,6 @@
-"""The market in the keeper's state: who advertises, with which campaigns, and which ads they have.
+"""Store of advertisers, campaigns and ads, in tables of ``state.db``.
 
-Money is text of an exact decimal. Nothing is committed here either; see ``book``.
+Money is the text of an exact decimal. The caller commits.
 """
 
 import json

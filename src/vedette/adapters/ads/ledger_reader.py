@@ -1,4 +1,4 @@
-"""What is read in the ledger: counts for whoever chooses and for reports, balances, and what was shown lately."""
+"""Reader of the ad ledger: counts for ad selection and reports, balances, latest impressions."""
 
 from collections.abc import Mapping
 from datetime import date

@@ -1,11 +1,11 @@
-"""Who owes what for sponsored results: written by the servers, each showing and each click one transaction.
+"""Store of the ad ledger ``ledger.db``: impressions, clicks and charges, each one transaction of a server.
 
-A showing *holds* the price of a click of its campaign's budget of the day, or it is not made: so what is charged and
-held is never above the budget, whoever clicks when, in however many processes. A click is judged and charged at once:
-a kill leaves it charged or not clicked, and whoever clicks again is answered by what was entered. What nobody clicked
-is let go when the time in which clicks count is over.
+An impression *holds* the price of a click of its campaign's budget of the day, or it is not made. So what is charged
+and held is never above the budget, however many processes serve clicks. A click is judged and charged at once: a kill
+leaves it charged or not clicked, and a second click is answered by what was entered. What nobody clicked is released
+when the time in which clicks count is over.
 
-Balances are kept beside the entries, in the same transactions, and added up anew from the entries alone at each start.
+Balances are kept beside the entries, in the same transactions, and added up from the entries alone at each start.
 """
 
 import sqlite3

@@ -1,9 +1,9 @@
-"""The book of what is new: written by the indexer and the herald, read by feeds, API and command line.
+"""Store of alerts ``watch.db``: new pages, the alerts that they match, and webhook deliveries.
 
 A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and doubles
-nothing: the indexer notes it (``add_new_pages``; its URL is remembered, so that it never comes again), the herald tells
-it (``tell``: it gets the next number, the watches that it fits, and deliveries for their webhooks), and deliveries end.
-The number is the cursor of whoever reads.
+nothing: the indexer adds it (``add_new_pages``; its URL is remembered, so that it never comes again), the notifier
+publishes it (``publish``: it gets the next sequence number, the alerts that it matches, and deliveries for their
+webhooks), and deliveries end. The sequence number is the cursor of feeds, API and command line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""What is known, written for other programs: URLs as lines or JSON, the archive as one WARC file.
+"""Export: known URLs as lines or JSON, the archive as one WARC file.
 
-One moment of the state is read; whoever crawls meanwhile is not disturbed. Archive files may go while they are being
-read (see ``retention``): what they held that still counts is then found where it was moved to.
+One moment of the state is read, and a running crawl is not disturbed. Archive files may go while they are read (see
+``retention``); what they held that still counts is then found where it was moved to.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""An answer that comes from a file instead of a server, taken as if it had been fetched then.
+"""Replay: parse an archived or imported answer as if it had just been fetched.
 
-It is read like any other answer and gets an archive record of our own. The request that brought it is not invented:
-there is none in the archive.
+It gets an archive record of its own. The request that brought it is not invented: there is none in the archive.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
-"""What the archive keeps: the latest version of each page, and every version for some days.
+"""Retention: the archive keeps the latest version of each page, and every version for some days.
 
 Only whole files are deleted. A file that is old enough and holds few latest versions is rewritten first: these are
-copied to a new file (series ``kept``, without the requests that brought them), the places in the state are changed,
+copied to a new file (series ``kept``, without the requests that brought them), the locations in the state are changed,
 and then the old file goes. A file is never touched while a writer may still append to it, that is, while it is the
 latest of its series.
 
-With a limit on size there is more to do when it is passed: files are rewritten however young they are, and when that
-does not help, the pages that were fetched longest ago lose their copy. Their rows stay, with a note that says so, and
-without the validators that would keep the page from being sent again.
+Above a limit on size, files are rewritten however young they are, and when that does not help, the pages that were
+fetched longest ago lose their copy. Their rows stay, with a note that says so, and without the validators that would
+keep the page from being sent again.
 
 Every change of the state is committed before a file goes: a kill at any moment costs nothing that a page refers to.
 The caller asks for one ``step`` a second; each does a bounded amount of work.

@@ -1,13 +1,17 @@
-"""The archive of what was fetched: WARC 1.1 files, one record per gzip member, each file written by one writer.
+"""WARC writer: WARC 1.1 files, one record per gzip member, each file written by one writer.
 
 A writer begins a new file whenever it starts, and never opens an old one again. So a file has one author in one life,
-its end after a crash is simply the acknowledged length, and no offset that somebody remembers can come to mean
-another record. The price is a short file per restart.
+its end after a crash is simply the acknowledged length, and no remembered offset can come to mean another record. The
+price is a short file per restart.
 
 What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too,
 when the writer was made with ``sync``). On start ``quarantine_unacknowledged`` moves everything else aside. It deletes
-nothing: usually the rest is what a crash left behind, but where the state was put back from an older copy, or lost, it
+nothing: usually the rest is what a crash left behind, but where the state was restored from an older copy, or lost, it
 is the only copy of pages that were once acknowledged, and the two cannot be told apart for sure.
+
+Why not a library: a page of 21 kB with its request takes 0.17 ms CPU and 6.0 kB here. At that size fastwarc 1.1 takes
+1.8 times as long (at its fastest level 1.2 times, and 31 % more bytes), warcio 1.8 takes 5.8 times as long. Measure
+with ``python bench/warc.py``.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the indexer reads in the state while others write it: the news, and what is known of the pages in it."""
+"""Index queue reader: the pages that the indexer should look at again, and what the state has of them."""
 
 import json
 import sqlite3

@@ -1,7 +1,4 @@
-"""What pages say, who says the same, and what is held back: the part of the keeper's book that reading fills.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of page content: text fingerprints, duplicate groups, held URLs and trap accounts; a part of ``CrawlStore``."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

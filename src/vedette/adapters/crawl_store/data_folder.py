@@ -1,11 +1,11 @@
-"""A data folder, opened: the state of a crawl, held by one process tree at a time.
+"""Data folder: open, lock and read the state of a crawl; one process tree holds it at a time.
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
-urls       the known URLs as saved at a clean end; made anew when missing
-bands      the banding index over what pages say; made anew when missing or behind
+urls       the known URLs as saved at a clean end; rebuilt when missing
+bands      the MinHash banding index over page content; rebuilt when missing or behind
 warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
 format     a number; a newer one is refused untouched, an older one brought up to date
-lock       held while somebody uses the folder
+lock       held while a process uses the folder
 """
 
 import errno

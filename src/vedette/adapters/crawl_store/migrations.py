@@ -1,14 +1,14 @@
-"""Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
+"""Migrations: bring data folders of older formats up to date; a kill at any moment leaves one of the two whole.
 
-Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
-the hosts that pages link to, format 6 what refreshing remembers, format 7 what was found as news and who watches for
-it, format 8 who advertises. They are made where they are missing; what pages say fills as they are fetched again, what
-refreshing remembers within an hour, and the index is built from the archive.
+Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
+that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads. They are
+made where they are missing; content fills as pages are fetched again, refresh memory within an hour, and the index is
+built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
 
-1. the old ``state.db`` becomes ``state-format-1.db`` (whoever finds no such file builds anew),
+1. the old ``state.db`` becomes ``state-format-1.db`` (without such a file, building starts over),
 2. ``state.new.db`` becomes ``state.db``,
 3. ``format`` says 2.
 """

@@ -1,4 +1,4 @@
-"""Which page first had this band of its sketch? The banding index over all pages, eight bytes a key.
+"""MinHash band table: which page first had this band of its sketch? Eight bytes a key.
 
 Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
 the table says which page had it first, and remembers those that nobody had. What it says is a hint: whoever asks

@@ -1,7 +1,4 @@
-"""What was found as news, how first crawls go, and who wants to be told of what: their part of the keeper's book.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of discoveries, first crawls and alert definitions; a part of ``CrawlStore``."""
 
 import json
 import sqlite3

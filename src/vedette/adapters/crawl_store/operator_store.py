@@ -1,7 +1,4 @@
-"""What operators did, and who of them is signed in: their part of the keeper's book.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of the operator's actions, sessions and the folder's secret; a part of ``CrawlStore``."""
 
 import json
 import secrets

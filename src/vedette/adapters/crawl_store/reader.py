@@ -1,7 +1,7 @@
-"""A data folder, read without holding it: what a crawl, running or ended, has committed so far.
+"""State reader: what a crawl, running or ended, has committed so far, read without holding the data folder.
 
-SQLite's write-ahead log lets anybody read beside the one writer, so long looks (counts, sums) are done by whoever asks
-and cost the keeper nothing. All answers of a view are of one moment.
+SQLite's write-ahead log lets any process read beside the one writer, so long queries (counts, sums) run in the process
+that asks and cost the coordinator nothing. All answers of a reader are of one moment.
 """
 
 import json

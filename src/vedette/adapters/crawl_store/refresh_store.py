@@ -1,7 +1,4 @@
-"""What refreshing remembers: the part of the keeper's book that has what a policy learned of pages and of groups.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of refresh memory: what a policy learned of pages and groups, and change signals; a part of ``CrawlStore``."""
 
 import json
 from collections.abc import Sequence

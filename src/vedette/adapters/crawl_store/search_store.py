@@ -1,7 +1,4 @@
-"""What searching needs of the keeper's book: news for the index, keys of readers, and rules for single queries.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of the index queue, user keys and search rules; a part of ``CrawlStore``."""
 
 import json
 import sqlite3

@@ -1,6 +1,6 @@
-"""The keeper's book: pages, robots.txt copies, hosts, sites, notes, archive files; over the connection it is given.
+"""Crawl store: pages, robots.txt copies, hosts, sites, notes and archive files, over a connection to ``state.db``.
 
-Nothing is committed here: the keeper commits once for everything that a batch of reports brought.
+Nothing is committed here: the coordinator commits once for everything that a batch of reports brought.
 """
 
 import json

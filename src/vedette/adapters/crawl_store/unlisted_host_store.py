@@ -1,7 +1,7 @@
-"""Strangers: hosts that pages link to and that no site takes. They are offered to the operator, and never fetched.
+"""Store of unlisted hosts: pages link to them and no site takes them; offered to the operator, never fetched.
 
 A link counts once for each page, when that page is first fetched. Pages are hostile, so the table is bounded: when it
-is full, the least linked tenth goes. Nothing is committed here either; see ``book``.
+is full, the least linked tenth goes. A part of ``CrawlStore``.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The known URLs of a folder, by what became of them: the rows behind the counts.
+"""URL list reader: the known URLs of a data folder by state, page by page.
 
-There may be millions, and no index leads from a status to its URLs. So they are gone over in the order in which they
-were first seen, a stretch at a time, until there are enough rows for a page or the time for it is up; where it ended is
-where the next page begins.
+There may be millions, and no index leads from a status to its URLs. So they are scanned in the order in which they
+were first seen, a batch at a time, until there are enough rows for a page or the time for it is up; the next page
+begins where this one ended.
 """
 
 import json

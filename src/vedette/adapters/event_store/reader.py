@@ -1,4 +1,4 @@
-"""The record of searches, read beside its writer. Where nothing was ever recorded, every answer is empty.
+"""Event reader: recorded searches, clicks and time series, read beside the writer; empty where nothing was recorded.
 
 Each question is answered from a connection of its own: the file may be replaced between two of them.
 """

@@ -1,4 +1,4 @@
-"""The log files of servers, read from where the last reader stopped.
+"""Search log: one append-only file for each server process, read from where the last reader stopped.
 
 A line counts when it is whole. What a file ends with may be half a line: it is left until the rest comes, and dropped
 when its writer is gone, which is known by its lock. A file that is read and whose writer is gone can be removed.

@@ -1,8 +1,8 @@
-"""``record.db`` of a data folder: what was asked and shown, what people did with it, and numbers over time.
+"""Schema of the event store ``record.db``: searches, shown results, clicks, and numbers over time.
 
-SQLite with a write-ahead log. What is deleted is overwritten, not merely let go, and where somebody asks for something
-to be forgotten the whole file is written anew. It has a number of its own, apart from the folder's format: it can be
-thrown away, and the crawl goes on.
+SQLite with a write-ahead log. What is deleted is overwritten, not merely released, and to erase something the whole
+file is written again. It has a version of its own, apart from the folder's format: it can be thrown away, and the crawl
+goes on.
 """
 
 from vedette.adapters.files.sqlite_file import SqliteFile

@@ -1,4 +1,4 @@
-"""Numbers over time, for charts: what each means, and how old ones are thinned out.
+"""Time series for charts: what each number means, how it is measured, and how old points are thinned out.
 
 A day is kept in full, a month every ten minutes, what is older every six hours.
 """

@@ -1,7 +1,7 @@
-"""The record of searches, written: log files are folded in, old rows go, and what is to be forgotten is.
+"""Event store: ingest search logs, prune old rows, erase what must be forgotten.
 
-One process, the recorder, writes all the time. Another may write beside it now and then: each change is one
-transaction that begins by taking the pen, and how far the log files were read is part of it.
+One process, the event recorder, writes all the time. Another may write beside it now and then: each change is one
+transaction that begins by taking the lock, and how far the log files were read is part of it.
 """
 
 import sqlite3

@@ -1,11 +1,11 @@
-"""Copies of a data folder: taken while it is in use, put back into a new one.
+"""Backup and restore of a data folder: copied while it is in use, restored into a new one.
 
 A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
-them, ``record.db`` with all that was logged by then, ``watch.db`` with what was new, ``ledger.db`` with who owes what
-for sponsored results, and ``lab`` with the lab's reports; what visitors' marks are made with is never copied. A file
-that will never be written to again is linked where the file system can do that: it then takes no room, and neither
-side ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it is whole and
-on the disk, so DIR is there and complete, or it is not there.
+them, ``record.db`` with all that was logged by then, ``watch.db`` with alerts, ``ledger.db`` with the ad ledger, and
+``lab`` with the lab's reports; the salt of visitor hashes is never copied. A file that will never be written to again
+is linked where the file system can do that: it then takes no room, and neither side ever changes it in place.
+Everything is made under another name (``DIR.partial``) and renamed when it is whole and on the disk, so DIR is there
+and complete, or it is not there.
 """
 
 import os

@@ -1,10 +1,9 @@
-"""Title and text of PDF files, read by a process of its own that may crash, hang or eat memory without harm.
+"""PDF reader: title and text of PDF files, extracted by a child process that may crash, hang or eat memory safely.
 
-Nothing here waits. Documents are handed in, ``fd`` can be read when something has come of one, and ``finished`` says
-what; it also looks after the clock, so it is to be called often, a few times a second while anything is ``pending``.
-The child is started when it is first needed and serves one document at a time. It is killed at the deadline, after so
-many documents (libraries leak) and when there was nothing to do for long. What it sends back is believed as far as it
-keeps to the bounds, and no further: whoever wrote the document may have taken the child over.
+Nothing here waits. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
+so call it a few times a second while anything is ``pending``. The child is started when it is first needed and serves
+one document at a time. It is killed at the deadline, after a number of documents (libraries leak) and when idle for
+long. What it sends back is believed only within the bounds: the author of a document may have taken the child over.
 """
 
 import os

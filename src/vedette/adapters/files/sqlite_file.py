@@ -1,7 +1,7 @@
-"""A database of a data folder beside its state: SQLite with a write-ahead log and a number of its own.
+"""SQLite files of a data folder beside its state, each with a write-ahead log and a version of its own.
 
-Such a file can be newer or older than the folder, or damaged, and the crawl goes on: so each is opened, brought up to
-date and spoken of in the same way, here, and what is in it stands in a file of its own.
+Such a file can be newer or older than the folder, or damaged, and the crawl goes on. So all of them are opened,
+migrated and reported in the same way, here.
 """
 
 import sqlite3

@@ -1,10 +1,10 @@
-"""Generations of the index: each a folder of its own, so that a new one can be built while the old one serves.
+"""Index generations: each a folder of its own, so that a new one can be built while the old one serves.
 
 index/current   the number of the generation that serves
-index/7/        one generation: tantivy/ (the index), and what stands beside it (``page_table``, ``index_book``)
-index/7/seq     the last piece of news that is durable in it
+index/7/        one generation: tantivy/ (the index), and what is beside it (``page_table``, ``indexer_store``)
+index/7/seq     the last queued change that is durable in it
 index/7/complete  is there once it has seen all pages
-index/7/lock    held by whoever writes it
+index/7/lock    held by its writer
 """
 
 import fcntl

@@ -1,12 +1,12 @@
-"""What first fetches of unseen URLs are expected to bring, as files beside the index: made aside, read by the keeper.
+"""Store of impact estimates: what first fetches of unseen URLs should bring to search, as files beside the index.
 
 index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
-index/expected.places  what is usual in folders and branches, for URLs that are found later, and bounds of front queues
-index/expected.links   what its importance alone says of each URL by its id; nobody decides by it, people may look
-index/expected.json    how it was made, for people
+index/expected.places  averages of folders and branches, for URLs that are found later, and bounds of front queues
+index/expected.links   an estimate of each URL by its importance alone; for people, nothing is decided by it
+index/expected.json    how it was computed, for people
 
-Each is written whole or not at all. A mixture of two makings does no harm: both were true a short time ago. What is
-missing or damaged is as if nobody knew anything.
+A background pass writes them, the coordinator reads them. Each is written whole or not at all. A mixture of two passes
+does no harm: both were true a short time ago. A file that is missing or damaged counts as no estimate.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""What the indexer remembers: what pages call each other, which of a URL's names lead to one page, and how far it is.
+"""Indexer store ``book.db``: anchor texts, aliases of URLs, title counts, and the progress of a generation.
 
-One SQLite file in each generation, committed right after the index itself: after a crash the same news is read again,
-and the same is written.
+One SQLite file in each generation, committed right after the index itself: after a crash the same changes are read
+again, and the same is written.
 """
 
 import json

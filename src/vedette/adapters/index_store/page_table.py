@@ -1,15 +1,15 @@
-"""What stands beside the index, by page id: a row of numbers for each page, its text, its words, and its links.
+"""Page table: per-page data beside the index, by page id: numbers, text, forward index and links.
 
 pages    one row per page id, mapped to memory
-text     what pages say, packed (``index.stored``), one behind the other
-terms    the words of pages as numbers, for ordering results
+text     the text of pages, packed (``index.stored_text``), one behind the other
+terms    the words of pages as numbers, for ranking
 links    the fingerprints of the URLs that pages link to
 names    what the rows' small numbers stand for: languages, kinds, private sites
-rank     how important each page and its host are, made in the background
+rank     the importance of each page and its host, computed in the background
 
-One process writes, any number read meanwhile. What is written anew is appended, and the row points to it from then on;
-a row is written last, so it never points to what is not there. What nobody points to any more is left out when the
-next generation is built.
+One process writes, any number read meanwhile. New data is appended, and the row points to it from then on; a row is
+written last, so it never points to what is not there. What no row points to any more is left out when the next
+generation is built.
 """
 
 import json

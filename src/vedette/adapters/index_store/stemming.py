@@ -1,7 +1,7 @@
-"""Stems of words, by the Snowball algorithms that tantivy carries. With ``tantivy_index`` the only user of tantivy.
+"""Stemming: the Snowball algorithms of Tantivy.
 
-Nothing is stemmed in the index: which words of it are forms of one another is asked when a vocabulary is built, and of
-a query's words (``index.vocabulary``). So a stem is a key to compare by, and never shown.
+Nothing is stemmed in the index: stems are computed when a vocabulary is built, and for the words of a query
+(``index.vocabulary``). So a stem is a key to compare by, and never shown.
 """
 
 import re

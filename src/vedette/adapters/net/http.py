@@ -1,4 +1,4 @@
-"""HTTP, by libcurl's multi interface over epoll: one thread, hundreds of hosts, no waiting for any of them.
+"""HTTP client: libcurl's multi interface over epoll; one thread, hundreds of hosts, no blocking.
 
 Redirects are not followed, cookies not kept, proxies of the environment not used: what a request does was decided
 before it came here. Each request is pinned to an address that was resolved, checked and scheduled beforehand; a

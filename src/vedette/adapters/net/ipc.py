@@ -1,4 +1,4 @@
-"""Whole messages between the processes of one data folder, over a local stream socket, without ever blocking.
+"""IPC: whole messages between the processes of one data folder, over a local stream socket, without blocking.
 
 A message is any picklable value behind its length. Unpickling runs what the sender says, so a channel is opened only
 to a process of the same user, which the kernel vouches for.

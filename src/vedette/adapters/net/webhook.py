@@ -1,4 +1,4 @@
-"""Sending a message to a webhook: one POST to an address that was looked up, checked and is checked again on opening.
+"""Webhook client: one POST to an address that was resolved and checked, and is checked again on connecting.
 
 Redirects are not followed, and of the answer only the status counts. Whatever happens is a value, never an exception.
 """

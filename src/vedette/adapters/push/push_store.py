@@ -1,7 +1,7 @@
-"""What is kept of push: subscriptions, signals that wait to be judged, the credit of their sources, keys that ping.
+"""Push store: WebSub subscriptions, change signals that wait to be judged, trust in their sources, ping keys.
 
-Its tables stand in the state beside the others and are made where they are missing, so no folder needs another format.
-Nothing is committed here; see ``book``. Times named ``wall_s`` are the wall's: hubs know no other.
+Its tables are in ``state.db`` and are made where they are missing, so no folder needs another format. The caller
+commits. Times named ``wall_s`` are the wall's: hubs know no other.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which URLs are known, and under which id: 64 bits a slot, and nothing else is needed to find them.
+"""URL hash table: which URLs are known, and under which id; 64 bits a slot.
 
 A keeper is told millions of links and knows four of five already, so the answer must come from memory, in batches, and
 cheaply in bytes. Ids are given in the order of arrival, from 1 on; they are the row numbers of the state.

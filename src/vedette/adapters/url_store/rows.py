@@ -1,12 +1,12 @@
-"""The rows behind the known URLs, and the turnstile that every write to them goes through.
+"""SQL rows and snapshot of the known URLs, and the fence that every write to them goes through.
 
 Rows are appended by increasing id, which is what SQLite does fastest; only ``lease`` has rows taken out, and it is as
-small as the number of URLs that are out. What became of a URL is a log (``fate``), not a column: a column would be
+small as the number of URLs that are leased. The state of a URL is a log (``fate``), not a column: a column would be
 written all over the table.
 
 A write is refused when it comes from a past that the state does not share:
 
-- its *epoch* is older than that of a partition's owner: somebody else owns the hosts by now;
+- its *epoch* is older than that of a partition's owner: another process owns the hosts by now;
 - its *turn* (a number that each write raises by one) is not that of the state: a write was rolled back or failed half
   way, or another process wrote, and what the writer has in memory is not what the state has.
 """

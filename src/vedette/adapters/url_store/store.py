@@ -1,11 +1,11 @@
-"""The known URLs of a crawl: told in batches, leased out host by host, acknowledged; durable with the caller's commit.
+"""URL store (frontier): known URLs, added in batches, leased out host by host, acknowledged; the caller commits.
 
-Memory has what is asked often: which URLs are known (``url_table``) and in which order those of a host wait
-(``url_queues``), at most 16 bytes a URL. The state has the rest, in rows that are appended (``url_rows``). Memory is
-made anew from one scan of the rows; a file saved at a clean end spares that.
+Memory has what is asked often: which URLs are known (``hash_table``) and in which order those of a host wait
+(``queues``), at most 16 bytes a URL. The state has the rest, in rows that are appended (``rows``). Memory is rebuilt
+from one scan of the rows; a snapshot saved at a clean end spares that.
 
-The store writes through the caller's connection and leaves the commit to the caller, who may have more to write. After
-a rollback memory and state differ: the store refuses further writes and must be opened anew.
+The store writes through the caller's connection, which may have more to write in the same transaction. After a rollback
+memory and state differ: the store refuses further writes and must be opened again.
 
 A URL waits, or is leased to one worker, or has ended with a fate: exactly one. A lease ends when its worker
 acknowledges it or puts it back, or by time; what returns unfetched joins the end of its queue, so that a URL which

@@ -1,6 +1,6 @@
-"""Measuring what fetches brought while the indexer takes them in: changes are gathered, and measured in batches.
+"""Gain meter: measure what fetches bring to search quality while the indexer takes them in, in batches.
 
-A fetch may bring something to other pages, too: what it calls them. These are indexed anew in their turn, and what
+A fetch may bring something to other pages, too: anchor texts. These pages are indexed again in their turn, and what
 that brings counts for the page whose fetch gave the name.
 """
 

@@ -1,13 +1,12 @@
-"""What first fetches of unseen URLs would bring to those who search: worked out beside the indexer, for the keeper.
+"""Impact pass: estimate what first fetches of unseen URLs would bring to search, for the coordinator.
 
 python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
-It has all at hand, in a process that gives way: what people ask for, the index, what pages call URLs that nobody has
-fetched, and what the pages bring that were. From that it learns (``order.impact``), weighs every unseen URL, and leaves
-a number for each (``edges.expected_file``). Before people have searched, and before enough pages are in the index,
-there is nothing to learn, and unseen URLs come breadth first.
+A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and what fetched
+pages bring; it weighs every unseen URL and leaves a number for each (``index_store.impact_store``). Before people have
+searched, and before enough pages are in the index, there is nothing to learn, and unseen URLs come breadth first.
 
-Each making has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took,
+Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took,
 or the index has grown by half; and something must have changed. Where there was nothing to learn yet it looks again
 after a minute.
 """

@@ -1,7 +1,7 @@
-"""What is known of URLs before they are fetched, out of index and state: their words, and who links to them.
+"""Impact inputs: query sketches, and what index and state know of URLs before they are fetched.
 
-Of pages that were fetched the same is told as it would be if they had not been, as far as that can be had: what others
-call them, and the links of others. What has been said of them since is in it.
+Fetched pages are described as they would be if they had not been fetched, as far as that can be had: by anchor texts
+and by the links of other pages. What has been said of them since is included.
 """
 
 from collections.abc import Callable, Sequence

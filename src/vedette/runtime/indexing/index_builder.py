@@ -1,4 +1,4 @@
-"""Building an index: pages go in and out as the state says, together with all that stands beside them.
+"""Index builder: add and remove pages of one generation as the state says, with the page table beside the index.
 
 The same for a few pages that just came, for all of them after a loss, and for a new generation beside the old one.
 """

@@ -1,7 +1,7 @@
-"""Following the state's news, so that what was fetched can be found within seconds; and building a generation anew.
+"""Indexer: follow the index queue, so that what was fetched can be found within seconds; rebuild a generation.
 
-The state is read beside the keeper, which is never delayed. What was made durable is said in a file (``generations``),
-and the keeper drops that news.
+The state is read beside the coordinator, which is never delayed. What was made durable is said in a file
+(``generations``), and the coordinator drops that part of the queue.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""How important pages are, and which words they have: worked out beside the indexer, in a process that gives way.
+"""PageRank job: importance of pages and hosts, and the lexicon, computed in a background process.
 
 python -m vedette.runtime.indexing.pagerank GENERATION
 """

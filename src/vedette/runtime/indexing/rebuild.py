@@ -1,4 +1,4 @@
-"""A new generation of the index, built by itself when half of the old one is what nobody needs any more.
+"""Rebuild job: build a new index generation when half of the old one is no longer used.
 
 python -m vedette.runtime.indexing.rebuild FOLDER CLOCK
 """

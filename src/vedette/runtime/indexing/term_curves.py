@@ -1,15 +1,15 @@
-"""What gains are measured with, made of what people ask for and of what all pages say: beside the indexer.
+"""Term curves job: the score curves that gains are measured with, computed in a background process.
 
 python -m vedette.runtime.indexing.term_curves FOLDER CLOCK
 
-It reads the record of searches and the words of all pages, in a process that gives way, and keeps the outcome in the
-generation (``curves``), where the indexer finds it.
+It reads the queries of the event store and the words of all pages, and writes the curves to the generation
+(``curves``), where the indexer finds them.
 
-Curves need not be of this moment. There is reason to make them anew when the index has grown by half, when as many
-pages have changed as there are, and after a day, since people ask for other things; but each making has to be *paid*:
-it waits until indexing has taken a hundred times the processor time that the last making took. So measuring gains
-stays a small part of indexing, however large the index is. Unpaid they are made where there are none, where the index
-has grown fourfold, and after a week, in which little is asked for that was not before.
+Curves need not be of this moment. There is reason to compute them again when the index has grown by half, when as many
+pages have changed as there are, and after a day, since people ask for other things; but each run has to be *paid*: it
+waits until indexing has taken a hundred times the processor time that the last run took. So measuring gains stays a
+small part of indexing, however large the index is. Unpaid they are computed where there are none, where the index has
+grown fourfold, and after a week.
 """
 
 import sys
