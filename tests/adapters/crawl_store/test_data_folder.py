@@ -35,7 +35,7 @@ from tests.data_folders import (
     write_sample,
 )
 
-from vedette.adapters.ads.campaign_store import AdStore
+from vedette.adapters.ads.campaign_store import CampaignStore
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
 from vedette.adapters.crawl_store.data_folder import (
@@ -164,7 +164,7 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredV
         assert state.store.list_alerts() == ([WATCH] if number >= 7 else [])
         assert state.store.get_discoveries([2]) == ({2: FIND} if number >= 7 else {})
         assert state.store.get_first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
-        market = AdStore(state.db)
+        market = CampaignStore(state.db)
         found = [*market.list_advertisers(), *market.list_campaigns(), *market.list_ads()]
         assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
 

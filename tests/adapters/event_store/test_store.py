@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from tests.adapters.event_store.test_search_log import no_file_larger_than
 
 from vedette.adapters.event_store.reader import EventReader, QueryCount, Totals
+from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import EventLog
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
+from vedette.adapters.event_store.store import NOT_SHOWN, UNKNOWN_SEARCH, EventStore
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import NOT_SHOWN, UNKNOWN_SEARCH, EventStore
 from vedette.errors import StoreCorrupt, StoreError, StoreNewer
 from vedette.learn.bot_filter import MAX_CLICKS_PER_HOUR, MAX_SEARCHES_PER_HOUR
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, ShownResult, encode_event
@@ -48,7 +48,7 @@ for number in range(4000):
 FORGET = """
 import sys
 from pathlib import Path
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 
 EventStore(Path(sys.argv[1])).erase(sys.argv[2])
 """

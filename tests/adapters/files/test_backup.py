@@ -21,7 +21,7 @@ from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.crawl_store.data_folder import FORMAT, State
 from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.event_store.search_log import EventLog, get_day_salt
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.files.backup import MARKER, create_backup, restore_backup
 from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.errors import StoreError, StoreNewer, UsageError

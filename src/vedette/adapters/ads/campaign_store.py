@@ -93,7 +93,7 @@ class AdRow(NamedTuple):
     added_s: float = 0.0
 
 
-class AdStore:
+class CampaignStore:
     """Advertisers, campaigns and ads, over the connection of a state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:

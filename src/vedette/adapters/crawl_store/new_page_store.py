@@ -59,7 +59,7 @@ class AlertRow(NamedTuple):
     added_s: float = 0.0
 
 
-class DiscoveryStore:
+class NewPageStore:
     """Finds, first crawls and watches, over the connection it is given."""
 
     _db: sqlite3.Connection

@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from vedette.adapters.ads.campaign_store import AD_SCHEMA
 from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentStore
-from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, DiscoveryStore
+from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, NewPageStore
 from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorStore
 from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshStore, page_from_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
@@ -107,7 +107,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     execute_schemas(connection, *own, UNLISTED_HOST_SCHEMA, REFRESH_SCHEMA, DISCOVERY_SCHEMA, AD_SCHEMA)
 
 
-class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, DiscoveryStore):
+class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, NewPageStore):
     """A ``ring.ports.CrawlStore``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.adapters.event_store.store import EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.event_store.schema import EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.event_store.store import unpack_line
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import unpack_line
 from vedette.learn.events import ClickEvent, SearchEvent
 
 BATCH_SEARCHES = 500

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import LOG_DIR
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.model import Refusal

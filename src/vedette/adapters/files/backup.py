@@ -20,9 +20,9 @@ from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, ALERTS_NAME
 from vedette.adapters.archive.warc_writer import find_growing
 from vedette.adapters.crawl_store.data_folder import check_format, explain_errors, read_state
+from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME
 from vedette.adapters.event_store.search_log import LOG_DIR, list_logs
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.files.atomic import sync_folder
 from vedette.adapters.files.sqlite_file import SqliteFile
 from vedette.errors import StoreCorrupt, StoreError, UsageError

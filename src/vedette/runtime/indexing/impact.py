@@ -78,31 +78,27 @@ SEED = 1
 GOOD_SCORE = 0.85  # the score of a page for a word by which it is called
 
 
-class ImpactJob:
+class ImpactJob(BackgroundJob):
     """When to work it out, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(
         self, folder: Path, clock: Clock, *, is_on: bool, spent: Callable[[], float] = time.process_time
     ) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.impact", REST_FACTOR)
+        super().__init__("vedette.runtime.indexing.impact", REST_FACTOR)
         self._folder, self._clock, self._is_on, self._cpu_s = folder, clock, is_on, spent
         self._changes, self._last_cpu_s, self._next_check_s = -1, spent(), 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if not self._is_on or now_s < self._next_check_s or not self._job.is_ready(now_s):
+        if not self._is_on or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
         told, spent_s = read_info(table.folder.parent), self._cpu_s()
         is_time = is_due(told, len(table.indexed), spent_s - self._last_cpu_s, has_changed=changes != self._changes)
         if is_time:
             self._changes, self._last_cpu_s = changes, spent_s
-            self._job.start(now_s, str(self._folder), str(self._clock))
+            self.start(now_s, str(self._folder), str(self._clock))
         return is_time
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
 
 
 def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_changed: bool) -> bool:

@@ -14,7 +14,7 @@ import xxhash
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body, replay, to_answer
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.files.pdf import PdfReader, PdfText
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations

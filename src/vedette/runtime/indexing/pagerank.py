@@ -22,11 +22,11 @@ GROWTH = 0.1
 MAX_AGE_S = 1800.0
 
 
-class ImportanceJob:
+class ImportanceJob(BackgroundJob):
     """When to work it out, and the process that does."""
 
     def __init__(self) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.pagerank")
+        super().__init__("vedette.runtime.indexing.pagerank")
         self._pages = 0
         self._is_requested = False
 
@@ -36,17 +36,13 @@ class ImportanceJob:
 
     def step(self, table: PageTable, now_s: float) -> None:
         """Begin where it is time."""
-        if not self._job.is_ready(now_s):
+        if not self.is_ready(now_s):
             return
         pages = len(table.indexed)
-        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._job.started_s > MAX_AGE_S
+        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self.started_s > MAX_AGE_S
         if pages and (changed or self._is_requested):
             self._pages, self._is_requested = pages, False
-            self._job.start(now_s, str(table.folder))
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
+            self.start(now_s, str(table.folder))
 
 
 def compute_importance(generation: Path) -> int:

@@ -85,18 +85,18 @@ class CurveInfo(NamedTuple):
     age_s: float
 
 
-class CurvesJob:
+class CurvesJob(BackgroundJob):
     """When to make them, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(self, folder: Path, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.term_curves")
+        super().__init__("vedette.runtime.indexing.term_curves")
         self._folder, self._clock, self._cpu_s = folder, clock, spent
         self._changes, self._last_cpu_s = 0, spent()
         self._next_check_s = 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if changes == self._changes or now_s < self._next_check_s or not self._job.is_ready(now_s):
+        if changes == self._changes or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
         spent_s = self._cpu_s()
@@ -105,12 +105,8 @@ class CurvesJob:
         is_time = is_due(read_curve_info(table.folder), len(table.indexed), since, spent_s - self._last_cpu_s)
         if is_time:
             self._changes, self._last_cpu_s = changes, spent_s
-            self._job.start(now_s, str(self._folder), str(self._clock))
+            self.start(now_s, str(self._folder), str(self._clock))
         return is_time
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
 
 
 def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> bool:
