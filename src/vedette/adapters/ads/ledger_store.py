@@ -315,16 +315,8 @@ class LedgerStore(SqliteStore):
     def _append_entry(self, entry: Entry) -> None:
         """Write an entry, and what follows from it."""
         day = entry.day.isoformat()
-        values = (
-            entry.kind.value,
-            entry.token,
-            entry.advertiser,
-            day,
-            str(entry.amount),
-            entry.at_s,
-            str(entry.reason),
-        )
-        self._db.execute(_ENTRY, values)
+        key = (entry.kind.value, entry.token, entry.advertiser, day)
+        self._db.execute(_ENTRY, (*key, str(entry.amount), entry.at_s, str(entry.reason)))
         balance = self._read_balance(entry.advertiser, entry.day)
         if entry.kind is EntryKind.HELD:
             balance = balance._replace(held=balance.held + entry.amount)

@@ -229,8 +229,7 @@ class AlertStore(SqliteStore):
     def list_new_pages(self, most: int) -> list[NewPage]:
         """What is to be told, the oldest first."""
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
-        with ALERTS_FILE.explain_errors(self._folder):
-            return [NewPage(*row) for row in self._db.execute(sql, (most,))]
+        return [NewPage(*row) for row in self._query(sql, most)]
 
     def publish(self, told: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
         """These are told from now on, in this order; what is gone (by print) is not told at all."""
@@ -259,15 +258,13 @@ class AlertStore(SqliteStore):
             "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
             "AND next_s <= ? ORDER BY next_s, number"
         )
-        with ALERTS_FILE.explain_errors(self._folder):
-            found = [Delivery(*row) for row in self._db.execute(sql, (wall_s,))]
+        found = [Delivery(*row) for row in self._query(sql, wall_s)]
         return [one for one in found if one.watch not in busy][:most]
 
     def load_delivery_items(self, delivery: Delivery, most: int) -> list[AlertItem]:
         """The items of a message."""
         sql, values = _select_items("> ?", "ASC", delivery.first - 1, most, delivery.watch)
-        with ALERTS_FILE.explain_errors(self._folder):
-            items = [AlertItem(*row) for row in self._db.execute(sql, values)]
+        items = [AlertItem(*row) for row in self._query(sql, *values)]
         return [item for item in items if item.seq <= delivery.last]
 
     def record_attempt(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
@@ -293,8 +290,7 @@ class AlertStore(SqliteStore):
 
     def list_waiting_alerts(self) -> list[str]:
         """The watches for which messages wait, by mark."""
-        with ALERTS_FILE.explain_errors(self._folder):
-            return [row[0] for row in self._db.execute("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
+        return [row[0] for row in self._query("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
     def prune(self, now_s: float, wall_s: float) -> None:
         """Let go of what is old, and of what is more than may be kept; what waits to be sent stays."""

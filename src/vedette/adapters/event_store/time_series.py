@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
+from vedette.adapters.event_store.schema import DAY_S, EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import LOG_DIR
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
@@ -103,9 +103,6 @@ def _folder_bytes(folder: Path) -> int:
         with suppress(FileNotFoundError):  # it is in use
             total += path.stat().st_size
     return total
-
-
-DAY_S = 86_400
 
 
 class SeriesInfo(NamedTuple):

@@ -145,6 +145,10 @@ class SqliteStore:
         """Close the connection."""
         self._db.close()
 
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
+        with self.FILE.explain_errors(self._folder):
+            return self._db.execute(sql, values).fetchall()
+
     def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.FILE.transaction(self._db, self._folder)
 

@@ -238,11 +238,11 @@ class PushStore:
 
     def mark_woken(self, ids: Sequence[int]) -> None:
         """They were; whether the signal was right is still open."""
-        self._set_wake_time(inf, ids)
+        self.postpone_signals(inf, ids)
 
     def postpone_signals(self, wake_s: float, ids: Sequence[int]) -> None:
         """Their host has no room for them before."""
-        self._set_wake_time(wake_s, ids)
+        self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     def list_judgeable(self, most: int) -> list[FetchedSignal]:
         """Signalled pages that were fetched since."""
@@ -255,9 +255,6 @@ class PushStore:
     def delete_signals_before(self, at_s: float) -> None:
         """Nothing came of these for so long that nothing will."""
         self._db.execute("DELETE FROM push_signal WHERE at_s < ?", (at_s,))
-
-    def _set_wake_time(self, wake_s: float, ids: Sequence[int]) -> None:
-        self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     # credit
 
@@ -297,10 +294,8 @@ class PushStore:
 
     def list_pending_keys(self, most: int) -> list[PingKeyRow]:
         """Those whose file has not been judged."""
-        return [
-            PingKeyRow(*row)
-            for row in self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
-        ]
+        rows = self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
+        return [PingKeyRow(*row) for row in rows]
 
     def save_key(self, row: PingKeyRow) -> None:
         """A new one, or what became of one."""

@@ -15,7 +15,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -59,24 +59,18 @@ def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: 
 
 def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
     """What the file holds, if it is whole and of the state with this secret."""
-    try:
-        with path.open("rb") as file:
-            return _parse_snapshot(file, secret)
-    except OSError:
-        return None
-
-
-def _parse_snapshot(file: IO[bytes], secret: int) -> UrlSnapshot | None:
-    size_bytes = file.seek(0, 2)
-    if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
-        return None
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        layout, turn, of = archive["head"].tolist()
-        if (layout, of) != (_LAYOUT, secret):
+    with suppress(OSError), path.open("rb") as file:
+        size_bytes = file.seek(0, 2)
+        if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
             return None
-        arrays = {name: archive[name] for name in archive.files}
-    return UrlSnapshot(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            layout, turn, of = archive["head"].tolist()
+            if (layout, of) != (_LAYOUT, secret):
+                return None
+            arrays = {name: archive[name] for name in archive.files}
+        return UrlSnapshot(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
+    return None
 
 
 def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ from vedette.frontier.impact.estimator import train_model as taught
 from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.sketches import Sketches
-from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
+from vedette.frontier.impact.url_features import TrainingPages
 from vedette.index.quality.gains import estimate_term_gains, measure_current_gains
 from vedette.index.quality.term_curves import TermCurves
 from vedette.index.quality.watched_terms import MAX_TRACKED
@@ -249,10 +250,12 @@ class _ImpactPass:
         urls = load_url_facts(self._folder, list(gains))
         batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
-        brought = _build_brought(
-            batch, page, np.array([gains[one.id] for one in urls], np.float64), self._match_pages(queries, page)
+        columns: dict[str, Any] = {column.name: getattr(batch, column.name) for column in fields(batch)}
+        gain = np.array([gains[one.id] for one in urls], np.float64)
+        row, query, score = self._match_pages(queries, page)
+        brought = self._taught = TrainingPages(
+            **columns, page=page, gain=gain, found_row=row, found_query=query, found_score=score
         )
-        self._taught = brought
         terms = TermGains(curves.tracked.numbers.astype(np.int64), estimate_term_gains(curves, GOOD_SCORE))
         return taught(create_model(ImpactSettings(queries.wanted, fit_forest, SEED, terms)), brought, queries.sketches)
 
@@ -286,21 +289,6 @@ class _ImpactPass:
             expected[np.concatenate(ids)], by_links[np.concatenate(ids)] = unseen, np.concatenate(alone)
         write_estimates(self._index, expected, average_places(folder, branch, every, unseen), by_links)
         return len(unseen)
-
-
-def _build_brought(batch: DescribedUrls, page: Ints, gain: Floats, found: tuple[Ints, Ints, Floats]) -> TrainingPages:
-    return TrainingPages(
-        batch.depth,
-        batch.found,
-        batch.inlinks,
-        batch.importance,
-        batch.folder,
-        batch.branch,
-        batch.texts,
-        page,
-        gain,
-        *found,
-    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,6 @@ from vedette.index.quality.watched_terms import (
     score_pages,
     select_tracked_terms,
 )
-from vedette.index.query.retrieval import ForwardTokens
 from vedette.learn.workload import Workload, build_workload
 from vedette.policy import Ints
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
@@ -203,15 +202,9 @@ def build_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurv
     gathered = TermCurveBuilder(watched)
     for begin in range(0, len(ids), PAGES_AT_ONCE):
         some = ids[begin : begin + PAGES_AT_ONCE]
-        gathered.add(
-            score_pages(watched, _build_empty(some), table.read_forward(some)), table.read_signals(some).importance
-        )
+        scores = score_pages(watched, concatenate_words([NO_WORDS] * len(some)), table.read_forward(some))
+        gathered.add(scores, table.read_signals(some).importance)
     return gathered.build(len(ids))
-
-
-def _build_empty(ids: Ints) -> ForwardTokens:
-    """As many pages without words."""
-    return concatenate_words([NO_WORDS] * len(ids))
 
 
 def _load(path: Path) -> tuple[TermCurves, Ints]:
