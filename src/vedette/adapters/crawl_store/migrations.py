@@ -55,8 +55,8 @@ _PAGES = (
 
 
 def upgrade_folder(folder: Path, number: int | None) -> list[str]:
-    """Bring a held folder of an older format up to date; what the operator should know of it."""
-    told = [migrate_format_1(folder)] if number == 1 else []
+    """Bring a locked folder of an older format up to date; return what the operator should know."""
+    notices = [migrate_format_1(folder)] if number == 1 else []
     if number in range(1, NEWEST_FORMAT):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
@@ -67,11 +67,11 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
             CrawlStore(db).create_secret()
             db.execute("COMMIT")
         write_format(folder, NEWEST_FORMAT)
-    return told
+    return notices
 
 
 def migrate_format_1(folder: Path) -> str:
-    """From format 1 to 2; what happened, in one line."""
+    """Migrate from format 1 to 2; return what happened, in one line."""
     old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
     if old.exists() and not kept.exists():
         _build_format_2(folder, old, new)
@@ -91,7 +91,7 @@ def write_format(folder: Path, number: int) -> None:
 
 
 def _build_format_2(folder: Path, old: Path, new: Path) -> None:
-    """The whole new state, durable when this returns; what an interrupted attempt left is thrown away."""
+    """Build the whole new state, durable on return; what an interrupted attempt left is deleted."""
     new.unlink(missing_ok=True)
     archive = folder / "warc"
     archive.mkdir(exist_ok=True)
@@ -170,13 +170,13 @@ class _Migration:
         self.new.executemany("INSERT INTO robots VALUES (?, ?, ?)", rows)
 
     def _move_pages(self) -> None:
-        book = CrawlStore(self.new)
+        store = CrawlStore(self.new)
         hosts = dict(self.new.execute("SELECT name, id FROM host"))
         schedule = Schedule(recrawl=True)
         for result in self._iter_results():
             host = hosts[result.task.host]
-            book.save_pages(list(schedule.build_rows([(host, result)], {})))
-        book.acknowledge_archive(self.writer.close(), self.known_by_s)
+            store.save_pages(list(schedule.build_rows([(host, result)], {})))
+        store.acknowledge_archive(self.writer.close(), self.known_by_s)
 
     def _iter_results(self) -> Iterator[FetchSuccess]:
         no_links = LinkResolver(SiteIndex())

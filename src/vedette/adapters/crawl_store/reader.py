@@ -49,7 +49,7 @@ _STANDS = (
 
 @dataclass(frozen=True, slots=True)
 class UrlRow:
-    """A known URL: when it was first seen, how many links from a start, and the front queue that it joined."""
+    """A known URL: when it was first seen, its link depth, and the front queue that it joined."""
 
     id: int
     depth: int
@@ -59,7 +59,7 @@ class UrlRow:
 
 @dataclass(frozen=True, slots=True)
 class SiteCount:
-    """How many URLs of a site are known, and how many pages of it are kept."""
+    """How many URLs of a site are known, and how many of its pages are stored."""
 
     known: int
     pages: int
@@ -67,7 +67,7 @@ class SiteCount:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSize:
-    """What the archive takes."""
+    """Size of the archive."""
 
     files: int
     size_bytes: int
@@ -83,7 +83,7 @@ class FailedFetch:
 
 
 class PageContent(NamedTuple):
-    """What a page said when it was last read, its group of copies, and what became of the version before.
+    """Content of a page as last read, its duplicate group, and what changed since the version before.
 
     ``objections`` are what speaks against indexing it: pairs of a name and what it rests on.
     """
@@ -105,7 +105,7 @@ class PageContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Pages that say the same: how many, which one stands for them and why, and the first few by id and URL."""
+    """A duplicate group: how many pages, the canonical one and why, and the first few by id and URL."""
 
     pages: int
     canonical: int
@@ -115,7 +115,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are copies of others, have something against indexing them, or are held back as traps."""
+    """How many pages are duplicates, have objections to indexing them, or are held back as traps."""
 
     copies: int
     objected: int
@@ -123,39 +123,39 @@ class ContentCounts:
 
 
 class StateReader:
-    """What people may ask of a folder."""
+    """Answers questions about one moment of the state."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         self.store = CrawlStore(connection)
 
     def find_url(self, url: str) -> UrlRow | None:
-        """The row of a URL; without the keeper's table in memory this reads all of them once."""
+        """Find a URL; without the coordinator's table in memory this scans all of them once."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE url = ?", (url,)).fetchone()
         return UrlRow(*row) if row else None
 
     def get_url(self, id_: int) -> UrlRow | None:
-        """The row of a URL whose id the keeper told."""
+        """Return a URL by its id."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE id = ?", (id_,)).fetchone()
         return UrlRow(*row) if row else None
 
     def find_fate(self, id_: int) -> UrlState | None:
-        """What became of a URL; None where it waits or is leased."""
+        """Return the final state of a URL; None where it waits or is leased."""
         row = self._db.execute("SELECT fate FROM fate WHERE url_id = ? ORDER BY id DESC LIMIT 1", (id_,)).fetchone()
         return UrlState(row[0]) if row and row[0] else None
 
     def is_leased(self, id_: int) -> bool:
-        """Whether a worker has it, or had it when the crawl ended."""
+        """Whether a URL is leased, or was when the crawl ended."""
         return self._db.execute("SELECT 1 FROM lease WHERE url_id = ?", (id_,)).fetchone() is not None
 
     def find_host(self, name: str) -> HostRow | None:
-        """What was last known of a host's pauses."""
+        """Return the state of a host."""
         sql = "SELECT name, ready_s, strain, trouble FROM host_state WHERE name = ?"
         row = self._db.execute(sql, (name,)).fetchone()
         return HostRow(*row) if row else None
 
     def load_content(self, id_: int) -> PageContent | None:
-        """What a page says; None where nothing was read."""
+        """Load the content of a page; None where nothing was read."""
         row = self._db.execute(_CONTENT, (id_,)).fetchone()
         if row is None:
             return None
@@ -163,9 +163,9 @@ class StateReader:
         return PageContent._make((*row[:10], objections, *row[11:]))
 
     def find_duplicates(self, group: int, most: int) -> DuplicateGroup | None:
-        """A group of pages that say the same, with the first of them; None where nobody joined it.
+        """Find a duplicate group with its first members; None where it has one page only.
 
-        Who stands for it may have changed its text since: then nobody is named.
+        The canonical page may have changed its text since: then none is named.
         """
         others = self._query_number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
         if not others:
@@ -178,17 +178,17 @@ class StateReader:
         return DuplicateGroup(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
 
     def find_hold(self, id_: int) -> str | None:
-        """The host, port and pattern with which a URL is held back; None where it is not."""
+        """Return the host, port and pattern that a held URL waits for."""
         row = self._db.execute("SELECT place FROM held WHERE url_id = ?", (id_,)).fetchone()
         return row[0] if row else None
 
     def find_yield(self, name: str) -> str | None:
-        """What the fetches of a host and port brought, as ``order.yields`` wrote it."""
+        """Return the yield account of a host and port, as JSON."""
         row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
     def count_content(self) -> ContentCounts:
-        """What came of reading all pages."""
+        """Count duplicates, objections and held URLs."""
         return ContentCounts(
             self._query_number("SELECT count(*) FROM content WHERE grp <> id"),
             self._query_number("SELECT count(*) FROM content WHERE objections <> '[]'"),
@@ -196,38 +196,38 @@ class StateReader:
         )
 
     def count_unindexed(self, seq: int) -> int:
-        """How many pages the index has not looked at since this piece of news."""
+        """Count the pages that are queued for the index after a number."""
         return self._query_number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
 
     def list_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
-        """The URLs that were refused for this reason, whatever else was said of it, with their ids."""
+        """List the ids and URLs that were refused for a reason, whatever its details."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
         return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
 
     def count_known(self) -> int:
-        """How many URLs are known."""
+        """Count the known URLs."""
         return self._query_number("SELECT coalesce(max(id), 0) FROM url")
 
     def count_leased(self) -> int:
-        """How many URLs are with workers."""
+        """Count the leased URLs."""
         return self._query_number("SELECT count(*) FROM lease")
 
     def count_waiting(self) -> int:
-        """How many URLs neither have ended nor are with a worker."""
+        """Count the URLs that neither have ended nor are leased."""
         ended = self._query_number(f"SELECT count(*) FROM ({_LAST_FATES}) WHERE fate <> 0")  # noqa: S608 - our own words
         return self.count_known() - ended - self.count_leased()
 
     def count_pages(self) -> int:
-        """How many pages are kept."""
+        """Count the stored pages."""
         return self._query_number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
 
     def list_troubled_hosts(self) -> dict[str, str]:
-        """Hosts that did not answer well when they were last asked, and why."""
+        """List the hosts that failed when last asked, and why."""
         sql = "SELECT name, trouble FROM host_state WHERE trouble <> '' ORDER BY name"
         return dict(self._db.execute(sql))
 
     def count_failures(self) -> tuple[Counter[str], Counter[str]]:
-        """Why URLs failed and why they were refused, with how many each."""
+        """Count failures and refusals by reason."""
         failed, refused = Counter[str](), Counter[str]()
         for why, count in self._db.execute("SELECT why, count(*) FROM note GROUP BY why ORDER BY why"):
             refusal = _match_refusal(why)
@@ -238,13 +238,13 @@ class StateReader:
         return failed, refused
 
     def find_last_failure(self) -> FailedFetch | None:
-        """The latest fetch that failed for good."""
+        """Find the latest fetch that failed for good."""
         sql = "SELECT url, why, at_s FROM note JOIN url ON url.id = url_id ORDER BY at_s DESC, url_id DESC"
         rows = (FailedFetch(*row) for row in self._db.execute(sql))
         return next((one for one in rows if _match_refusal(one.why) is None), None)
 
     def measure_archive(self) -> ArchiveSize:
-        """What has been archived and acknowledged."""
+        """Measure what is archived and acknowledged."""
         row = self._db.execute("SELECT count(*), coalesce(sum(length), 0) FROM archive").fetchone()
         return ArchiveSize(*row)
 
