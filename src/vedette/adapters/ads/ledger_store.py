@@ -20,10 +20,8 @@ from vedette.errors import StoreCorrupt
 from vedette.serve.ads.click_validity import DEFAULT_RULES, Click, ClickRejection, ClickRules, check_click
 from vedette.serve.ads.ledger import Balance, Entry, EntryKind, sum_balances
 
-# SQLite with a write-ahead log, every commit on the disk before it is answered. Each server process writes, one at a
-# time. Entries are only ever added: the database itself refuses to change or drop one, and to hold or close a showing
-# twice. It has a number of its own, as ``record.db`` has.
-
+# Every commit is on the disk before it is answered. Each server process writes, one at a time. Entries are only ever
+# added: the database itself refuses to change or drop one, and to hold or close an impression twice.
 
 LEDGER_NAME = "ledger.db"
 # A search waits for it: rather no ad than a slow page.
@@ -106,7 +104,7 @@ CREATE TABLE refusal (
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
-# What is let go with one showing; more waits for the next.
+# Released with one impression at most; more waits for the next.
 MAX_RELEASED = 500
 IMPRESSION_COLUMNS = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
 _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -135,7 +133,7 @@ class AdImpression(NamedTuple):
 
 
 class ImpressionOffer(NamedTuple):
-    """A showing that is wished for, the budget of its payer for that day, and how much its slot is seen."""
+    """A proposed impression, the budget of its payer for that day, and how much its slot is seen."""
 
     impression: AdImpression
     budget: Decimal
@@ -152,7 +150,7 @@ class LostImpression(NamedTuple):
 
 
 class AdQuery(NamedTuple):
-    """A query took these phrases, at this hour of this day."""
+    """A query that matched these phrases, at an hour of a day."""
 
     day: date
     hour: int
@@ -161,7 +159,7 @@ class AdQuery(NamedTuple):
 
 
 class ClickContext(NamedTuple):
-    """Who clicks when: a mark of the address, whether it says that it is a program, whether the ad may still run."""
+    """A click: when, the visitor hash, whether it is of a bot, whether the ad may still run."""
 
     at_s: float
     visitor_hash: str
@@ -170,7 +168,7 @@ class ClickContext(NamedTuple):
 
 
 class ClickOutcome(NamedTuple):
-    """What came of a click: its showing, none where the token is unknown, and why it cost nothing."""
+    """The outcome of a click: its impression, None where the token is unknown, and why it cost nothing."""
 
     impression: AdImpression | None
     objection: ClickRejection | None
@@ -193,7 +191,7 @@ class LedgerStore(SqliteStore):
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
     ) -> list[AdImpression]:
-        """Count a query, and hold what its showings may cost: those for which there was money, to be shown."""
+        """Count a query, hold what its impressions may cost, and return those for which there was budget."""
         with self._transaction() as db:
             for phrase in asked.phrases:
                 sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
@@ -210,7 +208,7 @@ class LedgerStore(SqliteStore):
         return [one.impression for one in held]
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
-        """Judge a click and charge it, or say why it costs nothing; of one showing the first click alone counts."""
+        """Charge a click, or say why it costs nothing; only the first click of an impression counts."""
         with self._transaction() as db:
             showing = _find_impression(db, token)
             if showing is None:
@@ -226,17 +224,17 @@ class LedgerStore(SqliteStore):
             return ClickOutcome(showing, None, showing.price)
 
     def count_refused_click(self, day: date, reason: str) -> None:
-        """Count a click of which nobody's token was shown."""
+        """Count a click without a valid token."""
         with self._transaction():
             self._count_refused(day, "", reason)
 
     def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
-        """Free what was held and never clicked in time."""
+        """Release what was held and not clicked in time."""
         with self._transaction():
             self._release_expired(at_s, rules.max_delay_s)
 
     def find_impression(self, token: str) -> AdImpression | None:
-        """What was shown under a token."""
+        """Find an impression by its token."""
         with LEDGER_FILE.explain_errors(self._folder):
             return _find_impression(self._db, token)
 
@@ -313,7 +311,7 @@ class LedgerStore(SqliteStore):
             self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
 
     def _append_entry(self, entry: Entry) -> None:
-        """Write an entry, and what follows from it."""
+        """Append an entry and update the balance."""
         day = entry.day.isoformat()
         key = (entry.kind.value, entry.token, entry.advertiser, day)
         self._db.execute(_ENTRY, (*key, str(entry.amount), entry.at_s, str(entry.reason)))
@@ -345,7 +343,7 @@ class LedgerStore(SqliteStore):
 
 
 def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
-    """All entries, in order."""
+    """Yield all entries, in order."""
     sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
     for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
         yield Entry(EntryKind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
@@ -362,6 +360,6 @@ def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
 
 
 def impression_from_row(row: Sequence[object]) -> AdImpression:
-    """The showing that a row keeps."""
+    """Build an impression from a row of ``IMPRESSION_COLUMNS``."""
     made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
     return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

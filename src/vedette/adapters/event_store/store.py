@@ -20,9 +20,8 @@ from vedette.errors import StoreBusy
 from vedette.learn.bot_filter import check_hourly_rate
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, decode_event
 
-# Each slate and each event is counted once, however often and in whatever order they come: an event whose slate is not
-# there yet is kept with that as its doubt, which is lifted when the slate comes.
-
+# Each search and each click is counted once, however often and in whatever order they come: a click whose search is not
+# there yet is stored with that as its filter reason, which is lifted when the search comes.
 
 UNKNOWN_SEARCH = "of a search that is not known"
 NOT_SHOWN = "not among the results"
@@ -60,7 +59,7 @@ _COUNT_CLICK = "UPDATE asked SET clicks = clicks + 1 WHERE hour_s = ? AND words 
 
 @dataclass(slots=True)
 class _HourCounts:
-    """What an hour gained."""
+    """What a batch adds to the counts of an hour."""
 
     searches: int = 0
     empty: int = 0
@@ -70,7 +69,7 @@ class _HourCounts:
 
 
 class _StoredSearch(NamedTuple):
-    """What is to be known of a slate to judge an event."""
+    """What must be known of a search to judge a click."""
 
     at_s: float
     words: str
@@ -91,7 +90,7 @@ class _StoredSearch(NamedTuple):
 
 @dataclass(slots=True)
 class LogIngester:
-    """One batch of lines on its way into the tables; the caller commits."""
+    """Writes one batch of log lines to the tables; the caller commits."""
 
     db: sqlite3.Connection
     slates: int = 0
@@ -100,7 +99,7 @@ class LogIngester:
     _hours: defaultdict[int, _HourCounts] = field(default_factory=lambda: defaultdict(_HourCounts))
 
     def ingest_line(self, line: bytes) -> None:
-        """Whatever it is; an empty line is nothing."""
+        """Ingest a line; an empty one is nothing."""
         record = decode_event(line) if line else None
         if isinstance(record, SearchEvent) and _is_storable(record):
             self._ingest_search(record, line)
@@ -110,11 +109,11 @@ class LogIngester:
             self.garbage += 1
 
     def write_totals(self) -> None:
-        """Write the sums."""
+        """Write the hourly sums."""
         self.db.executemany(_HOUR, ((hour_s, *astuple(gained)) for hour_s, gained in self._hours.items()))
         self._hours.clear()
 
-    # slates
+    # searches
 
     def _ingest_search(self, slate: SearchEvent, line: bytes) -> None:
         if self.db.execute("SELECT 1 FROM slate WHERE id = ?", (slate.id,)).fetchone():
@@ -140,7 +139,7 @@ class LogIngester:
         self._hours[hour_s].searches += 1
         self._hours[hour_s].empty += empty
 
-    # events
+    # clicks
 
     def _ingest_event(self, event: ClickEvent) -> None:
         if self.db.execute(_KNOWN_EVENT, event[:3]).fetchone():
@@ -159,7 +158,7 @@ class LogIngester:
         self.db.execute(_SAVE_EVENT, (*event[:6], doubt))
 
     def _count_event(self, event: ClickEvent, slate: _StoredSearch) -> None:
-        """It belongs to the hour of its search, so that shares are shares of the same searches."""
+        """Count a click in the hour of its search, so that shares are shares of the same searches."""
         hour_s = hour_start(slate.at_s)
         if event.kind == "view":
             self._hours[hour_s].views += 1
@@ -170,19 +169,19 @@ class LogIngester:
             self._hours[hour_s].opened += self.db.execute(_OPENED, (event.slate,)).fetchone() is None
 
     def _check_visitor_rate(self, visitor: str, at_s: float, searches: int = 0, clicks: int = 0) -> str:
-        """Count what a visitor does in an hour; why that is more than a person's. Who has no mark speaks for many."""
+        """Count what a visitor does in an hour; return why that is more than a person's. No hash stands for many."""
         if not visitor:
             return ""
         return check_hourly_rate(*self.db.execute(_VISIT, (visitor, hour_start(at_s), searches, clicks)).fetchone())
 
 
 def pack_line(line: bytes) -> bytes:
-    """A line as it is kept."""
+    """Pack a line for storage."""
     return isal_zlib.compress(line, 1)
 
 
 def unpack_line(line: bytes) -> SearchEvent | None:
-    """The slate of a line that was kept."""
+    """Parse the search of a stored line."""
     record = decode_event(isal_zlib.decompress(line))
     return record if isinstance(record, SearchEvent) else None
 
@@ -194,7 +193,7 @@ def _find_filter_reason(event: ClickEvent, slate: _StoredSearch | None) -> str:
 
 
 def _is_storable(record: LoggedEvent) -> bool:
-    """Whether its numbers are such that the tables can hold them."""
+    """Whether the tables can hold its numbers."""
     return 0.0 <= record.at_s < _LATEST_S and -_LARGEST < record.page < _LARGEST
 
 
@@ -224,7 +223,7 @@ _RECOUNT = (
 
 
 class IngestResult(NamedTuple):
-    """What a fold brought: new slates and events, lines that were none, bytes read, and bytes left for the next."""
+    """What was ingested: new searches and clicks, garbage lines, bytes read, and bytes left for the next time."""
 
     slates: int
     events: int
@@ -239,7 +238,7 @@ class EventStore(SqliteStore):
     FILE = EVENTS_FILE
 
     def ingest_logs(self, most_bytes: int = INGEST_BYTES) -> IngestResult:
-        """Take in what the servers have logged since the last time, about that many bytes of it, each line once."""
+        """Ingest what the servers have logged since the last time, about ``most_bytes`` of it, each line once."""
         with self._transaction() as db:
             folding = LogIngester(db)
             offsets = {file: int(at) for file, at in db.execute("SELECT file, at FROM folded")}
@@ -257,12 +256,12 @@ class EventStore(SqliteStore):
         return IngestResult(folding.slates, folding.events, folding.garbage, read, left)
 
     def ingest_all_logs(self) -> None:
-        """Take in all of it; half a line of somebody who is writing may be left."""
+        """Ingest all logs; half a line that is being written may be left."""
         while (folded := self.ingest_logs()).left_bytes and folded.size_bytes:
             pass
 
     def prune(self, now_s: float, keep_days: int) -> int:
-        """Let go of what is older than may be kept; how many rows went. With 0 days nothing of any search stays."""
+        """Delete what is older than ``keep_days`` and return how many rows; with 0 days no search stays."""
         gone = self._drop_old(now_s - keep_days * DAY_S, now_s) if keep_days else self._drop_all()
         with self._transaction() as db:
             series.downsample(db, now_s)
@@ -277,7 +276,7 @@ class EventStore(SqliteStore):
         *,
         everything: bool = False,
     ) -> int:
-        """Delete every trace of some words, of a visitor, of a time, or of all; how many rows went.
+        """Erase every trace of some words, of a visitor, of a time, or of all, and return how many rows.
 
         Sums that name no query stay, unless everything goes. Copies of files that could not be read go in any case,
         as nobody can say what is in them.
@@ -301,7 +300,7 @@ class EventStore(SqliteStore):
         return gone
 
     def import_queries(self, rows: Iterable[tuple[str, float, int]]) -> int:
-        """Queries from elsewhere: words, when, how often; the same rows again change nothing. How many there are."""
+        """Import queries (words, when, how often) and return their number; the same rows again change nothing."""
         counted = Counter[tuple[str, float]]()
         for words, at_s, times in rows:
             counted[words, at_s] += times
@@ -312,16 +311,16 @@ class EventStore(SqliteStore):
         return len(counted)
 
     def delete_imported(self) -> int:
-        """Let go of them; how many there were."""
+        """Delete imported queries and return how many there were."""
         with self._transaction() as db:
             return db.execute("DELETE FROM imported").rowcount
 
     def add_points(self, at_s: float, values: Mapping[str, float]) -> None:
-        """Numbers of a moment, by the names of ``series.SERIES``."""
+        """Add a point to time series, by the names of ``time_series.SERIES``."""
         with self._transaction() as db:
             series.add_points(db, at_s, values)
 
-    # folding
+    # ingesting
 
     @staticmethod
     def _ingest_file(file: LogFile, folding: LogIngester, most_bytes: int) -> int:
@@ -340,14 +339,14 @@ class EventStore(SqliteStore):
         return sum(at - offsets.get(name, 0) for name, at in moved)
 
     def _blank_logs(self) -> None:
-        """What is folded need not stand in the files of servers that run on for months."""
+        """Blank out ingested lines in the files of servers that run on for months."""
         with self._transaction() as db:
             rows = db.execute("SELECT file, at, blanked FROM folded WHERE blanked < at").fetchall()
             for file, at, blanked in rows:
                 blank_lines(self._folder / LOG_DIR / file, blanked, at)
                 db.execute("UPDATE folded SET blanked = ? WHERE file = ?", (at, file))
 
-    # letting go
+    # deleting
 
     def _drop_old(self, before_s: float, now_s: float) -> int:
         gone = self._drop_slates(before_s)
@@ -368,7 +367,7 @@ class EventStore(SqliteStore):
         return gone
 
     def _drop_slates(self, before_s: float) -> int:
-        """A part at a time, so that nobody waits long for the pen."""
+        """Delete a part at a time, so that no other writer waits long."""
         sql = "DELETE FROM slate WHERE number IN (SELECT number FROM slate WHERE at_s < ? LIMIT ?)"
         gone = 0
         while True:
@@ -396,7 +395,7 @@ class EventStore(SqliteStore):
             self._db.execute(f"DELETE FROM {table} WHERE words = ?", (words,))  # noqa: S608 - our own words
 
     def _erase_visitor(self, visitor: str) -> None:
-        """Counts that the visitor is part of are made again from the others."""
+        """Erase a visitor; counts that it is part of are made again from the others."""
         asked = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
         own = "slate IN (SELECT id FROM slate WHERE visitor = ?)"
         self._db.execute(f"DELETE FROM event WHERE visitor = ? OR {own}", (visitor, visitor))  # noqa: S608 - our own words
@@ -407,12 +406,12 @@ class EventStore(SqliteStore):
             self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
 
     def _erase_before(self, before_s: float) -> None:
-        """An hour that had begun by then goes as a whole."""
+        """Erase a time; an hour that had begun by then goes as a whole."""
         for table, time in (("slate", "at_s"), ("event", "at_s"), ("asked", "hour_s"), ("imported", "at_s")):
             self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (before_s,))  # noqa: S608 - our own words
 
     def _vacuum(self) -> None:
-        """Leave no copy behind: rows that were moved within the file leave some, and so does the log of changes."""
+        """Leave no copy behind: rows that were moved within the file leave some, and so does the write-ahead log."""
         with EVENTS_FILE.explain_errors(self._folder):
             self._db.execute("VACUUM")
             (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -183,8 +183,8 @@ def _copy_event_store(folder: Path, partial: Path) -> list[str]:
 
 
 def _ingest_copied_logs(partial: Path) -> None:
-    with closing(EventStore(partial)) as book:
-        book.ingest_all_logs()
+    with closing(EventStore(partial)) as store:
+        store.ingest_all_logs()
     with closing(sqlite3.connect(partial / EVENTS_NAME)) as db:
         db.execute("DELETE FROM folded")  # these files are not there any more
         db.commit()
