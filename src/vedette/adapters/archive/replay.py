@@ -28,7 +28,7 @@ class ImportedResponse:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The answer as the keeper would have been told, and its record, packed."""
+    """The answer as the coordinator would have got it, and its packed record."""
 
     result: FetchSuccess
     record: bytes

@@ -38,7 +38,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 class WarcWriter:
-    """Appends exchanges to ``vedette-NAME-SERIAL.warc.gz``; the name is that of the worker, which is alone to use it.
+    """Appends exchanges to ``vedette-NAME-SERIAL.warc.gz``; the name is that of the only worker that uses it.
 
     A file is begun by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
     grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is of no further use; what was acknowledged stands.
@@ -155,7 +155,7 @@ def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> 
 
 
 def truncate_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
-    """A writer has died while whoever acknowledges lives on: what it left unacknowledged is of no use to anybody."""
+    """Cut off what a dead writer left unacknowledged, while the coordinator lives on: nothing refers to it."""
     for path in _list_files(folder, name):
         length = acknowledged.get(path.name, 0)
         if not length:

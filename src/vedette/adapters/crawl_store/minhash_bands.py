@@ -1,8 +1,8 @@
 """MinHash band table: which page first had this band of its sketch? Eight bytes a key.
 
 Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
-the table says which page had it first, and remembers those that nobody had. What it says is a hint: whoever asks
-compares the sketches.
+the table says which page had it first, and remembers those that nobody had. What it says is a hint: compare the
+sketches.
 
 A band is stirred with a secret, and 32 bits of what results are its *tag*. Each band number has a region of its own, of
 so many buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
@@ -164,7 +164,7 @@ class BandTable:
         return found[0] if len(found) == 1 else np.concatenate([np.zeros((0, BANDS), np.uint32), *found])
 
     def reset(self) -> None:
-        """Begin anew, without any page."""
+        """Empty the table."""
         self._left = 0
         self._adopt(self._create_buckets(MIN_BITS))
 

@@ -19,9 +19,7 @@ from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.model import Refusal
 
-# Some cost next to nothing; others go over all pages, and are for whoever can wait between two of them.
-
-
+# Some numbers cost next to nothing; others scan all pages and should be measured seldom.
 _REFUSED = "SELECT count(*) FROM note WHERE " + " OR ".join(["substr(why, 1, ?) = ?"] * len(Refusal))  # noqa: S608 - question marks only
 _REFUSALS = tuple(value for each in Refusal for value in (len(each), str(each)))
 _HOUR = "SELECT searches, empty, opened FROM hour WHERE hour_s = ?"

@@ -25,7 +25,7 @@ from vedette.adapters.files.pdf_process import MAX_TITLE_LENGTH, REPLY, REQUEST,
 
 Key = TypeVar("Key")
 
-# No folder of the caller's is searched for modules, least of all the one that he happens to stand in.
+# No folder of the caller's is searched for modules, least of all the working folder.
 _COMMAND = (sys.executable, "-P", str(Path(pdf_child.__file__)))
 _PIECE_BYTES = 1 << 18
 _MAX_BYTES_PER_CHARACTER = 4

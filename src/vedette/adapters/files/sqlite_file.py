@@ -123,7 +123,7 @@ class SqliteFile:
         return int(version)
 
     def _upgrade(self, db: sqlite3.Connection, folder: Path) -> None:
-        """In one transaction; whoever comes second finds it done."""
+        """Migrate in one transaction; a second process finds it done."""
         if self._check_version(db, folder) == len(self.migrations):
             return
         db.execute("BEGIN IMMEDIATE")

@@ -62,9 +62,9 @@ class Channel:
             del self._outbox[:sent]
 
     def receive(self) -> list[object]:
-        """Every message that is here as a whole; ``ChannelClosed`` once the other side has closed and all was handed out.
+        """Return every whole message; raise ``ChannelClosed`` once the other side has closed and all was returned.
 
-        Whoever sends something that cannot be read is ``ChannelClosed``, too.
+        A message that cannot be read closes the channel, too.
         """
         closed = self._receive_bytes()
         messages = list(self._split_messages())
@@ -109,7 +109,7 @@ class Channel:
 def listen(path: Path) -> socket.socket:
     """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced.
 
-    It takes its name when it listens already: whoever sees the name can connect.
+    It takes its name when it listens already: a process that sees the name can connect.
     """
     unready = path.with_name("~" + path.name[1:])
     with suppress(FileNotFoundError):

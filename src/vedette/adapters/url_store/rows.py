@@ -31,9 +31,8 @@ from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import PARTITIONS
 
-# It is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is numpy's
-# archive of arrays with a check sum behind it; the turn says of which moment of the state it is.
-
+# The snapshot is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is
+# numpy's archive of arrays with a checksum behind it; the turn says of which moment of the state it is.
 
 _LAYOUT = 1
 _SUM_BYTES = 8
@@ -42,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class UrlSnapshot:
-    """What a file held, and the number of writes that the state had seen by then."""
+    """The content of a file, and the number of writes that the state had seen by then."""
 
     turn: int
     table: UrlTable
@@ -50,7 +49,7 @@ class UrlSnapshot:
 
 
 def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
-    """Replace the file whole: a reader finds the old one or the new one."""
+    """Write the snapshot in one step."""
     head = np.array([_LAYOUT, turn, secret], np.uint64)
     with replace_file(path) as file:
         np.savez(file, allow_pickle=False, head=head, **table.to_arrays(), **queues.to_arrays())
@@ -58,7 +57,7 @@ def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: 
 
 
 def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
-    """What the file holds, if it is whole and of the state with this secret."""
+    """Read a snapshot, if it is whole and of the state with this secret."""
     with suppress(OSError), path.open("rb") as file:
         size_bytes = file.seek(0, 2)
         if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
@@ -74,7 +73,7 @@ def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
 
 
 def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:
-    """Of the first so many bytes, behind which the file then stands."""
+    """Compute the checksum of the first bytes; the file is left positioned behind them."""
     digest = xxhash.xxh3_64()
     file.seek(0)
     while size_bytes and (piece := file.read(min(size_bytes, _PIECE_BYTES))):
@@ -128,19 +127,19 @@ CREATE TABLE IF NOT EXISTS fate (
 
 
 def create_url_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing, in the caller's transaction if there is one."""
+    """Create the tables that are missing, in the caller's transaction if there is one."""
     execute_schemas(connection, _SCHEMA)
     if not connection.execute("SELECT 1 FROM turn").fetchone():
         connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
 
 
 def ids_to_json(ids: Iterable[int]) -> str:
-    """Ids, from a list or an array, for ``json_each``: so one statement serves a whole batch."""
+    """Format ids for ``json_each``, so that one statement serves a whole batch."""
     return json.dumps([int(id_) for id_ in ids])
 
 
 class WriteFence:
-    """One write at a time, each in the caller's transaction, none from another past."""
+    """Lets writes through one at a time, each in the caller's transaction, none from another past."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         row = connection.execute("SELECT turn, secret FROM turn").fetchone()
@@ -153,7 +152,7 @@ class WriteFence:
         self._epochs = _map_epochs(self._owners)
 
     def begin(self) -> None:
-        """Be in a transaction that no other writer can enter, and in no other past than the state."""
+        """Enter a transaction that excludes other writers, and check that no write was missed."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
         turn = self._db.execute("SELECT turn FROM turn").fetchone()[0]
@@ -165,7 +164,7 @@ class WriteFence:
 
     @contextmanager
     def write(self, partitions: npt.NDArray[np.int64]) -> Iterator[None]:
-        """A write to hosts of these partitions. If it fails half way, no other will be let through."""
+        """Run a write to hosts of these partitions. If it fails half way, no other will be let through."""
         self.begin()
         self._check_epoch(partitions)
         self.turn += 1
@@ -185,7 +184,7 @@ class WriteFence:
 
 
 def _map_epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
-    """The epoch of each partition, by who owns what."""
+    """Return the epoch of each partition."""
     epochs = np.zeros(PARTITIONS, np.int64)
     for start, stop, epoch in owners:
         epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)

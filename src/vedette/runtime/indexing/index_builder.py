@@ -96,7 +96,7 @@ class IndexBuilder:
             self.processed += 1
 
     def reindex_renamed(self, most: int) -> int:
-        """Index anew some pages that others call something new; how many."""
+        """Index some pages with new anchor texts again; return how many."""
         ids = self.store.pop_renamed(most)
         for id_ in ids:
             stored = self.table.read_stored(id_) if self.table.is_indexed(id_) else None

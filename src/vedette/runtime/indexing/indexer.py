@@ -26,12 +26,12 @@ from vedette.runtime.search.lexicon import write_lexicon
 COMMIT_EVERY_S = 1.0
 MAX_NEWS = 256
 MAX_PENDING = 4000
-# Pages that are called something new are indexed anew a few at a time, behind what is new itself.
+# Pages with new anchor texts are indexed again a few at a time, after what is new itself.
 MAX_RENAMED = 64
 RULES_EVERY_S = 2.0
-# Steps with news that came while a generation was built; whoever serves it goes on from there.
+# Steps with changes that came while a generation was built; the indexer goes on from there.
 MAX_FINAL_STEPS = 100
-# When so much of an index is new, importance and vocabulary are worked out anew.
+# When so much of an index is new, importance and vocabulary are computed again.
 RERANK_SHARE = 0.1
 # When a new generation is built by itself: so much of the text is unused, of at least so many bytes.
 UNUSED_SHARE = 0.5
@@ -92,7 +92,7 @@ class Indexer:
     def _follow_news(self) -> bool:
         news, known = self._reader.read_batch(self._seq, MAX_NEWS)
         if news:
-            self._reload_rules()  # what is judged anew may be so because a site was set anew
+            self._reload_rules()  # a page may have been queued because a site was changed
             texts = {one.page: one.text for one in news if one.text is not None}
             self.builder.update_pages(known, texts, [one.page for one in news], self._clock.now())
             self._seq = news[-1].seq
@@ -110,7 +110,7 @@ class Indexer:
             self._committed_s = time.monotonic()
 
     def _has_new_progress(self, *, idle: bool) -> bool:
-        """Whether news was passed over that the keeper may drop."""
+        """Whether the coordinator may drop more of the queue."""
         return idle and self._seq > self.builder.store.get_progress("seq")
 
     def _reload_rules_if_old(self) -> None:
