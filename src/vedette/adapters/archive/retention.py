@@ -61,9 +61,10 @@ class ArchiveFile:
 
 
 def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, pressed: bool) -> FileAction:
-    """What is to become of a file that nobody writes to.
+    """Decide what to do with a file that is no longer written to.
 
-    >>> decide_file(ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400), RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
+    >>> stored = ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400)
+    >>> decide_file(stored, RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
     'rewrite'
     """
     if not pressed and now_s < stored.newest_s + keeping.keep_s:

@@ -316,8 +316,8 @@ def _parse_number(text: str) -> int | None:
 def _parse_date(text: str) -> float | None:
     """The time that a WARC-Date means; the standard allows it to end after the year, or to have nine decimals.
 
-    >>> _parse_date("1970-01-01T00:01:00Z"), _parse_date("1970-01"), _parse_date("19700101000100"), _parse_date("yesterday")
-    (60.0, 0.0, 60.0, None)
+    >>> [_parse_date(text) for text in ("1970-01-01T00:01:00Z", "1970-01", "19700101000100", "yesterday")]
+    [60.0, 0.0, 60.0, None]
     """
     match = _DATE.fullmatch(text)
     if not match:

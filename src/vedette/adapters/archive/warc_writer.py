@@ -41,7 +41,8 @@ class WarcWriter:
     """Appends exchanges to ``vedette-NAME-SERIAL.warc.gz``; the name is that of the only worker that uses it.
 
     A file is begun by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
-    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is of no further use; what was acknowledged stands.
+    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is of no further use; what was
+    acknowledged stands.
     """
 
     def __init__(

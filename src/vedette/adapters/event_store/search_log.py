@@ -49,7 +49,7 @@ class EventLog:
         self._turn = Lock()  # searches may be answered by several threads
 
     def append(self, record: LoggedEvent) -> None:
-        """Log an event. A search that cannot be logged counts as lost; a click raises, so that it is not acknowledged."""
+        """Log an event. A search that cannot be logged counts as lost; a click raises, so it is not acknowledged."""
         line = encode_event(record)
         try:
             with self._turn:

@@ -92,7 +92,7 @@ class GainMeter:
         self._namers.update(dict.fromkeys(targets, fetch))
 
     def on_renamed(self, print_: int, page: FetchRef, after: PageWords) -> None:
-        """The page at a URL is indexed again; what its latest anchor text changes counts once, for the page that gave it."""
+        """The page at a URL is indexed again; what its latest anchor text changes counts for the page that gave it."""
         by = self._namers.pop(print_, None)
         if by is not None:
             self._add_change(by, page, "names", self.get_words(page.page), after)
