@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.event_store.reader import EventReader, QueryCount
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.cli.data_folder import call_coordinator, data_folder, format_command
 from vedette.cli.inner_verbs import add_subcommand
 from vedette.cli.output import format_count, format_number, sanitize

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
 from vedette.suggest import did_you_mean
@@ -34,7 +34,7 @@ class _AdCommands:
 
     def __init__(self, state: State, now_s: float) -> None:
         self._state, self._now_s = state, now_s
-        self._store = AdStore(state.db)
+        self._store = CampaignStore(state.db)
         self._advertisers = {row.name: row for row in self._store.list_advertisers()}
         self._campaigns = {row.name: row for row in self._store.list_campaigns()}
         self._ads = {row.id: row for row in self._store.list_ads()}
