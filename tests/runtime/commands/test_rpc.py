@@ -395,12 +395,12 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
     bench.answer(one)
     bench.state.commit()
     with open_state_reader(bench.settings.folder) as view:
-        counts = view.count_sites(view.store.list_sites())
+        counts = view.count_sites([row.site for row in view.store.list_sites()])
         row = view.find_url(one.url)
         assert row is not None
         assert view.find_fate(row.id) is UrlState.FETCHED
         assert (view.count_known(), view.count_pages(), view.count_waiting(), view.count_leased()) == (3, 2, 0, 1)
-    assert [(count.known, count.pages) for count in counts] == [(3, 2)]
+    assert [(count.known, count.pages) for count in counts.values()] == [(3, 2)]
 
 
 def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:

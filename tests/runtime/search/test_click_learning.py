@@ -11,7 +11,7 @@ from tests.learn.sample_events import DAY_S, made_record
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.event_store.search_log import EventLog
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
 from vedette.engine.search.learned_order import hash_query

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore
+from vedette.adapters.ads.campaign_store import AdRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import (
     AdImpression,
@@ -209,7 +209,7 @@ class FolderAdServer:
         if 0 <= now_s - self._refreshed_s < REFRESH_EVERY_S:
             return
         with read_state(self._folder) as db:
-            market = AdStore(db)
+            market = CampaignStore(db)
             ads, campaigns = market.list_ads(), {row.name: row for row in market.list_campaigns()}
         day = local.date()
         self._ads = {ad.id: ad for ad in ads}

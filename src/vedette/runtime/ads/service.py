@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader, RefusedClicks
 from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.adapters.crawl_store.data_folder import read_state
@@ -43,7 +43,7 @@ class FolderAdService:
     def list_advertisers(self) -> list[AdvertiserRow]:
         """As the state has them."""
         with read_state(self._folder) as db:
-            return AdStore(db).list_advertisers()
+            return CampaignStore(db).list_advertisers()
 
     def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
         """With what they spent, and how evenly."""
@@ -119,7 +119,7 @@ class FolderAdService:
         """By name and secret: a key that was revoked and made anew under its name is another one."""
         with read_state(self._folder) as db:
             keys = {key.name: key.digest for key in CrawlStore(db).list_user_keys() if key.revoked_s is None}
-            rows = AdStore(db).list_advertisers()
+            rows = CampaignStore(db).list_advertisers()
         return next((row.name for row in rows if row.key and row.key == name and keys.get(name) == row.digest), "")
 
     def check_landing_url(self, url: str) -> str:
@@ -139,7 +139,7 @@ class FolderAdService:
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
         with read_state(self._folder) as db:
-            store = AdStore(db)
+            store = CampaignStore(db)
             campaigns, ads = store.list_campaigns(), store.list_ads()
         mine = {row.name: row for row in campaigns if advertiser in {"", row.advertiser}}
         return _Campaigns(mine, [ad for ad in ads if not advertiser or ad.campaign in mine])

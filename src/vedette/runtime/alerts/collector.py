@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, NewPage
-from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.errors import StoreCorrupt
 from vedette.model import fingerprint
 

@@ -1,11 +1,11 @@
 """Execute commands on ads: advertisers, campaigns and ads; each returns the commands that undo it."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
+from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import (
     AdCommand,
     DropAdvertiser,
@@ -34,7 +34,7 @@ class _AdCommands:
 
     def __init__(self, state: State, now_s: float) -> None:
         self._state, self._now_s = state, now_s
-        self._store = AdStore(state.db)
+        self._store = CampaignStore(state.db)
         self._advertisers = {row.name: row for row in self._store.list_advertisers()}
         self._campaigns = {row.name: row for row in self._store.list_campaigns()}
         self._ads = {row.id: row for row in self._store.list_ads()}
@@ -149,5 +149,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    return f'did you mean "{near[0]}"?' if near else '"vedette sponsor list" shows them'
+    return did_you_mean(name, known, '"vedette sponsor list" shows them', show='"{}"', cutoff=0.75)

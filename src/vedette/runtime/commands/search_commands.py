@@ -3,7 +3,6 @@
 Of a key only the digest is kept, here as everywhere.
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.config import format_rate, parse_rate
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
 from vedette.runtime.commands.recheck import DOMAIN_RULES, apply_rule_change
+from vedette.suggest import did_you_mean
 from vedette.web.auth.keys import Key
 from vedette.web.commands.commands import AddRules, Command, CreateKey, RemoveRules, RestoreKey, RevokeKey, Rule
 
@@ -126,5 +126,4 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Comma
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    return f'did you mean "{near[0]}"?' if near else '"vedette keys list" shows them'
+    return did_you_mean(name, known, '"vedette keys list" shows them', show='"{}"', cutoff=0.75)

@@ -3,7 +3,6 @@
 A command is checked as a whole before anything is written. Each returns what was done, and the commands that undo it.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
 from vedette.runtime.commands.recheck import reindex_pages, requeue_urls
+from vedette.suggest import did_you_mean
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
 # What an operator may overrule, and the refusals that do not hold then.
@@ -154,8 +154,7 @@ def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
 
 
 def _suggest(start: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(start, known, 1, cutoff=0.75)
-    return f"did you mean {near[0]}?" if near else '"vedette sites list" shows them'
+    return did_you_mean(start, known, '"vedette sites list" shows them', cutoff=0.75)
 
 
 def _describe_robots_override(site: Site) -> str:

@@ -11,9 +11,8 @@ import time
 from vedette.adapters.index_store.generations import Generations
 from vedette.errors import StoreError
 from vedette.runtime.indexing.impact import ImpactJob
-from vedette.runtime.indexing.indexer import open_indexer
+from vedette.runtime.indexing.indexer import RebuildJob, open_indexer
 from vedette.runtime.indexing.pagerank import ImportanceJob
-from vedette.runtime.indexing.rebuild import RebuildJob
 from vedette.runtime.indexing.term_curves import CurvesJob
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.search.click_learning import LearningJob

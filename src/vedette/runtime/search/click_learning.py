@@ -18,7 +18,7 @@ from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.event_store.reader import load_counted_clicks, load_latest_searches
-from vedette.adapters.event_store.store import EVENTS_NAME
+from vedette.adapters.event_store.schema import EVENTS_NAME
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.learned_order import hash_query

@@ -11,7 +11,6 @@ import numpy as np
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.archive.warc_writer import RecordLocation
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import explain_database_errors, read_state
 from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
@@ -19,6 +18,7 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import read_page_id
 from vedette.adapters.index_store.page_table import PageTable
+from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
@@ -140,7 +140,7 @@ class FolderSearch:
         if "noarchive" in marks.split(", ") or private not in {"", *allowed}:
             return None
         try:
-            found = read_answer(self._folder / "warc", RecordLocation(file, offset, length))
+            found = read_answer(self._folder / "warc", ArchiveLocation(file, offset, length))
         except StoreError:
             return None
         answer = ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, "")
