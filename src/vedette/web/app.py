@@ -16,8 +16,7 @@ from vedette.config import Serve
 from vedette.web.api.ads import ad_api_routes
 from vedette.web.api.budget import budget_routes
 from vedette.web.api.commands import command_routes
-from vedette.web.api.openapi import build_openapi
-from vedette.web.api.openapi_ads import add_ad_paths
+from vedette.web.api.openapi import Health, build_openapi
 from vedette.web.api.parameters import ParameterError
 from vedette.web.api.reference import api_docs_route
 from vedette.web.api.responses import error_response, json_response
@@ -65,11 +64,9 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     access = AccessControl(serve, keys)
     timed = TimedSearch(search, metrics)
     rules = GateConfig(access, RateLimiter(clock), metrics, search.list_sites, look)
-    description = build_openapi(look.name, look.address, __version__)
     market = console.ads if console else None
+    description = build_openapi(look.name, look.address, __version__, with_ads=bool(market))
     trials = TrialQuota(serve.unproven, serve.first_place)
-    if market:
-        description = add_ad_paths(description)
     app = Starlette(
         routes=[
             *page_routes(timed, look, recorded, trials, sponsored),
@@ -119,10 +116,10 @@ def _health_route(search: SearchService) -> Route:
     async def asked(_request: Request) -> Response:
         kept = {"cache-control": "no-store"}
         try:
-            told = {"status": "ok", "pages": search.get_overview(()).pages, "behind": search.get_incomplete_reason()}
+            told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
         except Exception as error:  # noqa: BLE001 - that it fails is the answer
             reason = f"the index cannot be asked ({type(error).__name__})"
-            return json_response({"status": "failing", "pages": 0, "behind": reason}, 503, kept)
+            return json_response(Health("failing", 0, reason), 503, kept)
         return json_response(told, 200, kept)
 
     return Route("/healthz", asked)

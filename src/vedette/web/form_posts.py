@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.requests import Request
 
 from vedette.web.auth.access import AccessControl
-from vedette.web.gate import MAX_BODY_BYTES
+from vedette.web.gate import MAX_BODY_BYTES, get_media_type
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -25,7 +25,7 @@ def is_same_origin(request: Request, access: AccessControl) -> bool:
 
 async def read_form(request: Request, longest: int = MAX_BODY_BYTES) -> dict[str, list[str]] | None:
     """The fields of a form; None for what is no form, or a longer one than it should be."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+    if get_media_type(request) != FORM_TYPE:
         return None
     body = await request.body()  # the gate has bounded it
     return parse_form(body) if len(body) <= longest else None

@@ -128,6 +128,11 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return received
 
 
+def get_media_type(request: Request) -> str:
+    """Return the type of a body, in lower case and without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def parse_json(body: bytes) -> object:
     """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
     try:

@@ -23,7 +23,8 @@ from tests.web.small_search import HeldLog, SmallSearch, made_key, recording_to,
 
 from vedette.config import Rate, Serve
 from vedette.serve.slate import SearchRequest, Slate
-from vedette.web.api.openapi import MAX_TOTAL_RESULTS, build_openapi
+from vedette.web.api.openapi import build_openapi
+from vedette.web.api.parameters import MAX_TOTAL_RESULTS
 from vedette.web.app import create_app
 from vedette.web.auth.access import is_api_path
 from vedette.web.auth.tokens import TOKEN_PATTERN

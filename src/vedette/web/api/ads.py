@@ -1,5 +1,8 @@
-"""The market for programs: whoever has an advertiser's key reads and orders what is his, and nothing else."""
+"""``/api/v1/sponsored``: ads for programs. An advertiser's key reads and changes what is theirs, and nothing else."""
 
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, UnsetType
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,13 +12,15 @@ from vedette.adapters.ads.campaign_store import AdRow
 from vedette.errors import StoreError, UsageError
 from vedette.web.ads.ports import AdService
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
+from vedette.web.api import schema
 from vedette.web.api.parameters import parse_parameters
-from vedette.web.api.responses import error_response, json_response
+from vedette.web.api.responses import JSON_TYPE, error_response, json_response
+from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.access import Identity
 from vedette.web.commands.ads_commands import KeepAd
-from vedette.web.commands.json_commands import Holdings, parse_ad_command
+from vedette.web.commands.json_commands import ADMIN_COMMANDS, Holdings, parse_ad_command
 from vedette.web.formatting import sentence
-from vedette.web.gate import parse_json
+from vedette.web.gate import get_media_type, parse_json
 
 ADS_PATH = "/api/v1/sponsored"
 AD_COMMANDS_PATH = f"{ADS_PATH}/orders"
@@ -25,6 +30,69 @@ _NOT_AN_ADVERTISER = (
     "This key is no advertiser's. The operator names it with vedette sponsor advertiser NAME --key KEY."
 )
 _NO_STORE = {"cache-control": "no-store"}
+
+
+class AdsReport(Answer):
+    """What an advertiser's campaigns and ads came to."""
+
+    advertiser: str | None
+    campaigns: list[dict[str, Any]]
+    ads: list[dict[str, Any]]
+
+
+class AdCommandDone(Answer):
+    """A command that was carried out, and its number in the log."""
+
+    done: str
+    action: int
+    ad: Annotated[int | UnsetType | None, Meta(description="The number of the ad that was submitted or edited.")] = (
+        UNSET
+    )
+
+
+_EXAMPLE = {
+    "order": "submit_ad",
+    "campaign": "spring",
+    "title": "Red shoes",
+    "text": "Made here",
+    "url": "https://shop.example.org/",
+    "bid": "0.40",
+    "phrases": [{"way": "broad", "phrase": "red shoes"}],
+    "negatives": ["free"],
+}
+
+
+def describe_ad_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    errors = schema.describe_errors("400", "401", "403", "429", "500")
+    report = schema.describe_operation(
+        "sponsored",
+        "What an advertiser's campaigns and ads came to in the last 30 days",
+        {"200": schema.describe_answer("The figures.", AdsReport("ann", [], [])), **errors},
+        description="Of the advertiser whose key is shown. Money is text, so that it stays exact.",
+        **schema.ADMIN_ONLY,
+    )
+    table = schema.describe_operation(
+        "sponsored_report",
+        "The same day by day, ad by ad and phrase by phrase, as CSV",
+        {"200": schema.describe_text("The table.", "text/csv"), **errors},
+        **schema.ADMIN_ONLY,
+    )
+    command = schema.describe_operation(
+        "sponsored_order",
+        "Submit, edit and revoke ads, make and pause campaigns",
+        {
+            "200": schema.describe_answer("It is done.", AdCommandDone("submitted an ad", 12, 3)),
+            **errors,
+            **schema.describe_errors("409", "413", "415", "503"),
+        },
+        description="An advertiser's key orders of what is his; an ad that is submitted or edited waits until the "
+        "operator approves it. A key with the scope admin orders of everybody's; "
+        f"{' and '.join(ADMIN_COMMANDS)} need one.",
+        **schema.describe_body("AdOrder", _EXAMPLE),
+        **schema.ADMIN_ONLY,
+    )
+    return {ADS_PATH: {"get": report}, REPORT_CSV_PATH: {"get": table}, AD_COMMANDS_PATH: {"post": command}}
 
 
 def ad_api_routes(desk: AdService) -> list[Route]:
@@ -50,7 +118,7 @@ def ad_api_routes(desk: AdService) -> list[Route]:
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
         if isinstance(whose, Response):
             return whose
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         body = await request.body()
         return await run_in_threadpool(_run_command, desk, whose, body, f"the key {request.state.reader.name}")
@@ -73,12 +141,9 @@ def _identify_advertiser(desk: AdService, request: Request) -> str | Response:
     return advertiser
 
 
-def _build_report(desk: AdService, advertiser: str) -> dict[str, object]:
-    return {
-        "advertiser": advertiser or None,
-        "campaigns": [campaign_to_json(line) for line in desk.list_campaigns(advertiser)],
-        "ads": [ad_to_json(line) for line in desk.list_ads(advertiser)],
-    }
+def _build_report(desk: AdService, advertiser: str) -> AdsReport:
+    campaigns = [campaign_to_json(line) for line in desk.list_campaigns(advertiser)]
+    return AdsReport(advertiser or None, campaigns, [ad_to_json(line) for line in desk.list_ads(advertiser)])
 
 
 def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Response:
@@ -91,10 +156,8 @@ def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Resp
         return error_response(409, "cannot_be_done", sentence(str(error)))
     except StoreError as error:
         return error_response(503, "no_crawler", sentence(str(error)))
-    told: dict[str, object] = {"done": done.words, "action": done.action}
-    if isinstance(order, KeepAd):
-        told["ad"] = order.ad.id or _find_new_ad(desk, advertiser, order.ad)
-    return json_response(told, headers=_NO_STORE)
+    ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, KeepAd) else UNSET
+    return json_response(AdCommandDone(done.words, done.action, ad), headers=_NO_STORE)
 
 
 def _load_holdings(desk: AdService, advertiser: str) -> Holdings:

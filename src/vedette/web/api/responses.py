@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
+from msgspec import to_builtins
 from starlette.responses import Response
+
+from vedette.web.api.schema import Error, ErrorDetail
 
 JSON_TYPE = "application/json"
 
@@ -16,12 +19,12 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    r"""A value as JSON. Half a surrogate pair, which no encoding has a place for, becomes a question mark.
+    r"""Return a value as JSON; structs become objects. Half a surrogate pair, which no encoding has a place for, becomes a question mark.
 
     >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=to_builtins)
     return Response(text.encode("utf-8", "replace"), status, dict(headers or {}), JSON_TYPE)
 
 
@@ -29,7 +32,7 @@ def error_response(
     status: int, code: str, words: str, parameter: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A refusal: a code for programs, words for people, and which parameter is meant, if any."""
-    return json_response({"error": {"code": code, "message": words, "parameter": parameter}}, status, headers)
+    return json_response(Error(ErrorDetail(code, words, parameter)), status, headers)
 
 
 def format_iso_time(seconds: float) -> str:

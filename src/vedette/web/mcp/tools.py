@@ -15,8 +15,16 @@ from vedette.discover.urls.normalize import resolve
 from vedette.parse.html.page import parse_page
 from vedette.parse.text.media_types import is_html
 from vedette.serve.slate import SearchRequest, SearchResult, Slate
-from vedette.web.api.openapi import MAX_QUERY_LENGTH, MAX_TOTAL_RESULTS, PARAMETER_PATTERNS
-from vedette.web.api.parameters import ParameterError, build_unknown_error, parse_day_s, parse_int, parse_pattern
+from vedette.web.api.parameters import (
+    MAX_QUERY_LENGTH,
+    MAX_TOTAL_RESULTS,
+    PARAMETER_PATTERNS,
+    ParameterError,
+    build_unknown_error,
+    parse_day_s,
+    parse_int,
+    parse_pattern,
+)
 from vedette.web.api.responses import format_iso_time, to_finite
 from vedette.web.auth.keys import filter_results, filter_sites, is_covered, resolve_site
 from vedette.web.ports import CachedCopy, SearchService

@@ -10,7 +10,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from vedette.discover.push.indexnow import Ping, PingRejection, parse_ping, parse_ping_body
+from vedette.web.api import schema
 from vedette.web.api.responses import error_response
+from vedette.web.api.schema import JsonSchema
 from vedette.web.push.ports import HubDelivery, PushReply, PushService
 
 WEBSUB_PREFIX = "/push/"
@@ -54,6 +56,81 @@ def push_routes(push: PushService) -> list[Route]:
         Route(f"{WEBSUB_PREFIX}{{token}}", delivered, methods=["POST"]),
         Route(INDEXNOW_PATH, pinged, methods=["GET", "POST"]),
     ]
+
+
+# The fields of a ping are read by ``discover.push.indexnow``, as leniently as the protocol wants it.
+_KEY: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9-]{8,128}$", "description": "It stands in the key file."}
+_URLS: JsonSchema = {"type": "array", "items": schema.STRING, "minItems": 1, "maxItems": 10_000}
+PUSH_SCHEMAS: JsonSchema = {
+    "Ping": {
+        "type": "object",
+        "required": ["host", "key", "urlList"],
+        "properties": {"host": schema.STRING, "key": _KEY, "keyLocation": schema.STRING, "urlList": _URLS},
+    }
+}
+_PING_EXAMPLE = {
+    "host": "example.org",
+    "key": "0123456789abcdef",
+    "urlList": ["https://example.org/new", "https://example.org/changed"],
+}
+
+
+def describe_push_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    return {INDEXNOW_PATH: _describe_pings(), f"{WEBSUB_PREFIX}{{token}}": _describe_hub_calls()}
+
+
+def _describe_pings() -> JsonSchema:
+    responses = {
+        "200": schema.describe_text("Taken."),
+        "202": schema.describe_text("Taken; the key is being looked up."),
+        **schema.describe_errors("400", "403", "413", "422", "429", "500", "503"),
+    }
+    about = "As IndexNow has it. No key of ours is needed: the site's own stands in a file on its host, /KEY.txt."
+    url = "The URL, of a site that is crawled here."
+    one = schema.describe_operation(
+        "ping",
+        "A site tells that one of its URLs is new, changed or gone",
+        responses,
+        schema.query_parameter("url", url, schema.STRING, "https://example.org/new", required=True),
+        schema.query_parameter("key", "The site's key.", _KEY, "0123456789abcdef", required=True),
+        schema.query_parameter("keyLocation", "Where the key file is, if it is elsewhere.", schema.STRING),
+        description=about,
+        **schema.NO_KEY,
+    )
+    body, summary = schema.describe_body("Ping", _PING_EXAMPLE), "The same of up to 10 000 URLs"
+    return {
+        "get": one,
+        "post": schema.describe_operation("pings", summary, responses, description=about, **body, **schema.NO_KEY),
+    }
+
+
+def _describe_hub_calls() -> JsonSchema:
+    shape = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"}
+    token = {"name": "token", "in": "path", "required": True, "description": "Of one subscription.", "schema": shape}
+    signature = {"name": "X-Hub-Signature", "in": "header", "description": "Of the body.", "schema": schema.STRING}
+    hub_parameters = (
+        schema.query_parameter(f"hub.{name}", "As WebSub has it.", schema.STRING)
+        for name in ("mode", "topic", "challenge", "lease_seconds", "reason")
+    )
+    verified = {"200": schema.describe_text("It was: the challenge."), "404": schema.describe_text("It was not.")}
+    delivered = {
+        "202": schema.describe_text("Taken, whatever becomes of it."),
+        "404": schema.describe_text("Nothing was subscribed to at this address."),
+        "410": schema.describe_text("It is not any more."),
+        "413": schema.describe_text("More was sent than is read."),
+    }
+    errors = schema.describe_errors("429", "503")
+    asked, sent = "A hub asks whether a subscription was meant (WebSub)", "A hub sends a feed that has changed (WebSub)"
+    body = {"required": True, "content": {"application/atom+xml": {"schema": schema.STRING}}}
+    return {
+        "get": schema.describe_operation(
+            "verify", asked, {**verified, **errors}, token, *hub_parameters, **schema.NO_KEY
+        ),
+        "post": schema.describe_operation(
+            "deliver", sent, {**delivered, **errors}, token, signature, requestBody=body, **schema.NO_KEY
+        ),
+    }
 
 
 def _accept_ping(push: PushService, ping: Ping | PingRejection) -> PushReply:
