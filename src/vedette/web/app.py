@@ -25,13 +25,12 @@ from vedette.web.auth.access import AccessControl, Refusal
 from vedette.web.auth.keys import Key
 from vedette.web.auth.rate_limits import RateLimiter
 from vedette.web.auth.signin import signin_route
-from vedette.web.branding import Branding
 from vedette.web.console.ports.alerts import NO_ALERTS
 from vedette.web.console.routes import ConsoleServices, console_routes
 from vedette.web.console.ui.chart_metrics import export_reason_counts
 from vedette.web.gate import GateConfig, GateMiddleware, refusal_response
 from vedette.web.mcp.endpoint import mcp_route
-from vedette.web.metrics import Metrics, TimedSearch
+from vedette.web.metrics import Metrics
 from vedette.web.ports import SearchService
 from vedette.web.public.ads import NO_ADS, AdLinks, ad_click_route
 from vedette.web.public.events import events_route
@@ -41,6 +40,7 @@ from vedette.web.public.pages import page_routes
 from vedette.web.public.slates import SearchRecorder, create_null_recorder
 from vedette.web.public.visits import TrialQuota
 from vedette.web.push.routes import push_routes
+from vedette.web.rendering import Branding
 
 
 def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
@@ -62,16 +62,15 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     metrics = Metrics()
     recorded = (recording or create_null_recorder()).with_metrics(metrics)
     access = AccessControl(serve, keys)
-    timed = TimedSearch(search, metrics)
     rules = GateConfig(access, RateLimiter(clock), metrics, search.list_sites, look)
     market = console.ads if console else None
     description = build_openapi(look.name, look.address, __version__, with_ads=bool(market))
     trials = TrialQuota(serve.unproven, serve.first_place)
     app = Starlette(
         routes=[
-            *page_routes(timed, look, recorded, trials, sponsored),
+            *page_routes(search, look, recorded, trials, sponsored),
             *([ad_click_route(sponsored, look)] if sponsored is not NO_ADS else ()),
-            *api_routes(timed, recorded),
+            *api_routes(search, recorded),
             *(ad_api_routes(market) if market else ()),
             *new_page_routes(news, look, search.now_s),
             events_route(recorded),
@@ -84,7 +83,7 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
             api_docs_route(description, look),
             _health_route(search),
             _metrics_route(metrics, search, console),
-            mcp_route(timed, serve, look, metrics.count_tool_call, recorded),
+            mcp_route(search, serve, look, metrics.count_tool_call, recorded),
             signin_route(access, look),
             *(console_routes(console, look, access, search, clock) if console else ()),
         ],

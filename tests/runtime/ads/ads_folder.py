@@ -15,10 +15,10 @@ from vedette.config import Rate, Serve
 from vedette.runtime.ads.selection import FolderAdServer, build_terms
 from vedette.runtime.commands.executor import execute_command
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
 from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign
 from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
 from vedette.web.public.ads import AdLinks
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, create_server
 
 SECRET = b"a secret of this server"

@@ -28,10 +28,10 @@ from vedette.web.api.parameters import MAX_TOTAL_RESULTS
 from vedette.web.app import create_app
 from vedette.web.auth.access import is_api_path
 from vedette.web.auth.tokens import TOKEN_PATTERN
-from vedette.web.branding import Branding
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.visits import Visitor
 from vedette.web.push.ports import PushReply
+from vedette.web.rendering import Branding
 
 CHECKS = [
     not_a_server_error,

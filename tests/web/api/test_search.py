@@ -289,7 +289,7 @@ import sys
 from tests.web.small_search import SmallSearch
 from vedette.config import Serve
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, run_server
 
 listening = bind("127.0.0.1:0")

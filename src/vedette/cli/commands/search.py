@@ -33,7 +33,7 @@ from vedette.web.api.parameters import (
 )
 from vedette.web.api.responses import format_iso_time
 from vedette.web.api.search import slate_to_json
-from vedette.web.public.score_table import build_score_rows
+from vedette.web.formatting import build_score_rows
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.web.branding import Branding
-from vedette.web.rendering import render_page
+from vedette.web.rendering import Branding, render_page
 
 
 def api_docs_route(description: dict[str, Any], look: Branding) -> Route:

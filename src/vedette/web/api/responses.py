@@ -19,7 +19,9 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    r"""Return a value as JSON; structs become objects. Half a surrogate pair, which no encoding has a place for, becomes a question mark.
+    r"""Return a value as JSON. Structs become objects; half a surrogate pair, which no encoding has, a question mark.
+
+    ``msgspec.json.encode`` refuses the latter, and titles of pages may hold it.
 
     >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'

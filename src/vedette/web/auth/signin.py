@@ -11,11 +11,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.web.auth.access import KEY_COOKIE, AccessControl, Refusal
-from vedette.web.branding import Branding
-from vedette.web.form_posts import is_same_origin, read_form
-from vedette.web.gate import refusal_response
-from vedette.web.rendering import render_page
+from vedette.web.auth.access import KEY_COOKIE, AccessControl, Refusal, is_same_origin
+from vedette.web.gate import read_form, refusal_response
+from vedette.web.rendering import Branding, render_page
 
 MAX_FORM_BYTES = 4096
 COOKIE_MAX_AGE_S = 30 * 86_400

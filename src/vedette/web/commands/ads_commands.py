@@ -1,6 +1,5 @@
 """What may be ordered of the market, as values: the same for console and command line, and for undoing it."""
 
-import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -61,9 +60,15 @@ class JudgeAd:
 
 AdCommand = KeepAdvertiser | DropAdvertiser | KeepCampaign | DropCampaign | PauseCampaign | KeepAd | JudgeAd
 
+# By the names under which they are stored; these stay, whatever the classes are called.
 _COMMAND_TYPES: dict[str, type[Any]] = {
-    re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-    for kind in (KeepAdvertiser, DropAdvertiser, KeepCampaign, DropCampaign, PauseCampaign, KeepAd, JudgeAd)
+    "keep_advertiser": KeepAdvertiser,
+    "drop_advertiser": DropAdvertiser,
+    "keep_campaign": KeepCampaign,
+    "drop_campaign": DropCampaign,
+    "pause_campaign": PauseCampaign,
+    "keep_ad": KeepAd,
+    "judge_ad": JudgeAd,
 }
 _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 

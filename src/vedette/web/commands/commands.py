@@ -4,7 +4,6 @@ An order says all that is needed to carry it out (``live.orders``). It is kept a
 Secrets are never in an order: a site names the place where they are, and of keys and tokens there are only digests.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
@@ -222,24 +221,22 @@ class CommandResult(NamedTuple):
     action: int
 
 
+# By the names under which they are stored; these stay, whatever the classes are called.
 _COMMAND_TYPES: dict[str, type[Any]] = {
-    re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-    for kind in (
-        AddSite,
-        SetSite,
-        SetMachine,
-        PauseSite,
-        RemoveSite,
-        ImportSites,
-        RevokeKey,
-        RestoreKey,
-        AddRules,
-        RemoveRules,
-        Dismiss,
-        Offer,
-        AddWatch,
-        RemoveWatch,
-    )
+    "add_site": AddSite,
+    "set_site": SetSite,
+    "set_machine": SetMachine,
+    "pause_site": PauseSite,
+    "remove_site": RemoveSite,
+    "import_sites": ImportSites,
+    "revoke_key": RevokeKey,
+    "restore_key": RestoreKey,
+    "add_rules": AddRules,
+    "remove_rules": RemoveRules,
+    "dismiss": Dismiss,
+    "offer": Offer,
+    "add_watch": AddWatch,
+    "remove_watch": RemoveWatch,
 }
 _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 

@@ -11,7 +11,6 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from vedette.errors import VedetteError
 from vedette.web.ads.ports import AdService
 from vedette.web.auth.access import CONSOLE_PATH, AccessControl
-from vedette.web.branding import Branding
 from vedette.web.commands.commands import Undo
 from vedette.web.console.admin.guard import HOME_URL, SessionGuard, safe_redirect
 from vedette.web.console.admin.lab_reports import report_routes
@@ -32,6 +31,7 @@ from vedette.web.console.search.rules import rule_routes
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.ports import SearchService
 from vedette.web.push.ports import PushService
+from vedette.web.rendering import Branding
 
 
 def admin_routes(shell: ConsoleShell, desk: SiteService) -> list[BaseRoute]:

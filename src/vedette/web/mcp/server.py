@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vedette import __version__
 from vedette.web.api.parameters import ParameterError
-from vedette.web.error_log import log_error
+from vedette.web.gate import log_error
 from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Caller, SearchTools, ToolAnswer
 from vedette.web.public.visits import parse_visitor
 

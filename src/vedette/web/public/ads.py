@@ -14,11 +14,10 @@ from starlette.routing import Route
 
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.web.auth.tokens import TokenClaims, sign_token, verify_token
-from vedette.web.branding import Branding
 from vedette.web.commands.ads_text import check_landing_url
 from vedette.web.formatting import sentence
 from vedette.web.public.visits import Visitor, parse_visitor
-from vedette.web.rendering import error_page, get_theme
+from vedette.web.rendering import Branding, error_page, get_theme
 
 
 class ShownAd(NamedTuple):

@@ -116,7 +116,7 @@ def item_to_json(item: AlertItem) -> dict[str, object]:
 def describe_source(item: AlertItem) -> str:
     """In words, where a page was found.
 
-    >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "https://example.org/feed", None, 1.0))
+    >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "", None, 1.0))
     'a feed'
     """
     return _SOURCE_LABELS.get(item.how, "a link")

@@ -20,7 +20,6 @@ from vedette.web.api.parameters import ParameterError, parse_int, parse_paramete
 from vedette.web.api.responses import error_response, format_iso_time, json_response
 from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.keys import is_covered
-from vedette.web.branding import Branding
 from vedette.web.formatting import age
 from vedette.web.public.new_page_ports import (
     Cursor,
@@ -31,7 +30,7 @@ from vedette.web.public.new_page_ports import (
     describe_item,
     describe_source,
 )
-from vedette.web.rendering import error_page, get_theme, render_page, render_template
+from vedette.web.rendering import Branding, error_page, get_theme, render_page, render_template
 
 ATOM_PATH = "/new.atom"
 ATOM_TYPE = "application/atom+xml"

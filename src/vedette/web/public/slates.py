@@ -88,7 +88,9 @@ class SearchRecorder:
             return ""
 
     def record_slate(self, slate: Slate, visit: Visitor, via: Via, took_ms: float) -> str:
-        """Writes a slate down and gives the token for its page; empty where nothing was written."""
+        """Count a search, write its slate down, and return the token for its page; empty where nothing was written."""
+        if self.metrics:
+            self.metrics.observe_search(took_ms / 1000)
         if not self.keep_days:
             return ""
         try:

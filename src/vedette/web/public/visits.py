@@ -41,7 +41,8 @@ class TrialQuota:
     def get_audience(self, mark: str, doubt: str = "") -> Audience:
         """How results are ordered for a visitor; who has no mark or may be no person teaches nothing, so tries nothing.
 
-        >>> TrialQuota(max_per_page=2).get_audience("0123456789abcdef").unproven, TrialQuota(max_per_page=2).get_audience("").unproven
+        >>> quota = TrialQuota(max_per_page=2)
+        >>> quota.get_audience("0123456789abcdef").unproven, quota.get_audience("").unproven
         (2, 0)
         """
         if not mark:
@@ -87,9 +88,10 @@ def parse_visitor(request: Request) -> Visitor:
 def hash_visitor(visit: Visitor, salt: bytes) -> str:
     """Stands for whoever visits, on the day of the salt.
 
-    >>> hash_visitor(Visitor("192.0.2.1", "Browser"), b"monday")
+    >>> visit = Visitor("192.0.2.1", "Browser")
+    >>> hash_visitor(visit, b"monday")
     '5e0b9204944aa4fb'
-    >>> hash_visitor(Visitor("192.0.2.1", "Browser"), b"tuesday") == hash_visitor(Visitor("192.0.2.1", "Browser"), b"monday")
+    >>> hash_visitor(visit, b"tuesday") == hash_visitor(visit, b"monday")
     False
     """
     parts = ("name", visit.name) if visit.name else ("network", to_network(visit.address), visit.agent)

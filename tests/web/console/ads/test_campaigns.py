@@ -20,13 +20,13 @@ from vedette.runtime.ads.service import FolderAdService
 from vedette.runtime.commands.search_commands import row_from_key
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Branding
 from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, PauseCampaign
 from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
 from vedette.web.commands.commands import CommandResult
 from vedette.web.console.ports.sites import ActionLine
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.visits import Visitor
+from vedette.web.rendering import Branding
 
 SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 

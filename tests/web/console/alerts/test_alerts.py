@@ -8,10 +8,10 @@ from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
 from vedette.web.commands.commands import AddWatch, RemoveWatch
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 from vedette.web.console.routes import ConsoleServices
+from vedette.web.rendering import Branding
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 HARBOUR = AlertRow("harbour", "ab12", "news.example.org", "harbour OR port", "https://hooks.example.org/n", "", NOW_S)
