@@ -19,7 +19,7 @@ from vedette.web.api.commands import command_routes
 from vedette.web.api.openapi import Health, build_openapi
 from vedette.web.api.parameters import ParameterError
 from vedette.web.api.reference import api_docs_route
-from vedette.web.api.responses import error_response, json_response
+from vedette.web.api.responses import ApiError, error_response, json_response
 from vedette.web.api.search import api_routes
 from vedette.web.auth.access import AccessControl, Refusal
 from vedette.web.auth.keys import Key
@@ -88,7 +88,11 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
             *(console_routes(console, look, access, search, clock) if console else ()),
         ],
         middleware=[Middleware(GateMiddleware, rules)],
-        exception_handlers={HTTPException: _handle_http_error(look), ParameterError: _handle_bad_parameter},
+        exception_handlers={
+            HTTPException: _handle_http_error(look),
+            ParameterError: _handle_bad_parameter,
+            ApiError: lambda _request, error: error_response(*error.args),
+        },
     )
     app.router.redirect_slashes = False
     return app

@@ -22,11 +22,9 @@ from vedette.web.commands.ads_commands import (
     KeepAdvertiser,
     KeepCampaign,
     PauseCampaign,
-    ad_command_from_json,
-    ad_command_to_json,
 )
 from vedette.web.commands.ads_text import check_landing_url, parse_ad, parse_advertiser, parse_campaign
-from vedette.web.commands.commands import Undo
+from vedette.web.commands.commands import Undo, command_from_json, command_to_json
 
 AD = parse_ad("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
 ANN = KeepAdvertiser(parse_advertiser("ann"))
@@ -135,13 +133,13 @@ def test_whatever_was_done_is_undone(
 @given(order=_ORDERS)
 def test_orders_are_kept_as_json(order: AdCommand) -> None:
     """And come back as they were."""
-    assert ad_command_from_json(ad_command_to_json(order)) == order
+    assert command_from_json(command_to_json(order)) == order
 
 
 def test_damage_is_told() -> None:
     """A kept order that makes no sense."""
     with pytest.raises(StoreCorrupt):
-        ad_command_from_json({"order": "judge_ad", "nobody": 1})
+        command_from_json({"order": "judge_ad", "nobody": 1})
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The API does what its description says: asked with whatever it allows, and with what it does not."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -116,3 +118,21 @@ def test_all_that_is_served_to_programs_is_described() -> None:
     told = {(path, method) for path, methods in paths.items() for method in methods}
     assert served == {each for each in told if each[0] != "/opensearch.xml"}
     assert len(served) > 10
+
+
+def test_examples_are_as_described() -> None:
+    """Each example, of ads too, has the shape that stands beside it; so every schema that is named is there."""
+    described = json.loads(json.dumps(build_openapi("vedette", "", "1", with_ads=True)))
+    contents = list(_contents(described["paths"]))
+    for content in contents:
+        schema = {**content["schema"], "components": described["components"]}
+        jsonschema_rs.Draft202012Validator(schema).validate(content["example"])
+    assert len(contents) > 20
+
+
+def _contents(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if "schema" in node and "example" in node and "in" not in node:
+            yield node
+        for each in node.values():
+            yield from _contents(each)

@@ -12,7 +12,7 @@ from vedette.runtime.commands.alert_commands import AlertCommand, execute_alert_
 from vedette.runtime.commands.search_commands import SearchCommand, execute_search_command
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
-from vedette.web.commands.ads_commands import AdCommand, ad_command_from_json, ad_command_to_json, is_ad_command
+from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import (
     CloseSession,
     Command,
@@ -39,7 +39,7 @@ def execute_command(order: Command | AdCommand, state: State, now_s: float, who:
         words, inverse = _undo_action(order.action, state, now_s)
     else:
         words, inverse = _apply(order, state, now_s)
-    undo = tuple(_to_json(one) for one in inverse)
+    undo = tuple(command_to_json(one) for one in inverse)
     return CommandResult(words, state.store.log_action(Action(now_s, words, who, undo)))
 
 
@@ -47,16 +47,8 @@ def changes_sites(order: Command | AdCommand, state: State) -> bool:
     """Whether keeper and workers go by other rules once it was carried out."""
     if isinstance(order, Undo):
         row = state.store.find_action(order.action)
-        return row is not None and any(changes_sites(_from_json(one), state) for one in row.action.undo)
+        return row is not None and any(changes_sites(command_from_json(one), state) for one in row.action.undo)
     return isinstance(order, SiteCommand | SetMachine) or bool(getattr(order, "rules", ()))
-
-
-def _to_json(order: Command | AdCommand) -> dict[str, object]:
-    return ad_command_to_json(order) if isinstance(order, AdCommand) else command_to_json(order)
-
-
-def _from_json(told: object) -> Command | AdCommand:
-    return ad_command_from_json(told) if is_ad_command(told) else command_from_json(told)
 
 
 def _apply(order: Command | AdCommand, state: State, now_s: float) -> tuple[str, tuple[Command | AdCommand, ...]]:
@@ -126,7 +118,7 @@ def _undo_action(number: int, state: State, now_s: float) -> tuple[str, tuple[Co
     refused: list[UsageError] = []
     for one in row.action.undo:
         try:
-            _, inverse = _apply(_from_json(one), state, now_s)
+            _, inverse = _apply(command_from_json(one), state, now_s)
             redo = [*inverse, *redo]
         except UsageError as error:  # somebody did it by hand meanwhile; the rest can still be taken back
             refused.append(error)

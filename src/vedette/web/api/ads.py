@@ -9,12 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.ads.campaign_store import AdRow
-from vedette.errors import StoreError, UsageError
 from vedette.web.ads.ports import AdService
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
 from vedette.web.api import schema
 from vedette.web.api.parameters import parse_parameters
-from vedette.web.api.responses import JSON_TYPE, error_response, json_response
+from vedette.web.api.responses import JSON_TYPE, ApiError, error_response, json_response, refuse_failures
 from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.access import Identity
 from vedette.web.commands.ads_commands import KeepAd
@@ -98,46 +97,40 @@ def describe_ad_paths() -> JsonSchema:
 def ad_api_routes(desk: AdService) -> list[Route]:
     """What there is, day by day, and orders. A key with the scope admin has everybody's."""
 
-    async def told(request: Request) -> Response:
+    async def show_report(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
         return json_response(await run_in_threadpool(_build_report, desk, whose), headers=_NO_STORE)
 
-    async def by_day(request: Request) -> Response:
+    async def export_report(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
         answer = report_csv_response(await run_in_threadpool(desk.load_daily_report, whose))
         answer.headers.update(_NO_STORE)
         return answer
 
-    async def ordered(request: Request) -> Response:
+    async def run_command(request: Request) -> Response:
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
         if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         body = await request.body()
         return await run_in_threadpool(_run_command, desk, whose, body, f"the key {request.state.reader.name}")
 
     return [
-        Route(ADS_PATH, told, methods=["GET"]),
-        Route(REPORT_CSV_PATH, by_day, methods=["GET"]),
-        Route(AD_COMMANDS_PATH, ordered, methods=["POST"]),
+        Route(ADS_PATH, show_report, methods=["GET"]),
+        Route(REPORT_CSV_PATH, export_report, methods=["GET"]),
+        Route(AD_COMMANDS_PATH, run_command, methods=["POST"]),
     ]
 
 
-def _identify_advertiser(desk: AdService, request: Request) -> str | Response:
-    """The advertiser whose key was shown, empty for an operator's key; or why it opens nothing."""
+def _identify_advertiser(desk: AdService, request: Request) -> str:
+    """Return the advertiser whose key was shown; empty for an operator's key."""
     reader: Identity = request.state.reader
     if reader.auth_method != "key":
-        return error_response(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})
+        raise ApiError(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})
     advertiser = desk.find_advertiser(reader.name)
     if not advertiser and "admin" not in reader.scopes:
-        return error_response(403, "no_advertiser", _NOT_AN_ADVERTISER)
+        raise ApiError(403, "no_advertiser", _NOT_AN_ADVERTISER)
     return advertiser
 
 
@@ -150,12 +143,8 @@ def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Resp
     order = parse_ad_command(parse_json(body), _load_holdings(desk, advertiser))
     if isinstance(order, KeepAd) and (why := desk.check_landing_url(order.ad.url)):
         return error_response(409, "cannot_be_done", sentence(why), "url")
-    try:
+    with refuse_failures():
         done = desk.run_command(order, by)
-    except UsageError as error:
-        return error_response(409, "cannot_be_done", sentence(str(error)))
-    except StoreError as error:
-        return error_response(503, "no_crawler", sentence(str(error)))
     ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, KeepAd) else UNSET
     return json_response(AdCommandDone(done.words, done.action, ad), headers=_NO_STORE)
 

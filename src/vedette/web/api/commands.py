@@ -9,10 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.errors import StoreError, UsageError
 from vedette.web.api import schema
 from vedette.web.api.parameters import parse_int, parse_parameters
-from vedette.web.api.responses import JSON_TYPE, error_response, format_iso_time, json_response
+from vedette.web.api.responses import JSON_TYPE, error_response, format_iso_time, json_response, refuse_failures
 from vedette.web.api.schema import Answer, Count, JsonSchema, Time
 from vedette.web.commands.commands import AddWatch
 from vedette.web.commands.json_commands import parse_command
@@ -87,7 +86,7 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
     ``refusal`` says why nothing may be sent to a webhook; it is empty where it may.
     """
 
-    async def ordered(request: Request) -> Response:
+    async def run_command(request: Request) -> Response:
         if operator is None:
             return error_response(503, "no_crawler", _NO_CRAWLER)
         if get_media_type(request) != JSON_TYPE:
@@ -97,15 +96,11 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
             why_not = await run_in_threadpool(refusal, order.watch.webhook)
             if why_not:
                 return error_response(409, "cannot_be_done", sentence(why_not), "webhook")
-        try:
+        with refuse_failures():
             done = await run_in_threadpool(operator.run_command, order, f"the key {request.state.reader.name}")
-        except UsageError as error:
-            return error_response(409, "cannot_be_done", sentence(str(error)))
-        except StoreError as error:
-            return error_response(503, "no_crawler", sentence(str(error)))
         return json_response(Done(done.words, done.action))
 
-    async def acted(request: Request) -> Response:
+    async def list_actions(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], ("n", "before", "key"))
         most = parse_int(values, "n", 20, 1, MAX_ACTIONS)
         before = parse_int(values, "before", 0, 1, MAX_ACTION) or None
@@ -114,7 +109,7 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
         lines = await run_in_threadpool(operator.list_actions, most, before)
         return json_response(Actions([_describe_action(line) for line in lines]))
 
-    return [Route(COMMANDS_PATH, ordered, methods=["POST"]), Route(ACTIONS_PATH, acted, methods=["GET"])]
+    return [Route(COMMANDS_PATH, run_command, methods=["POST"]), Route(ACTIONS_PATH, list_actions, methods=["GET"])]
 
 
 def _describe_action(line: ActionLine) -> Action:

@@ -1,14 +1,17 @@
 """How answers for programs are written: compact JSON in UTF-8, whatever the text in it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
 from msgspec import to_builtins
 from starlette.responses import Response
 
+from vedette.errors import StoreError, UsageError
 from vedette.web.api.schema import Error, ErrorDetail
+from vedette.web.formatting import sentence
 
 JSON_TYPE = "application/json"
 
@@ -35,6 +38,21 @@ def error_response(
 ) -> Response:
     """A refusal: a code for programs, words for people, and which parameter is meant, if any."""
     return json_response(Error(ErrorDetail(code, words, parameter)), status, headers)
+
+
+class ApiError(Exception):
+    """A refusal that ends a request: the arguments of ``error_response``."""
+
+
+@contextmanager
+def refuse_failures() -> Iterator[None]:
+    """Turn the failure of a command into a refusal: it cannot be done as things are, or nobody is there to do it."""
+    try:
+        yield
+    except UsageError as error:
+        raise ApiError(409, "cannot_be_done", sentence(str(error))) from None
+    except StoreError as error:
+        raise ApiError(503, "no_crawler", sentence(str(error))) from None
 
 
 def format_iso_time(seconds: float) -> str:

@@ -1,17 +1,20 @@
-"""What an operator may order, as values: the same for console, API and command line, and for undoing it.
+"""Commands of an operator as values: the same for console, API and command line, and for undoing one.
 
-An order says all that is needed to carry it out (``live.orders``). It is kept as JSON with the action that it undoes.
-Secrets are never in an order: a site names the place where they are, and of keys and tokens there are only digests.
+A command says all that is needed to carry it out (``runtime.commands``). It is stored as JSON with the action that it
+undoes, those on ads too. Secrets are never in a command: a site names the place where they are, and of keys and tokens
+there are only digests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt
 from vedette.model import Site
+from vedette.web.commands import ads_commands as ads
 
 RuleKind = Literal["synonym", "pin", "hide", "block", "raise", "lower", "conceal"]
 RULE_KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
@@ -222,7 +225,7 @@ class CommandResult(NamedTuple):
 
 
 # By the names under which they are stored; these stay, whatever the classes are called.
-_COMMAND_TYPES: dict[str, type[Any]] = {
+_COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
     "add_site": AddSite,
     "set_site": SetSite,
     "set_machine": SetMachine,
@@ -237,47 +240,67 @@ _COMMAND_TYPES: dict[str, type[Any]] = {
     "offer": Offer,
     "add_watch": AddWatch,
     "remove_watch": RemoveWatch,
+    "keep_advertiser": ads.KeepAdvertiser,
+    "drop_advertiser": ads.DropAdvertiser,
+    "keep_campaign": ads.KeepCampaign,
+    "drop_campaign": ads.DropCampaign,
+    "pause_campaign": ads.PauseCampaign,
+    "keep_ad": ads.KeepAd,
+    "judge_ad": ads.JudgeAd,
 }
 _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
-def command_to_json(order: Command) -> dict[str, object]:
-    """An order that may undo another, to be kept.
+def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
+    """Return a command that may undo another, to be stored.
 
     >>> command_to_json(PauseSite("https://example.org/", paused=True))
     {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
     """
-    return {"order": _COMMAND_NAMES[type(order)], **asdict(order)}
+    return {"order": _COMMAND_NAMES[type(command)], **asdict(command)}
 
 
-def command_from_json(told: object) -> Command:
-    """The order that was kept; what makes no sense is damage.
+def command_from_json(stored: object) -> Command | ads.AdCommand:
+    """Return the command that was stored; what makes no sense is damage.
 
     >>> command_from_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
     """
     try:
-        fields: dict[str, Any] = dict(told)  # type: ignore[call-overload]  # whatever it is, it is tried
+        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # whatever it is, it is tried
         kind = _COMMAND_TYPES[fields.pop("order")]
-        if "site" in fields:
-            fields["site"] = _site_from_json(fields["site"])
-        if "sites" in fields:
-            fields["sites"] = tuple((_site_from_json(site), bool(paused)) for site, paused in fields["sites"])
-        if "rules" in fields:
-            fields["rules"] = tuple(Rule(**rule) for rule in fields["rules"])
-        if "watch" in fields:
-            fields["watch"] = AlertRow(*fields["watch"])
-        if "changes" in fields:
-            fields["changes"] = _lists_to_tuples(fields["changes"])
-        order: Command = kind(**fields)
+        parsed = {name: _FIELD_PARSERS.get(name, _keep)(value) for name, value in fields.items()}
+        command: Command | ads.AdCommand = kind(**parsed)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
-    return order
+    return command
+
+
+def _keep(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return value
+
+
+def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 
 def _site_from_json(fields: Mapping[str, Any]) -> Site:
     return Site(**_lists_to_tuples(fields))
 
 
-def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+def _ad_from_json(values: list[Any]) -> AdRow:
+    row = AdRow(*values)
+    targets = tuple((way, phrase) for way, phrase in row.targets)
+    return row._replace(targets=targets, negatives=tuple(row.negatives))
+
+
+_FIELD_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "site": _site_from_json,
+    "sites": lambda sites: tuple((_site_from_json(site), bool(paused)) for site, paused in sites),
+    "rules": lambda rules: tuple(Rule(**rule) for rule in rules),
+    "watch": lambda row: AlertRow(*row),
+    "changes": _lists_to_tuples,
+    "advertiser": lambda row: AdvertiserRow(*row),
+    "campaign": lambda row: CampaignRow(*row),
+    "ad": _ad_from_json,
+}

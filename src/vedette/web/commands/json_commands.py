@@ -17,6 +17,7 @@ from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
 from vedette.web.api.parameters import ParameterError, parse_struct
 from vedette.web.api.schema import JsonSchema, build_components
+from vedette.web.commands import ads_text
 from vedette.web.commands.ads_commands import (
     AdCommand,
     DropCampaign,
@@ -25,16 +26,6 @@ from vedette.web.commands.ads_commands import (
     KeepAdvertiser,
     KeepCampaign,
     PauseCampaign,
-)
-from vedette.web.commands.ads_text import (
-    MAX_PHRASE,
-    MAX_PHRASES,
-    MAX_TEXT,
-    MAX_TITLE,
-    MAX_URL,
-    parse_ad,
-    parse_advertiser,
-    parse_campaign,
 )
 from vedette.web.commands.alert_text import parse_alert, parse_name, parse_place, parse_query_text, parse_webhook
 from vedette.web.commands.commands import (
@@ -257,10 +248,10 @@ Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=_NOT_BLANK)]
 Budget = Annotated[Text, Meta(description=f"What a day may cost. {_MONEY}")]
 Bid = Annotated[Text, Meta(description=f"What a click may cost. {_MONEY}")]
 Day = Annotated[OptionalText, Meta(description="A day where the operator is, such as 2026-01-31; empty for no limit.")]
-Title = Annotated[str, Meta(min_length=1, max_length=MAX_TITLE, pattern=_NOT_BLANK)]
-AdText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=_NOT_BLANK)]
-LandingUrl = Annotated[str, Meta(min_length=1, max_length=MAX_URL, pattern=_NOT_BLANK)]
-Phrase = Annotated[str, Meta(min_length=1, max_length=MAX_PHRASE, pattern=_NOT_BLANK)]
+Title = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TITLE, pattern=_NOT_BLANK)]
+AdText = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TEXT, pattern=_NOT_BLANK)]
+LandingUrl = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_URL, pattern=_NOT_BLANK)]
+Phrase = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_PHRASE, pattern=_NOT_BLANK)]
 
 
 class Target(_Body):
@@ -274,12 +265,13 @@ Targets = Annotated[
     list[Target],
     Meta(
         min_length=1,
-        max_length=MAX_PHRASES,
+        max_length=ads_text.MAX_PHRASES,
         description='A list such as [{"way": "broad", "phrase": "red shoes"}]; a way is exact, phrase or broad.',
     ),
 ]
 Negatives = Annotated[
-    list[Phrase], Meta(max_length=MAX_PHRASES, description='A list of texts, such as ["free"], that keep the ad away.')
+    list[Phrase],
+    Meta(max_length=ads_text.MAX_PHRASES, description='A list of texts, such as ["free"], that keep the ad away.'),
 ]
 
 
@@ -333,13 +325,14 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
         raise ParameterError("budget", "Say in budget what a day may cost, such as 2.50.")
     starts, ends = _get_given(body.starts, before.starts), _get_given(body.ends, before.ends)
     with _errors_in("campaign"):
-        return KeepCampaign(parse_campaign(new.name, whose, budget, starts, ends)._replace(paused=before.paused))
+        row = ads_text.parse_campaign(new.name, whose, budget, starts, ends)
+    return KeepCampaign(row._replace(paused=before.paused))
 
 
 def _submit_ad(body: _NewAd, held: Holdings) -> AdCommand:
     campaign, targets = _find_campaign(body, held), _to_pairs(body.phrases)
     with _errors_in("ad"):
-        return KeepAd(parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
+        return KeepAd(ads_text.parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
 
 
 def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
@@ -351,12 +344,12 @@ def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
     targets = before.targets if isinstance(body.phrases, UnsetType) else _to_pairs(body.phrases)
     negatives = before.negatives if isinstance(body.negatives, UnsetType) else body.negatives
     with _errors_in("ad"):
-        return KeepAd(parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
+        return KeepAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
 
 
 def _keep_advertiser(body: _Advertiser, _held: Holdings) -> AdCommand:
     with _errors_in("advertiser"):
-        return KeepAdvertiser(parse_advertiser(body.advertiser, body.key))
+        return KeepAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key))
 
 
 def _find_campaign(body: _Campaign, held: Holdings) -> str:
