@@ -16,14 +16,14 @@ from vedette.errors import SiteError, UsageError
 from vedette.model import Site
 from vedette.web.api.parameters import ParameterError, parse_struct
 from vedette.web.commands.commands import (
+    AddAlert,
     AddRules,
     AddSite,
-    AddWatch,
     FetchNow,
     PauseSite,
+    RemoveAlert,
     RemoveRules,
     RemoveSite,
-    RemoveWatch,
     Rule,
     SetSite,
     Undo,
@@ -267,6 +267,6 @@ def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
         assert post(ask, {"order": "add_watch", "name": "x"}).status == 400
         assert post(ask, {"order": "remove_watch", "name": "all"}).status == 200
     added, removed = operator.orders
-    assert isinstance(added, AddWatch)
+    assert isinstance(added, AddAlert)
     assert (added.watch.name, added.watch.place, added.watch.webhook) == ("all", "*", "https://example.org/hook")
-    assert removed == RemoveWatch("all")
+    assert removed == RemoveAlert("all")

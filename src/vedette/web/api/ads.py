@@ -16,7 +16,7 @@ from vedette.web.api.parameters import parse_parameters
 from vedette.web.api.responses import JSON_TYPE, ApiError, error_response, json_response, refuse_failures
 from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.access import Identity
-from vedette.web.commands.ads_commands import KeepAd
+from vedette.web.commands.ads_commands import SaveAd
 from vedette.web.commands.json_commands import ADMIN_COMMANDS, Holdings, parse_ad_command
 from vedette.web.formatting import sentence
 from vedette.web.gate import get_media_type, parse_json
@@ -141,11 +141,11 @@ def _build_report(desk: AdService, advertiser: str) -> AdsReport:
 
 def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Response:
     order = parse_ad_command(parse_json(body), _load_holdings(desk, advertiser))
-    if isinstance(order, KeepAd) and (why := desk.check_landing_url(order.ad.url)):
+    if isinstance(order, SaveAd) and (why := desk.check_landing_url(order.ad.url)):
         return error_response(409, "cannot_be_done", sentence(why), "url")
     with refuse_failures():
         done = desk.run_command(order, by)
-    ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, KeepAd) else UNSET
+    ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, SaveAd) else UNSET
     return json_response(AdCommandDone(done.words, done.action, ad), headers=_NO_STORE)
 
 

@@ -13,7 +13,7 @@ from vedette.web.api import schema
 from vedette.web.api.parameters import parse_int, parse_parameters
 from vedette.web.api.responses import JSON_TYPE, error_response, format_iso_time, json_response, refuse_failures
 from vedette.web.api.schema import Answer, Count, JsonSchema, Time
-from vedette.web.commands.commands import AddWatch
+from vedette.web.commands.commands import AddAlert
 from vedette.web.commands.json_commands import parse_command
 from vedette.web.console.ports.sites import ActionLine, AdminService
 from vedette.web.formatting import sentence
@@ -92,7 +92,7 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
         if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         order = parse_command(parse_json(await request.body()))
-        if isinstance(order, AddWatch) and order.watch.webhook:
+        if isinstance(order, AddAlert) and order.watch.webhook:
             why_not = await run_in_threadpool(refusal, order.watch.webhook)
             if why_not:
                 return error_response(409, "cannot_be_done", sentence(why_not), "webhook")

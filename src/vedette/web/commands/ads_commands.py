@@ -6,28 +6,28 @@ from vedette.adapters.ads.campaign_store import AdRow, AdStatus, AdvertiserRow, 
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAdvertiser:
+class SaveAdvertiser:
     """Somebody may have campaigns; or one who may has another key."""
 
     advertiser: AdvertiserRow
 
 
 @dataclass(frozen=True, slots=True)
-class DropAdvertiser:
+class RemoveAdvertiser:
     """And no more; he has no campaign then."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class KeepCampaign:
+class SaveCampaign:
     """A campaign, new or with another budget or other days."""
 
     campaign: CampaignRow
 
 
 @dataclass(frozen=True, slots=True)
-class DropCampaign:
+class RemoveCampaign:
     """It is gone; all its ads are revoked then."""
 
     name: str
@@ -42,18 +42,18 @@ class PauseCampaign:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAd:
+class SaveAd:
     """An ad is submitted, new (number 0) or edited; either way it waits to be approved."""
 
     ad: AdRow
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAd:
+class ReviewAd:
     """An ad is approved, revoked, or waits again."""
 
     ad_id: int
     standing: AdStatus
 
 
-AdCommand = KeepAdvertiser | DropAdvertiser | KeepCampaign | DropCampaign | PauseCampaign | KeepAd | JudgeAd
+AdCommand = SaveAdvertiser | RemoveAdvertiser | SaveCampaign | RemoveCampaign | PauseCampaign | SaveAd | ReviewAd

@@ -144,14 +144,14 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class AddWatch:
+class AddAlert:
     """Somebody wants to hear of new pages, under a name that no watch has."""
 
     watch: AlertRow
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveWatch:
+class RemoveAlert:
     """And no more."""
 
     name: str
@@ -207,8 +207,8 @@ Command = (
     | RemoveRules
     | Dismiss
     | Offer
-    | AddWatch
-    | RemoveWatch
+    | AddAlert
+    | RemoveAlert
     | FetchNow
     | ReplaceToken
     | OpenSession
@@ -238,15 +238,15 @@ _COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
     "remove_rules": RemoveRules,
     "dismiss": Dismiss,
     "offer": Offer,
-    "add_watch": AddWatch,
-    "remove_watch": RemoveWatch,
-    "keep_advertiser": ads.KeepAdvertiser,
-    "drop_advertiser": ads.DropAdvertiser,
-    "keep_campaign": ads.KeepCampaign,
-    "drop_campaign": ads.DropCampaign,
+    "add_watch": AddAlert,
+    "remove_watch": RemoveAlert,
+    "keep_advertiser": ads.SaveAdvertiser,
+    "drop_advertiser": ads.RemoveAdvertiser,
+    "keep_campaign": ads.SaveCampaign,
+    "drop_campaign": ads.RemoveCampaign,
     "pause_campaign": ads.PauseCampaign,
-    "keep_ad": ads.KeepAd,
-    "judge_ad": ads.JudgeAd,
+    "keep_ad": ads.SaveAd,
+    "judge_ad": ads.ReviewAd,
 }
 _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 

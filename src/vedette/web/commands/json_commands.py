@@ -20,26 +20,26 @@ from vedette.web.api.schema import JsonSchema, build_components
 from vedette.web.commands import ads_text
 from vedette.web.commands.ads_commands import (
     AdCommand,
-    DropCampaign,
-    JudgeAd,
-    KeepAd,
-    KeepAdvertiser,
-    KeepCampaign,
     PauseCampaign,
+    RemoveCampaign,
+    ReviewAd,
+    SaveAd,
+    SaveAdvertiser,
+    SaveCampaign,
 )
 from vedette.web.commands.alert_text import parse_alert, parse_name, parse_place, parse_query_text, parse_webhook
 from vedette.web.commands.commands import (
     QUERY_RULE_KINDS,
+    AddAlert,
     AddRules,
     AddSite,
-    AddWatch,
     Command,
     Dismiss,
     FetchNow,
     PauseSite,
+    RemoveAlert,
     RemoveRules,
     RemoveSite,
-    RemoveWatch,
     Rule,
     RuleKind,
     SetSite,
@@ -157,12 +157,12 @@ def _add_alert(body: _Alert) -> Command:
         with _errors_in(name):
             parse(getattr(body, name))
     with _errors_in("place"):
-        return AddWatch(parse_alert(body.name, body.place, body.query, body.webhook))
+        return AddAlert(parse_alert(body.name, body.place, body.query, body.webhook))
 
 
 def _remove_alert(body: _AlertName) -> Command:
     with _errors_in("name"):
-        return RemoveWatch(parse_name(body.name))
+        return RemoveAlert(parse_name(body.name))
 
 
 def _parse_site(body: _Site) -> str:
@@ -326,13 +326,13 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
     starts, ends = _get_given(body.starts, before.starts), _get_given(body.ends, before.ends)
     with _errors_in("campaign"):
         row = ads_text.parse_campaign(new.name, whose, budget, starts, ends)
-    return KeepCampaign(row._replace(paused=before.paused))
+    return SaveCampaign(row._replace(paused=before.paused))
 
 
 def _submit_ad(body: _NewAd, held: Holdings) -> AdCommand:
     campaign, targets = _find_campaign(body, held), _to_pairs(body.phrases)
     with _errors_in("ad"):
-        return KeepAd(ads_text.parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
+        return SaveAd(ads_text.parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
 
 
 def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
@@ -344,12 +344,12 @@ def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
     targets = before.targets if isinstance(body.phrases, UnsetType) else _to_pairs(body.phrases)
     negatives = before.negatives if isinstance(body.negatives, UnsetType) else body.negatives
     with _errors_in("ad"):
-        return KeepAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
+        return SaveAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
 
 
 def _keep_advertiser(body: _Advertiser, _held: Holdings) -> AdCommand:
     with _errors_in("advertiser"):
-        return KeepAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key))
+        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key))
 
 
 def _find_campaign(body: _Campaign, held: Holdings) -> str:
@@ -381,11 +381,11 @@ _AD_COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any, Holdings], Ad
     "keep_campaign": (_KeptCampaign, _keep_campaign),
     "pause_campaign": (_Campaign, lambda body, held: PauseCampaign(_find_campaign(body, held), paused=True)),
     "resume_campaign": (_Campaign, lambda body, held: PauseCampaign(_find_campaign(body, held), paused=False)),
-    "remove_campaign": (_Campaign, lambda body, held: DropCampaign(_find_campaign(body, held))),
+    "remove_campaign": (_Campaign, lambda body, held: RemoveCampaign(_find_campaign(body, held))),
     "submit_ad": (_NewAd, _submit_ad),
     "edit_ad": (_EditedAd, _edit_ad),
-    "revoke_ad": (_Ad, lambda body, held: JudgeAd(_find_ad(body, held), "revoked")),
-    "approve_ad": (_Ad, lambda body, held: JudgeAd(_find_ad(body, held), "approved")),
+    "revoke_ad": (_Ad, lambda body, held: ReviewAd(_find_ad(body, held), "revoked")),
+    "approve_ad": (_Ad, lambda body, held: ReviewAd(_find_ad(body, held), "approved")),
     "keep_advertiser": (_Advertiser, _keep_advertiser),
 }
 ADMIN_COMMANDS: Final = ("approve_ad", "keep_advertiser")

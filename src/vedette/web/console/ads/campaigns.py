@@ -15,7 +15,7 @@ from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.errors import VedetteError
 from vedette.web.ads.ports import AdLine, AdService, CampaignLine
 from vedette.web.ads.report import REPORT_TABLE
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, PauseCampaign
+from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
 from vedette.web.console.ads.charts import build_charts
 from vedette.web.console.ads.forms import ad_form_routes
 from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter
@@ -124,7 +124,7 @@ class _AdPages:
         number, standing = form.get("ad", ""), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or not (number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS):
             return await self._render(request, "This names no ad, or no verdict on it.")
-        return await self._run_command(request, JudgeAd(int(number), standing))
+        return await self._run_command(request, ReviewAd(int(number), standing))
 
     async def pause_campaign(self, request: Request) -> Response:
         """A campaign rests, or goes on."""

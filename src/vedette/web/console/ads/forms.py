@@ -13,7 +13,7 @@ from vedette.adapters.ads.campaign_store import AdRow, CampaignRow
 from vedette.errors import VedetteError
 from vedette.serve.ads.matching import MatchType
 from vedette.web.ads.ports import AdService
-from vedette.web.commands.ads_commands import AdCommand, KeepAd, KeepAdvertiser, KeepCampaign
+from vedette.web.commands.ads_commands import AdCommand, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import (
     parse_ad,
     parse_advertiser,
@@ -74,7 +74,7 @@ class _AdForms:
         problems = _find_problems(typed, {"name": parse_name})
         if problems:
             return self._render_form(request, "advertiser", typed, problems)
-        order = KeepAdvertiser(parse_advertiser(typed["name"], typed["key"]))
+        order = SaveAdvertiser(parse_advertiser(typed["name"], typed["key"]))
         return await self._save(request, order, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
 
     async def show_campaign(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ class _AdForms:
         before = await run_in_threadpool(self._find_campaign, row.name)
         if before and not typed["known"]:
             return await self._campaign_form(request, typed, {"name": "There is a campaign of this name."})
-        order = KeepCampaign(row._replace(paused=bool(before and before.paused)))
+        order = SaveCampaign(row._replace(paused=bool(before and before.paused)))
         return await self._save(request, order, "campaign", typed)
 
     async def show_ad(self, request: Request) -> Response:
@@ -148,7 +148,7 @@ class _AdForms:
             problems = {"url": sentence(why)} if why else {}
         if problems:
             return await self._ad_form(request, typed, problems)
-        return await self._save(request, KeepAd(_parse_ad(typed)), "ad", typed)
+        return await self._save(request, SaveAd(_parse_ad(typed)), "ad", typed)
 
     async def _save(
         self, request: Request, order: AdCommand, what: str, typed: FormValues, after: str = PAGE_URL

@@ -18,7 +18,7 @@ from vedette.web.commands.alert_text import (
     parse_reader,
     parse_webhook,
 )
-from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.crawl.site_forms import FormValues
 from vedette.web.console.ports.alerts import AlertLine, AlertService, SentMessage
 from vedette.web.console.ui.layout import ConsoleShell, Problems
@@ -109,7 +109,7 @@ class _AlertPages:
         if problems:
             return await self._render(request, typed, problems, 422)
         try:
-            return await self.shell.run_command(request, AddWatch(parse_alert(**typed)), PAGE_URL)
+            return await self.shell.run_command(request, AddAlert(parse_alert(**typed)), PAGE_URL)
         except VedetteError as error:
             return await self._render(request, typed, {"form": sentence(str(error))}, 422)
 
@@ -117,7 +117,7 @@ class _AlertPages:
         """A watch less; what it was told stays, should it come back."""
         form = await self.shell.read_form(request)
         try:
-            return await self.shell.run_command(request, RemoveWatch(form.get("name", "")[:100]), PAGE_URL)
+            return await self.shell.run_command(request, RemoveAlert(form.get("name", "")[:100]), PAGE_URL)
         except VedetteError as error:
             return await self._render(request, {}, {"form": sentence(str(error))}, 422)
 
