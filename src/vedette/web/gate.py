@@ -45,8 +45,6 @@ from vedette.web.rendering import Branding, error_page, get_theme
 # be made to lead elsewhere, and is always good. Our names are known where the operator has told them
 # (``serve.address``, ``serve.public_url``, ``serve.hosts``), and on a connection to a loopback address: whoever comes
 # that way sits at this machine, or is a proxy on it, whose name is one to be told.
-
-
 FOREIGN_HOST = Refusal(
     421,
     "foreign_host",

@@ -26,8 +26,6 @@ from vedette.web.auth.rate_limits import is_in_networks, to_network
 # keeps its place until patience ends. So each address has a share. Who wants more of it loses the connection that has
 # been idle longest, which browsers expect and mend by themselves; an answer under way is never cut off. A proxy that
 # is trusted speaks for many, and sees to its own visitors.
-
-
 MAX_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
 
 

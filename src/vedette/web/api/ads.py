@@ -69,13 +69,13 @@ def describe_ad_paths() -> JsonSchema:
         "What an advertiser's campaigns and ads came to in the last 30 days",
         {"200": schema.describe_answer("The figures.", AdsReport("ann", [], [])), **errors},
         description="Of the advertiser whose key is shown. Money is text, so that it stays exact.",
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     table = schema.describe_operation(
         "sponsored_report",
         "The same day by day, ad by ad and phrase by phrase, as CSV",
         {"200": schema.describe_text("The table.", "text/csv"), **errors},
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     command = schema.describe_operation(
         "sponsored_order",
@@ -89,7 +89,7 @@ def describe_ad_paths() -> JsonSchema:
         "operator approves it. A key with the scope admin orders of everybody's; "
         f"{' and '.join(ADMIN_COMMANDS)} need one.",
         **schema.describe_body("AdOrder", _EXAMPLE),
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     return {ADS_PATH: {"get": report}, REPORT_CSV_PATH: {"get": table}, AD_COMMANDS_PATH: {"post": command}}
 

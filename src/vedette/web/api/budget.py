@@ -116,6 +116,6 @@ def describe_budget_path() -> JsonSchema:
         schema.query_parameter("days", "Of so many days, by UTC.", schema.integer_schema(1, MAX_DAYS, 1)),
         description="By what fetches were for and by site. A key with the scope admin is needed, in the header "
         "Authorization. Gains are null where none was measured.",
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     return {BUDGET_PATH: {"get": operation}}

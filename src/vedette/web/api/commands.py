@@ -66,7 +66,7 @@ def describe_command_paths() -> JsonSchema:
         description="A key with the scope admin is needed, in the header Authorization. What was done is in "
         "the log of actions, and most of it can be undone.",
         **schema.describe_body("Order", {"order": "undo", "action": 12}),
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     errors = schema.describe_errors("400", "401", "403", "421", "429", "500", "503")
     actions = schema.describe_operation(
@@ -75,7 +75,7 @@ def describe_command_paths() -> JsonSchema:
         {"200": schema.describe_answer("The log.", _LOG_EXAMPLE), **errors},
         schema.query_parameter("n", "How many.", schema.integer_schema(1, MAX_ACTIONS, 20)),
         schema.query_parameter("before", "Only those before this action.", schema.integer_schema(1, MAX_ACTION)),
-        **schema.ADMIN_ONLY,
+        **schema.BEARER_ONLY,
     )
     return {COMMANDS_PATH: {"post": order}, ACTIONS_PATH: {"get": actions}}
 

@@ -74,10 +74,8 @@ def _describe_server_paths() -> JsonSchema:
     }
     numbers = {"200": schema.describe_text("The numbers."), **schema.describe_errors("401", "403", "500")}
     # A refusal is a page here: browsers ask.
-    browser = {
-        "200": schema.describe_text("It.", "application/opensearchdescription+xml"),
-        **schema.describe_error_pages("401", "403", "429", "500"),
-    }
+    pages = {status: schema.describe_text(schema.STATUS_TEXTS[status], "text/html") for status in errors}
+    browser = {"200": schema.describe_text("It.", "application/opensearchdescription+xml"), **pages}
     return {
         "/api/openapi.json": {
             "get": schema.describe_operation("description", "This description", {"200": itself, **errors})

@@ -13,9 +13,9 @@ JsonSchema = dict[str, Any]
 
 _REFERENCE = "#/components/schemas/{name}"
 STRING: JsonSchema = {"type": "string"}
-ADMIN_ONLY: JsonSchema = {"security": [{"bearer": []}]}
+BEARER_ONLY: JsonSchema = {"security": [{"bearer": []}]}
 NO_KEY: JsonSchema = {"security": [{}]}
-_STATUS_TEXTS = {
+STATUS_TEXTS = {
     "400": "A parameter is wrong; the message says what is right.",
     "401": "A key is needed, or the one that was sent is unknown or revoked.",
     "403": "The key is not for this, or the request did not come through the proxy.",
@@ -87,12 +87,7 @@ def describe_text(description: str, media_type: str = "text/plain") -> JsonSchem
 
 def describe_errors(*statuses: str) -> JsonSchema:
     """Describe refusals."""
-    return {status: describe_answer(_STATUS_TEXTS[status], _ERROR_EXAMPLE) for status in statuses}
-
-
-def describe_error_pages(*statuses: str) -> JsonSchema:
-    """Describe refusals that are pages for people."""
-    return {status: describe_text(_STATUS_TEXTS[status], "text/html") for status in statuses}
+    return {status: describe_answer(STATUS_TEXTS[status], _ERROR_EXAMPLE) for status in statuses}
 
 
 def query_parameter(

@@ -34,8 +34,6 @@ from vedette.web.rendering import SECURITY_HEADERS, render_template
 # formed and shallow, so that the tree is as large as the text.
 # Links stay as they are written, resolved, for those who want to copy them. They open nothing: the frame that shows the
 # copy allows no windows, which is the safe choice between that and links that work.
-
-
 MAX_CHARACTERS = 2 << 20
 MAX_TAGS = 100_000  # a page of two megabytes has half of that; the rest of one that has more is left out
 MAX_DEPTH = 100

@@ -20,8 +20,6 @@ from vedette.web.auth.rate_limits import to_network
 
 # One visitor in ten gets the order without anything learned, by the mark of the day, and one gets it without anything
 # tried: others are held against them (``learn.reader_groups``).
-
-
 MAX_TRIALS_PER_DAY = 20  # unproven results for one person
 MAX_VISITORS = 20_000
 FIRST_SLOT, SECOND_SLOT = 1, 2  # the first place that is open to the unproven
