@@ -99,10 +99,10 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
 
 
 def _openapi_route(description: dict[str, object]) -> Route:
-    async def shown(_request: Request) -> Response:
+    async def show_openapi(_request: Request) -> Response:
         return json_response(description)
 
-    return Route("/api/openapi.json", shown)
+    return Route("/api/openapi.json", show_openapi)
 
 
 def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServices | None) -> Route:
@@ -116,7 +116,7 @@ def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServ
 def _health_route(search: SearchService) -> Route:
     """Whether searching works, told to anybody: so it counts no private page and tells no reason of a failure."""
 
-    async def asked(_request: Request) -> Response:
+    async def check_health(_request: Request) -> Response:
         kept = {"cache-control": "no-store"}
         try:
             told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
@@ -125,11 +125,11 @@ def _health_route(search: SearchService) -> Route:
             return json_response(Health("failing", 0, reason), 503, kept)
         return json_response(told, 200, kept)
 
-    return Route("/healthz", asked)
+    return Route("/healthz", check_health)
 
 
 def _handle_http_error(look: Branding) -> Callable[[Request, Exception], Response]:
-    def told(request: Request, error: Exception) -> Response:
+    def handle(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         missing = Refusal(404, "not_found", "There is nothing at this address.")
         method = Refusal(405, "wrong_method", "This address answers other methods, which the header Allow names.")
@@ -137,7 +137,7 @@ def _handle_http_error(look: Branding) -> Callable[[Request, Exception], Respons
         refused = {404: missing, 405: method}.get(error.status_code, other)
         return refusal_response(request, look, refused, dict(error.headers or {}))
 
-    return told
+    return handle
 
 
 def _handle_bad_parameter(_request: Request, error: Exception) -> Response:

@@ -122,10 +122,10 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     """As if the body came only now; after it comes what comes."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> Message:
+    async def replay() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return received
+    return replay
 
 
 def get_media_type(request: Request) -> str:

@@ -72,7 +72,7 @@ class Metrics:
         the same format; both may take a moment.
         """
 
-        async def shown(_request: Request) -> Response:
+        async def show_metrics(_request: Request) -> Response:
             self._update_series(await run_in_threadpool(latest))
             reasons = await run_in_threadpool(by_reason)
             told = search.get_overview(())
@@ -80,7 +80,7 @@ class Metrics:
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
             return Response(generate_latest(self._collect_registry()) + reasons, media_type=CONTENT_TYPE_LATEST)
 
-        return Route("/metrics", shown)
+        return Route("/metrics", show_metrics)
 
     def _update_series(self, latest: Mapping[str, float]) -> None:
         """A gauge for each number that there is; one without a value would say 0, which is wrong."""

@@ -75,7 +75,7 @@ class Budget(Answer):
 def budget_routes(watch: Monitoring | None) -> list[Route]:
     """The one address. The gate has seen to it that whoever comes here may."""
 
-    async def told(request: Request) -> Response:
+    async def show_budget(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], ("days", "key"))
         days = parse_int(values, "days", 1, 1, MAX_DAYS)
         if watch is None:
@@ -83,7 +83,7 @@ def budget_routes(watch: Monitoring | None) -> list[Route]:
         found = await run_in_threadpool(watch.get_budget_report, days)
         return json_response(_describe_budget(found), headers={"cache-control": "no-store"})
 
-    return [Route(BUDGET_PATH, told, methods=["GET"])]
+    return [Route(BUDGET_PATH, show_budget, methods=["GET"])]
 
 
 def _describe_budget(told: BudgetReport) -> Budget:

@@ -1,7 +1,8 @@
 """Parsing of what is sent to the API, strictly: every refusal names the parameter and says what is right.
 
-Query strings are parsed by hand: in ``msgspec.convert(strict=False)`` 07 is no number but 5.0 is one, and an empty
-value, which a form sends for what is not given, is no date. Bodies in JSON are structs (``parse_struct``).
+Query strings are parsed by hand, since msgspec reads numbers in them differently from what the API has always taken:
+``msgspec.convert("5.0", int, strict=False)`` is 5, "07" is refused, and so is "", which a form sends for what is not
+given. Bodies in JSON are structs (``parse_struct``).
 """
 
 import difflib

@@ -19,10 +19,10 @@ def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
     ]
     about = description["info"]["description"].split("\n\n")
 
-    async def shown(request: Request) -> Response:
+    async def show_docs(request: Request) -> Response:
         return render_page("reference.html", request, look, about=about, operations=operations)
 
-    return Route("/api/docs", shown)
+    return Route("/api/docs", show_docs)
 
 
 def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:

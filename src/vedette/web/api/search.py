@@ -167,7 +167,7 @@ def _describe_found(example: Answer) -> JsonSchema:
 def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
     """The routes under ``/api/v1``. The reader and what they may see is in the request's state."""
 
-    async def searched(request: Request) -> Response:
+    async def run_search(request: Request) -> Response:
         started_s = perf_counter()
         values = parse_parameters(request.scope["query_string"], _SEARCH_PARAMETERS)
         slate = filter_results(search.search(_parse_search(values, request)), request.state.reader.sites)
@@ -177,14 +177,14 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         kept = {"cache-control": "private, no-store"} if token else {}
         return json_response(slate_to_json(slate, values["q"], took_s, token), 200, kept)
 
-    async def suggested(request: Request) -> Response:
+    async def suggest(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], _SUGGEST_PARAMETERS)
         typed = _parse_query(values)
         most = parse_int(values, "n", 8, 1, MAX_SUGGESTIONS)
         found = search.suggest(typed, most, resolve_site(values, request.state.reader.sites), request.state.allowed)
         return json_response(SuggestAnswer(values["q"], found[:most]))
 
-    async def sites(request: Request) -> Response:
+    async def list_sites(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         told = search.get_overview(request.state.allowed)
         hosts = filter_sites(told.sites, request.state.reader.sites)
@@ -192,9 +192,9 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         return json_response(SitesAnswer([SiteCount(each.value, each.pages) for each in hosts], newest_at))
 
     return [
-        Route("/api/v1/search", searched),
-        Route("/api/v1/suggest", suggested),
-        Route("/api/v1/sites", sites),
+        Route("/api/v1/search", run_search),
+        Route("/api/v1/suggest", suggest),
+        Route("/api/v1/sites", list_sites),
     ]
 
 

@@ -23,7 +23,7 @@ _LOCAL_URL = re.compile(r"/(?![/\\])[!-~]{0,2000}")
 def signin_route(access: AccessControl, look: Branding) -> Route:
     """The page with the field for a key, and what takes it."""
 
-    async def answered(request: Request) -> Response:
+    async def sign_in(request: Request) -> Response:
         if request.method != "POST":
             return _render_sign_in(request, look, request.query_params.get("next", "/"))
         if not is_same_origin(request, access):
@@ -36,7 +36,7 @@ def signin_route(access: AccessControl, look: Branding) -> Route:
         form = {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}
         return _sign_in(request, access, look, form) if form["key"] else _sign_out()
 
-    return Route("/signin", answered, methods=["GET", "POST"])
+    return Route("/signin", sign_in, methods=["GET", "POST"])
 
 
 def _sign_in(request: Request, access: AccessControl, look: Branding, form: dict[str, str]) -> Response:

@@ -41,14 +41,14 @@ def create_mcp_app(tools: SearchTools, title: str, counted: CallCounter) -> ASGI
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what hostile clients send is no news
     server = _create_server(tools, title, counted)
 
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
-    return answered
+    return answer
 
 
 def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Server[Any]:

@@ -62,7 +62,7 @@ def describe_events_path() -> JsonSchema:
 def events_route(recording: SearchRecorder) -> Route:
     """The route that takes events, one at a time."""
 
-    async def told(request: Request) -> Response:
+    async def record_event(request: Request) -> Response:
         if get_media_type(request) not in CONTENT_TYPES:
             return error_response(415, "wrong_type", "Send JSON, as application/json or text/plain.")
         body = await request.body()
@@ -75,7 +75,7 @@ def events_route(recording: SearchRecorder) -> Route:
         wait = {"retry-after": str(ceil(came.wait_s))} if came.wait_s else {}
         return error_response(came.status, came.code, came.message, None, wait)
 
-    return Route(EVENTS_PATH, told, methods=["POST"])
+    return Route(EVENTS_PATH, record_event, methods=["POST"])
 
 
 def _parse_event(body: bytes) -> Event:

@@ -30,11 +30,11 @@ def is_push_path(path: str) -> bool:
 def push_routes(push: PushService) -> list[Route]:
     """The addresses."""
 
-    async def asked_back(request: Request) -> Response:
+    async def verify(request: Request) -> Response:
         told = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
         return _hub_response(told)
 
-    async def delivered(request: Request) -> Response:
+    async def deliver(request: Request) -> Response:
         headers = request.headers
         delivery = HubDelivery(
             await request.body(),
@@ -44,7 +44,7 @@ def push_routes(push: PushService) -> list[Route]:
         )
         return _hub_response(await run_in_threadpool(push.accept_delivery, request.path_params["token"], delivery))
 
-    async def pinged(request: Request) -> Response:
+    async def accept_ping(request: Request) -> Response:
         if request.method == "POST":
             ping = await run_in_threadpool(parse_ping_body, await request.body())
         else:
@@ -52,9 +52,9 @@ def push_routes(push: PushService) -> list[Route]:
         return _ping_response(await run_in_threadpool(_accept_ping, push, ping))
 
     return [
-        Route(f"{WEBSUB_PREFIX}{{token}}", asked_back, methods=["GET"]),
-        Route(f"{WEBSUB_PREFIX}{{token}}", delivered, methods=["POST"]),
-        Route(INDEXNOW_PATH, pinged, methods=["GET", "POST"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", verify, methods=["GET"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", deliver, methods=["POST"]),
+        Route(INDEXNOW_PATH, accept_ping, methods=["GET", "POST"]),
     ]
 
 
