@@ -1,4 +1,4 @@
-"""The server's application: pages, API and sign-in behind one gate."""
+"""The ASGI application (Starlette): routes of pages, API, console and sign-in behind one gate."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

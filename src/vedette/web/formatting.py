@@ -1,4 +1,4 @@
-"""How pages speak: ages, dates, numbers, addresses and quotations, in words and signs for people.
+"""Formatting for people: ages, dates, numbers, URLs, snippets and score tables.
 
 Everything here takes whatever a stranger's page or a broken clock may hold, and never fails. What is returned as
 ``Markup`` is escaped already; everything else is escaped by the templates.

@@ -1,4 +1,4 @@
-"""What every request passes on its way in and out: sizes, methods, who asks, how much, and the headers that follow.
+"""Middleware around all routes: limits of size, methods, host names, access, rate limits, and response headers.
 
 It stands around all routes, so that no route can be forgotten. An exception that nobody expected ends here: the reader
 gets an answer, the operator one line.

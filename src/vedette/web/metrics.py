@@ -1,4 +1,4 @@
-"""Numbers for those who watch the server, in the text format of Prometheus. No label comes from what readers send."""
+"""Prometheus metrics of the server (``/metrics``). No label comes from what users send."""
 
 import os
 from collections.abc import Callable, Mapping

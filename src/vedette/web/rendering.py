@@ -1,4 +1,4 @@
-"""From a template to an answer: every page is escaped by default and sent with the same strict headers."""
+"""Rendering of HTML pages: templates, escaped by default, with branding and strict security headers."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Running the application on a socket: uvicorn over uvloop and httptools, with the bounds that these leave to others.
+"""The HTTP server: uvicorn over uvloop and httptools on a socket, with limits on connections, bytes and time.
 
 A request is short here: a head and at most a small form. So each has to arrive whole within some seconds and some
 kilobytes, and whoever sends more, or sends it by the drop, is cut off before it costs memory or a connection.

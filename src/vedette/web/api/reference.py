@@ -1,4 +1,4 @@
-"""The page that explains the API to people, made from its description: so the two never differ."""
+"""The API documentation for people (``/api/docs``), rendered from the OpenAPI description."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""How answers for programs are written: compact JSON in UTF-8, whatever the text in it."""
+"""JSON responses and errors of the API: compact UTF-8, whatever the text in it."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Who is asking, and what may they see?
+"""Access control: who is asking, and which private sites they may see.
 
 A reader is known by a key, by the name that a trusted proxy gives, or not at all. A key is shown in the header
 ``Authorization: Bearer vk_…``, by programs also as ``?key=`` of the API, by people in the cookie that the sign-in page

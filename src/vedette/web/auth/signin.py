@@ -1,4 +1,4 @@
-"""Signing in with a key: the one thing that is posted here.
+"""The sign-in page for people with a key (``/signin``).
 
 The cookie holds the key itself. So there is no session to keep or lose, and a revoked key is out at once. A form on
 somebody else's page could sign a visitor in with a key of its own, to watch what they look for; so a post counts only

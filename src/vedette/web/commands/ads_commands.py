@@ -1,4 +1,4 @@
-"""What may be ordered of the market, as values: the same for console and command line, and for undoing it."""
+"""Commands on ads as values: the same for console, API and command line, and for undoing one."""
 
 from dataclasses import dataclass
 
@@ -7,35 +7,35 @@ from vedette.adapters.ads.campaign_store import AdRow, AdStatus, AdvertiserRow, 
 
 @dataclass(frozen=True, slots=True)
 class SaveAdvertiser:
-    """Somebody may have campaigns; or one who may has another key."""
+    """Let somebody have campaigns, or give an advertiser another key."""
 
     advertiser: AdvertiserRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveAdvertiser:
-    """And no more; he has no campaign then."""
+    """Remove an advertiser who has no campaign."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SaveCampaign:
-    """A campaign, new or with another budget or other days."""
+    """Create a campaign, or change its budget or days."""
 
     campaign: CampaignRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveCampaign:
-    """It is gone; all its ads are revoked then."""
+    """Remove a campaign, all of whose ads are revoked."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PauseCampaign:
-    """None of its ads is shown until it goes on; or it does."""
+    """Show none of its ads until it is resumed; or resume it."""
 
     name: str
     paused: bool
@@ -43,14 +43,14 @@ class PauseCampaign:
 
 @dataclass(frozen=True, slots=True)
 class SaveAd:
-    """An ad is submitted, new (number 0) or edited; either way it waits to be approved."""
+    """Submit an ad, new (number 0) or edited; either way it waits to be approved."""
 
     ad: AdRow
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewAd:
-    """An ad is approved, revoked, or waits again."""
+    """Approve or revoke an ad, or let it wait again."""
 
     ad_id: int
     standing: AdStatus

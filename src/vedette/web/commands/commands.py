@@ -48,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class AddSite:
-    """A site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
+    """Add a site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
 
     site: Site
     paused: bool = False
@@ -57,7 +57,7 @@ class AddSite:
 
 @dataclass(frozen=True, slots=True)
 class SetSite:
-    """Other settings for a site: fields of ``facts.Site`` with their new values, and as they were typed."""
+    """Change settings of a site: fields of ``model.Site`` with their new values, and as they were typed."""
 
     start: str
     changes: Mapping[str, object]
@@ -66,14 +66,14 @@ class SetSite:
 
 @dataclass(frozen=True, slots=True)
 class SetMachine:
-    """Other settings for the machine, by name and as they are typed; None stands for what is configured."""
+    """Change settings of the machine, by name and as typed; None stands for what is configured."""
 
     changes: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class PauseSite:
-    """Nothing is asked of a site until it is resumed; or it is."""
+    """Ask nothing of a site until it is resumed; or resume it."""
 
     start: str
     paused: bool
@@ -81,7 +81,7 @@ class PauseSite:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSite:
-    """A site is no longer crawled; its pages stay unless they are to go as well."""
+    """Crawl a site no longer; its pages stay unless they are to go as well."""
 
     start: str
     with_pages: bool = False
@@ -89,91 +89,91 @@ class RemoveSite:
 
 @dataclass(frozen=True, slots=True)
 class ImportSites:
-    """Sites as they were written out: those that are there get these settings, the others are added."""
+    """Import sites as they were exported: known ones get these settings, the others are added."""
 
     sites: tuple[tuple[Site, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateKey:
-    """A key under a name that no valid key has."""
+    """Create a key under a name that no valid key has."""
 
     row: UserKeyRow
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey:
-    """A key opens nothing from now on."""
+    """Revoke a key: it opens nothing from now on."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreKey:
-    """A revoked key opens again what it did."""
+    """Let a revoked key open again what it did."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddRules:
-    """Rules besides those that are there."""
+    """Add rules to those that are there."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveRules:
-    """Rules hold no more."""
+    """Remove rules."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dismiss:
-    """A host that pages link to is not to be offered as a site again."""
+    """Do not offer a host that pages link to as a site again."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """It may be offered again."""
+    """Let a dismissed host be offered again."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddAlert:
-    """Somebody wants to hear of new pages, under a name that no watch has."""
+    """Add an alert on new pages, under a name that no alert has."""
 
     watch: AlertRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveAlert:
-    """And no more."""
+    """Remove an alert."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class FetchNow:
-    """URLs that are fetched next, as soon as their hosts may be asked."""
+    """Fetch URLs next, as soon as their hosts may be asked."""
 
     urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceToken:
-    """Another operator's token, of which this is the digest; the one before opens nothing, and all are signed out."""
+    """Replace the operator's token by one of this digest; the one before opens nothing, and all are signed out."""
 
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """Somebody signed in to the console at this wall time; of the session's secret only the digest is kept."""
+    """Open a session of the console at this wall time; of its secret only the digest is kept."""
 
     digest: str
     wall_s: float
@@ -181,7 +181,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """And out again."""
+    """Close a session."""
 
     digest: str
 

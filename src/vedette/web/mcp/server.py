@@ -1,4 +1,4 @@
-"""The tools behind the Model Context Protocol, by its SDK. The only user of the SDK; ``mcp_endpoint`` imports it late.
+"""The MCP server, by the SDK. It is the only user of the SDK; ``mcp.endpoint`` imports it late.
 
 Every request stands for itself (stateless), and is answered by one JSON body. So nothing outlives a request: its tasks
 are ended with it, any number of processes can answer, and an end of the server has nothing to wait for.

@@ -1,4 +1,4 @@
-"""What language models can do here: search, read a page, list sites. Knows nothing of the protocol around it.
+"""The MCP tools: search, read a cached page, list sites. Knows nothing of the protocol around it.
 
 Arguments come from a program that guesses, so they are read leniently (a number may be written as text) and refused
 in words that say what is right. Answers are told twice, as values and as text, since clients differ in what they show.

@@ -1,4 +1,4 @@
-"""Sponsored results on the page: each with an address of its own here, by which a click is charged and led on.
+"""Ads on the results page: each with a signed address here, by which a click is charged and redirected.
 
 The address has a signed token of the showing and nothing else: where it leads is looked up, so that nobody can make
 this server lead people elsewhere.

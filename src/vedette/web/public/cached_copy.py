@@ -1,4 +1,4 @@
-"""The cached copy of a page, in a frame in which it can do nothing.
+"""Cached copies of pages: HTML is sanitized and shown in a sandboxed frame in which it can do nothing.
 
 The frame has an origin of its own and no right at all (``sandbox``), and the policy of the copy forbids whatever is not
 text, our own style or a picture that the page holds within itself. So links in it open nothing: to let them, windows

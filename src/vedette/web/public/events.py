@@ -1,4 +1,4 @@
-"""Where pages tell what people did with a slate: that it was seen, and which results were opened.
+"""``POST /api/v1/events``: views and clicks on the results of a search.
 
 The signed token of the slate is the right to tell, so no key is needed. Browsers send a beacon as plain text, which
 other origins may do without asking first; programs send JSON as such.

@@ -1,4 +1,4 @@
-"""What the address of a results page asks for, and the addresses of its neighbours.
+"""The query string of a results page: parsing, filters, and links to neighbouring pages.
 
 Everything in the address may have been typed by anybody: what makes no sense counts as not said.
 """

@@ -1,4 +1,4 @@
-"""What is said of a new page, the same for API, webhooks and command line."""
+"""New pages as API, webhooks and command line show them, and the service that lists them."""
 
 from typing import Annotated, Final, Literal, NamedTuple, Protocol
 

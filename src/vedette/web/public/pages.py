@@ -1,4 +1,4 @@
-"""The pages that people see: first page, results, similar pages, cached copies; what the crawler is, what is kept.
+"""The public pages: start, results, similar pages, cached copies, and what the crawler is and keeps.
 
 All are whole without script; script makes them quicker. Handlers ask the port ``SearchService`` and hand plain values
 to templates, which decide how they look.

@@ -1,4 +1,4 @@
-"""Writing down what was shown, and what people did with it.
+"""Recording of searches, views and clicks in the event log.
 
 A search that is shown becomes a line in the log, and its page gets a token. Whoever sends the token back tells that
 the slate was seen, or which result was opened. That the log fails must never cost anybody a search: then the page has

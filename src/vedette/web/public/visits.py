@@ -1,4 +1,4 @@
-"""Who asks, as far as it is written down: a mark that is good for one day, and whether it looks like a person.
+"""Visitors: a hash that is good for one day, the bot filter's reason, and the quota of trials.
 
 The mark tells searches of one person from those of another without saying who they are. It is made of the address and
 the browser, keyed with a salt that is thrown away at the end of the day: after that nobody, the operator included, can

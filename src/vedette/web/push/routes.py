@@ -1,4 +1,4 @@
-"""Where others tell of news: the address that hubs call (WebSub), and the one that sites ping (IndexNow).
+"""Push endpoints: the callback of hubs (WebSub), and pings of sites (IndexNow).
 
 Neither needs a reader's key: a hub's address cannot be guessed and what it sends is signed, and a ping shows a key that
 its host vouches for. What is said is handed on; nothing is decided here.
