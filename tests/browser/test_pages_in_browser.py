@@ -14,8 +14,8 @@ from tests.tree_runs import patiently
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
 from vedette.serve.slate import Snippet
-from vedette.web.branding import Branding
 from vedette.web.ports import FacetCount, IndexOverview
+from vedette.web.rendering import Branding
 
 HOSTILE = (
     result(1, "lag <script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"),

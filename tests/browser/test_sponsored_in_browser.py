@@ -19,7 +19,7 @@ from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.serve.ads.click_validity import ClickRejection
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd
+from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -168,7 +168,7 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
     for scheme in SCHEMES:
         console.emulate_media(color_scheme=scheme)
         looked_at(console, f"charts-{scheme}", run.folder)
-    ordered(run, JudgeAd(2, "approved"))
+    ordered(run, ReviewAd(2, "approved"))
     key = re.search(r"vk_\S+", run.vedette("keys", "create", "bobkey"))
     assert key is not None
     run.vedette("sponsor", "advertiser", "bob", "--key", "bobkey")
@@ -186,15 +186,15 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
 
 def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: Page) -> None:
     """Forged tokens lead nowhere, script in an ad is text, and nobody is led to a private address."""
-    ordered(run, JudgeAd(1, "revoked"))
+    ordered(run, ReviewAd(1, "revoked"))
     bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (("broad", "zeppelin"),), (), "0.40")
-    ordered(run, KeepAd(bad))
-    ordered(run, JudgeAd(3, "approved"))
+    ordered(run, SaveAd(bad))
+    ordered(run, ReviewAd(3, "approved"))
     advertised(person, run, HOSTILE)
     looked_at(person, "hostile", run.folder)
     forged = str(person.locator(".sponsored a").get_attribute("href"))[:-1] + "~"
-    ordered(run, KeepAd(bad._replace(id=3, url=f"{run.address}/console")))
-    ordered(run, JudgeAd(3, "approved"))
+    ordered(run, SaveAd(bad._replace(id=3, url=f"{run.address}/console")))
+    ordered(run, ReviewAd(3, "approved"))
     time.sleep(1.2)  # servers look at the market every second
     person.locator(".sponsored a").click()
     expect(person.locator("main")).to_contain_text("127.0.0.1 is a private address")

@@ -24,7 +24,8 @@ from schemathesis.specs.openapi.checks import (
 from tests.search_runs import Leaf, Up, page, small_web, up
 from tests.tree_runs import PROVE, patiently
 
-from vedette.web.api.openapi import MAX_TOTAL_RESULTS, build_openapi
+from vedette.web.api.openapi import build_openapi
+from vedette.web.api.parameters import MAX_TOTAL_RESULTS
 
 EXAMPLES = 100_000 if PROVE else 300
 # A hang is what this is about; how quick an answer is says more about the machine.

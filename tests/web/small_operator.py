@@ -15,7 +15,6 @@ from vedette.errors import UsageError, VedetteError
 from vedette.learn.workload import Drift, Mover, RisingQuery
 from vedette.model import Site
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
 from vedette.web.commands.commands import CloseSession, Command, CommandResult, OpenSession, ReplaceToken, Undo
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import (
@@ -46,6 +45,7 @@ from vedette.web.console.ports.sites import (
     UnlistedHost,
 )
 from vedette.web.console.routes import ConsoleServices
+from vedette.web.rendering import Branding
 
 TOKEN = "vo_the-right-one"  # noqa: S105 - nobody else's
 WALL_S = 1_760_000_000.0

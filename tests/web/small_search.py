@@ -14,10 +14,10 @@ from vedette.model import Site
 from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key, create_key
-from vedette.web.branding import Branding
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
 from vedette.web.public.slates import SearchRecorder
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, create_server
 
 NOW_S = 1_770_000_000.0

@@ -1,1 +1,1 @@
-"""The pages and the API that people see."""
+"""The web server: public pages, API, console, and what guards them."""

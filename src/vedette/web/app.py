@@ -1,4 +1,4 @@
-"""The server's application: pages, API and sign-in behind one gate."""
+"""The ASGI application (Starlette): routes of pages, API, console and sign-in behind one gate."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,23 +16,21 @@ from vedette.config import Serve
 from vedette.web.api.ads import ad_api_routes
 from vedette.web.api.budget import budget_routes
 from vedette.web.api.commands import command_routes
-from vedette.web.api.openapi import build_openapi
-from vedette.web.api.openapi_ads import add_ad_paths
+from vedette.web.api.openapi import Health, build_openapi
 from vedette.web.api.parameters import ParameterError
 from vedette.web.api.reference import api_docs_route
-from vedette.web.api.responses import error_response, json_response
+from vedette.web.api.responses import ApiError, error_response, json_response
 from vedette.web.api.search import api_routes
 from vedette.web.auth.access import AccessControl, Refusal
 from vedette.web.auth.keys import Key
 from vedette.web.auth.rate_limits import RateLimiter
 from vedette.web.auth.signin import signin_route
-from vedette.web.branding import Branding
 from vedette.web.console.ports.alerts import NO_ALERTS
 from vedette.web.console.routes import ConsoleServices, console_routes
 from vedette.web.console.ui.chart_metrics import export_reason_counts
 from vedette.web.gate import GateConfig, GateMiddleware, refusal_response
 from vedette.web.mcp.endpoint import mcp_route
-from vedette.web.metrics import Metrics, TimedSearch
+from vedette.web.metrics import Metrics
 from vedette.web.ports import SearchService
 from vedette.web.public.ads import NO_ADS, AdLinks, ad_click_route
 from vedette.web.public.events import events_route
@@ -42,6 +40,7 @@ from vedette.web.public.pages import page_routes
 from vedette.web.public.slates import SearchRecorder, create_null_recorder
 from vedette.web.public.visits import TrialQuota
 from vedette.web.push.routes import push_routes
+from vedette.web.rendering import Branding
 
 
 def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
@@ -63,18 +62,15 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     metrics = Metrics()
     recorded = (recording or create_null_recorder()).with_metrics(metrics)
     access = AccessControl(serve, keys)
-    timed = TimedSearch(search, metrics)
     rules = GateConfig(access, RateLimiter(clock), metrics, search.list_sites, look)
-    description = build_openapi(look.name, look.address, __version__)
     market = console.ads if console else None
+    description = build_openapi(look.name, look.address, __version__, with_ads=bool(market))
     trials = TrialQuota(serve.unproven, serve.first_place)
-    if market:
-        description = add_ad_paths(description)
     app = Starlette(
         routes=[
-            *page_routes(timed, look, recorded, trials, sponsored),
+            *page_routes(search, look, recorded, trials, sponsored),
             *([ad_click_route(sponsored, look)] if sponsored is not NO_ADS else ()),
-            *api_routes(timed, recorded),
+            *api_routes(search, recorded),
             *(ad_api_routes(market) if market else ()),
             *new_page_routes(news, look, search.now_s),
             events_route(recorded),
@@ -87,22 +83,26 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
             api_docs_route(description, look),
             _health_route(search),
             _metrics_route(metrics, search, console),
-            mcp_route(timed, serve, look, metrics.count_tool_call, recorded),
+            mcp_route(search, serve, look, metrics.count_tool_call, recorded),
             signin_route(access, look),
             *(console_routes(console, look, access, search, clock) if console else ()),
         ],
         middleware=[Middleware(GateMiddleware, rules)],
-        exception_handlers={HTTPException: _handle_http_error(look), ParameterError: _handle_bad_parameter},
+        exception_handlers={
+            HTTPException: _handle_http_error(look),
+            ParameterError: _handle_bad_parameter,
+            ApiError: lambda _request, error: error_response(*error.args),
+        },
     )
     app.router.redirect_slashes = False
     return app
 
 
 def _openapi_route(description: dict[str, object]) -> Route:
-    async def shown(_request: Request) -> Response:
+    async def show_openapi(_request: Request) -> Response:
         return json_response(description)
 
-    return Route("/api/openapi.json", shown)
+    return Route("/api/openapi.json", show_openapi)
 
 
 def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServices | None) -> Route:
@@ -116,20 +116,20 @@ def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServ
 def _health_route(search: SearchService) -> Route:
     """Whether searching works, told to anybody: so it counts no private page and tells no reason of a failure."""
 
-    async def asked(_request: Request) -> Response:
+    async def check_health(_request: Request) -> Response:
         kept = {"cache-control": "no-store"}
         try:
-            told = {"status": "ok", "pages": search.get_overview(()).pages, "behind": search.get_incomplete_reason()}
+            told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
         except Exception as error:  # noqa: BLE001 - that it fails is the answer
             reason = f"the index cannot be asked ({type(error).__name__})"
-            return json_response({"status": "failing", "pages": 0, "behind": reason}, 503, kept)
+            return json_response(Health("failing", 0, reason), 503, kept)
         return json_response(told, 200, kept)
 
-    return Route("/healthz", asked)
+    return Route("/healthz", check_health)
 
 
 def _handle_http_error(look: Branding) -> Callable[[Request, Exception], Response]:
-    def told(request: Request, error: Exception) -> Response:
+    def handle(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         missing = Refusal(404, "not_found", "There is nothing at this address.")
         method = Refusal(405, "wrong_method", "This address answers other methods, which the header Allow names.")
@@ -137,7 +137,7 @@ def _handle_http_error(look: Branding) -> Callable[[Request, Exception], Respons
         refused = {404: missing, 405: method}.get(error.status_code, other)
         return refusal_response(request, look, refused, dict(error.headers or {}))
 
-    return told
+    return handle
 
 
 def _handle_bad_parameter(_request: Request, error: Exception) -> Response:

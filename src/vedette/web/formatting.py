@@ -1,4 +1,4 @@
-"""How pages speak: ages, dates, numbers, addresses and quotations, in words and signs for people.
+"""Formatting for people: ages, dates, numbers, URLs, snippets and score tables.
 
 Everything here takes whatever a stranger's page or a broken clock may hold, and never fails. What is returned as
 ``Markup`` is escaped already; everything else is escaped by the templates.
@@ -8,11 +8,12 @@ import math
 import re
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from markupsafe import Markup, escape
 
-from vedette.serve.slate import Snippet
+from vedette.serve.slate import Reason, Snippet
 
 __all__ = [
     "age",
@@ -39,6 +40,7 @@ MONTH, YEAR = 30.44 * DAY, 365.25 * DAY
 EARLIEST_S, LATEST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, which calendars have
 MAX_CRUMBS = 4
 MAX_CRUMB_LENGTH = 60
+BAR_WIDTH = 100.0
 
 # (up to so many seconds, of so many seconds each, called so)
 _AGE_UNITS = (
@@ -254,3 +256,40 @@ def sentence(words: str) -> str:
     first = words.partition(" ")[0].rstrip(":,")
     begun = words[:1].upper() + words[1:] if first.isalpha() else words
     return begun if begun.endswith((".", "?", "…")) else f"{begun}."
+
+
+# --- scores ---
+
+
+class ScoreRow(NamedTuple):
+    """A feature with its bar: where it begins and how wide it is, of a hundred, and whether it pulled down."""
+
+    reason: Reason
+    start: float
+    width: float
+    down: bool
+
+
+def build_score_rows(why: tuple[Reason, ...]) -> list[ScoreRow]:
+    """The reasons, those that did most first. Bars of what pulls down lie to the left of the others' beginning.
+
+    >>> [(row.start, row.width) for row in build_score_rows((Reason("title", 1, 3, 3), Reason("spam", 1, -1, -1)))]
+    [(25.0, 75.0), (0.0, 25.0)]
+    """
+    ordered = sorted(why, key=lambda reason: -abs(_finite_contribution(reason)))
+    up = max((_finite_contribution(reason) for reason in ordered), default=0.0)
+    down = max((-_finite_contribution(reason) for reason in ordered), default=0.0)
+    whole = (max(up, 0.0) + max(down, 0.0)) or 1.0
+    zero = BAR_WIDTH * max(down, 0.0) / whole
+    return [_build_row(reason, zero, BAR_WIDTH / whole) for reason in ordered]
+
+
+def _build_row(reason: Reason, zero: float, scale: float) -> ScoreRow:
+    width = abs(_finite_contribution(reason)) * scale
+    down = _finite_contribution(reason) < 0
+    return ScoreRow(reason, round(zero - width if down else zero, 2), round(width, 2), down)
+
+
+def _finite_contribution(reason: Reason) -> float:
+    """What it added, where that is a number that can be drawn."""
+    return reason.contribution if math.isfinite(reason.contribution) and abs(reason.contribution) < 1e100 else 0.0

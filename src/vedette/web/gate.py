@@ -1,4 +1,4 @@
-"""What every request passes on its way in and out: sizes, methods, who asks, how much, and the headers that follow.
+"""Middleware around all routes: limits of size, methods, host names, access, rate limits, and response headers.
 
 It stands around all routes, so that no route can be forgotten. An exception that nobody expected ends here: the reader
 gets an answer, the operator one line.
@@ -6,11 +6,14 @@ gets an answer, the operator one line.
 
 import ipaddress
 import json
+import sys
 from asyncio import CancelledError
 from collections.abc import Callable
 from math import ceil
+from pathlib import Path
+from traceback import extract_tb
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -32,11 +35,9 @@ from vedette.web.auth.access import (
     is_api_path,
 )
 from vedette.web.auth.rate_limits import RateLimiter
-from vedette.web.branding import Branding
-from vedette.web.error_log import log_error
 from vedette.web.metrics import Metrics
 from vedette.web.push.routes import MAX_PUSH_BYTES, is_push_path
-from vedette.web.rendering import error_page, get_theme
+from vedette.web.rendering import Branding, error_page, get_theme
 
 # A stranger's page can make its own name lead to this machine, and then its scripts speak to us as if we were its
 # server (DNS rebinding). The browser still says by which name it came, in the header ``Host``. So where our names are
@@ -44,8 +45,6 @@ from vedette.web.rendering import error_page, get_theme
 # be made to lead elsewhere, and is always good. Our names are known where the operator has told them
 # (``serve.address``, ``serve.public_url``, ``serve.hosts``), and on a connection to a loopback address: whoever comes
 # that way sits at this machine, or is a proxy on it, whose name is one to be told.
-
-
 FOREIGN_HOST = Refusal(
     421,
     "foreign_host",
@@ -102,6 +101,7 @@ def _is_ip_address(name: str) -> bool:
 
 
 MAX_BODY_BYTES = 65_536
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_body(receive: Receive, most: int = MAX_BODY_BYTES) -> bytes | None:
@@ -122,10 +122,15 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     """As if the body came only now; after it comes what comes."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> Message:
+    async def replay() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return received
+    return replay
+
+
+def get_media_type(request: Request) -> str:
+    """Return the type of a body, in lower case and without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def parse_json(body: bytes) -> object:
@@ -136,6 +141,28 @@ def parse_json(body: bytes) -> object:
     except (ValueError, RecursionError):
         return None
     return value
+
+
+async def read_form(request: Request, longest: int = MAX_BODY_BYTES) -> dict[str, list[str]] | None:
+    """Return the fields of a form; None for what is no form, or a longer one than it should be."""
+    if get_media_type(request) != FORM_TYPE:
+        return None
+    body = await request.body()  # bounded by the middleware
+    return parse_form(body) if len(body) <= longest else None
+
+
+def parse_form(body: bytes) -> dict[str, list[str]]:
+    r"""Return the values of each field, with lines that end as ours do.
+
+    >>> parse_form(b"name=Ann+Lee&lines=a%0D%0Ab&name=Bo")
+    {'name': ['Ann Lee', 'Bo'], 'lines': ['a\nb']}
+    """
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: [_normalize_newlines(value) for value in values] for name, values in fields.items()}
+
+
+def _normalize_newlines(value: str) -> str:
+    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 MAX_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
@@ -175,6 +202,14 @@ def refusal_response(
     answer = error_page(refused.status, refused.message, look=look, theme=get_theme(request))
     answer.headers.update(headers or {})
     return answer
+
+
+def log_error(what: str, error: BaseException) -> None:
+    """Tell the operator in one line what failed, where and why. What was searched for is nobody's business."""
+    frames = extract_tb(error.__traceback__)
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+    why = f"{type(error).__name__}: {error}"[:300]
+    sys.stderr.write(f"vedette: {what} failed at {where}: {why!r}\n")
 
 
 class GateMiddleware:

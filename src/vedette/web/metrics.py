@@ -1,8 +1,7 @@
-"""Numbers for those who watch the server, in the text format of Prometheus. No label comes from what readers send."""
+"""Prometheus metrics of the server (``/metrics``). No label comes from what users send."""
 
 import os
 from collections.abc import Callable, Mapping
-from time import perf_counter
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -15,10 +14,8 @@ from starlette.routing import Route
 
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.events import EventKind, Via
-from vedette.model import Site
-from vedette.serve.slate import SearchRequest, SearchResult, Slate
 from vedette.web.console.ports.monitoring import DERIVED_SERIES
-from vedette.web.ports import CachedCopy, IndexOverview, SearchService
+from vedette.web.ports import SearchService
 
 _ALL_SERIES = {**SERIES, **DERIVED_SERIES}
 _RENAMED_SERIES = {"pages": "pages_kept"}  # the name is taken, by those that can be found
@@ -75,7 +72,7 @@ class Metrics:
         the same format; both may take a moment.
         """
 
-        async def shown(_request: Request) -> Response:
+        async def show_metrics(_request: Request) -> Response:
             self._update_series(await run_in_threadpool(latest))
             reasons = await run_in_threadpool(by_reason)
             told = search.get_overview(())
@@ -83,7 +80,7 @@ class Metrics:
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
             return Response(generate_latest(self._collect_registry()) + reasons, media_type=CONTENT_TYPE_LATEST)
 
-        return Route("/metrics", shown)
+        return Route("/metrics", show_metrics)
 
     def _update_series(self, latest: Mapping[str, float]) -> None:
         """A gauge for each number that there is; one without a value would say 0, which is wrong."""
@@ -102,50 +99,3 @@ class Metrics:
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # the library has no types here
         return together
-
-
-class TimedSearch:
-    """A search whose every search is timed, whoever asks for it: pages or API."""
-
-    def __init__(self, search: SearchService, metrics: Metrics) -> None:
-        self._search = search
-        self._metrics = metrics
-
-    def search(self, wish: SearchRequest) -> Slate:
-        """Results, timed."""
-        started_s = perf_counter()
-        slate = self._search.search(wish)
-        self._metrics.observe_search(perf_counter() - started_s)
-        return slate
-
-    def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """As the search itself."""
-        return self._search.suggest(typed, most, site, allowed)
-
-    def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """As the search itself."""
-        return self._search.get_overview(allowed)
-
-    def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """As the search itself."""
-        return self._search.find_copy(id_, allowed)
-
-    def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """As the search itself."""
-        return self._search.find_page(url, allowed)
-
-    def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """As the search itself."""
-        return self._search.find_similar(id_, allowed)
-
-    def list_sites(self) -> tuple[Site, ...]:
-        """As the search itself."""
-        return self._search.list_sites()
-
-    def get_incomplete_reason(self) -> str:
-        """As the search itself."""
-        return self._search.get_incomplete_reason()
-
-    def now_s(self) -> float:
-        """As the search itself."""
-        return self._search.now_s()

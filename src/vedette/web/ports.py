@@ -1,4 +1,4 @@
-"""What pages and API need of whatever searches: the live server has one over a data folder."""
+"""The search service that pages and API call; the runtime implements it over a data folder."""
 
 from typing import NamedTuple, Protocol
 

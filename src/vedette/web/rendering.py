@@ -1,5 +1,6 @@
-"""From a template to an answer: every page is escaped by default and sent with the same strict headers."""
+"""Rendering of HTML pages: templates, escaped by default, with branding and strict security headers."""
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -8,8 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vedette.fetch.request import PRODUCT
 from vedette.web import formatting as words
-from vedette.web.branding import Branding
 from vedette.web.static_files import load_asset
 
 PAGE_POLICY: Final = (
@@ -24,7 +25,6 @@ SECURITY_HEADERS: Final = {
     "vary": "cookie",
 }
 THEMES: Final = ("dark", "light")
-_DEFAULT_BRANDING: Final = Branding()
 _ERROR_TEXTS: Final = {
     400: ("This request cannot be read", "Part of its address is not as it should be. Start again with a search."),
     403: ("This is not for everybody", "You may not see this page. If you should, ask whoever runs this search."),
@@ -34,6 +34,27 @@ _ERROR_TEXTS: Final = {
     500: ("That went wrong here", "It is our fault, not yours, and it has been written down. Try again in a moment."),
     503: ("Not ready yet", "The search is being started or is busy. Try again in a moment."),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Branding:
+    """What the pages say about their operator.
+
+    ``name`` is the name shown. ``address`` is where readers find the pages ("https://search.example.org"); where it is
+    empty, the address of each request counts. ``embed_origins`` are the origins whose pages may have a search box of
+    ours with suggestions ("https://docs.example.org"). ``contact`` is a mail address or a URL for the page about the
+    crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the first page.
+    """
+
+    name: str = "Vedette"
+    address: str = ""
+    embed_origins: tuple[str, ...] = ()
+    contact: str = ""
+    product: str = PRODUCT
+    demo: bool = False
+
+
+_DEFAULT_BRANDING: Final = Branding()
 
 
 def render_page(template: str, asked: Request, look: Branding, status: int = 200, **told: object) -> Response:

@@ -1,4 +1,4 @@
-"""Running the application on a socket: uvicorn over uvloop and httptools, with the bounds that these leave to others.
+"""The HTTP server: uvicorn over uvloop and httptools on a socket, with limits on connections, bytes and time.
 
 A request is short here: a head and at most a small form. So each has to arrive whole within some seconds and some
 kilobytes, and whoever sends more, or sends it by the drop, is cut off before it costs memory or a connection.
@@ -26,8 +26,6 @@ from vedette.web.auth.rate_limits import is_in_networks, to_network
 # keeps its place until patience ends. So each address has a share. Who wants more of it loses the connection that has
 # been idle longest, which browsers expect and mend by themselves; an answer under way is never cut off. A proxy that
 # is trusted speaks for many, and sees to its own visitors.
-
-
 MAX_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
 
 

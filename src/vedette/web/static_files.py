@@ -1,4 +1,4 @@
-"""The files that pages load: style, script and icon, each under an address that changes with its contents.
+"""Static files: style, script and icon, each under an address that changes with its contents.
 
 So a browser may keep them for ever, and has the new ones at once when they change. They are read once, at the start.
 """

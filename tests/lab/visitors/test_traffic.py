@@ -23,8 +23,8 @@ from vedette.lab.visitors.traffic import MAX_SEARCHES_PER_S, Tally, run_visitors
 from vedette.lab.worlds.synthetic.topics import TOPICS
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
 from vedette.web.public.slates import SearchRecorder
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, create_server
 
 WAIT_S = 30.0

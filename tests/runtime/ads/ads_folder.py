@@ -15,10 +15,10 @@ from vedette.config import Rate, Serve
 from vedette.runtime.ads.selection import FolderAdServer, build_terms
 from vedette.runtime.commands.executor import execute_command
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign
+from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
 from vedette.web.public.ads import AdLinks
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, create_server
 
 SECRET = b"a secret of this server"
@@ -41,9 +41,9 @@ def ordered(folder: Path, *orders: AdCommand) -> None:
 
 def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
     """Ads with the budgets of their campaigns, all of one advertiser, all approved."""
-    orders: list[AdCommand] = [KeepAdvertiser(parse_advertiser("ann"))]
+    orders: list[AdCommand] = [SaveAdvertiser(parse_advertiser("ann"))]
     for number, (row, budget) in enumerate(ads, 1):
-        orders += [KeepCampaign(parse_campaign(row.campaign, "ann", budget)), KeepAd(row), JudgeAd(number, "approved")]
+        orders += [SaveCampaign(parse_campaign(row.campaign, "ann", budget)), SaveAd(row), ReviewAd(number, "approved")]
     ordered(folder, *orders)
 
 

@@ -15,7 +15,7 @@ from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import LEDGER_FILE, AdImpression
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.web.auth.tokens import TokenClaims, sign_token
-from vedette.web.commands.ads_commands import JudgeAd, KeepAd, PauseCampaign
+from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd
 from vedette.web.public.visits import Visitor
 
 START_S = 1_800_000_000.0
@@ -92,7 +92,7 @@ def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
     (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
-    ordered(tmp_path, JudgeAd(1, "revoked"))
+    ordered(tmp_path, ReviewAd(1, "revoked"))
     clock.now_s += 5
     answer = client.get(href)
     assert (answer.status_code, ClickRejection.OFF_TARGET.value[3:] in answer.text) == (410, True)
@@ -105,7 +105,7 @@ def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) ->
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
     (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
-    ordered(tmp_path, KeepAd(ad("high", "2.00")._replace(id=1, url="http://10.0.0.1/")), JudgeAd(1, "approved"))
+    ordered(tmp_path, SaveAd(ad("high", "2.00")._replace(id=1, url="http://10.0.0.1/")), ReviewAd(1, "approved"))
     clock.now_s += 5
     answer = client.get(href)
     assert (answer.status_code, "10.0.0.1 is a private address" in answer.text) == (410, True)

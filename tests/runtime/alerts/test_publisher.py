@@ -18,7 +18,7 @@ from vedette.runtime.alerts.service import FolderNewPages
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.indexing.indexer import rebuild
 from vedette.web.commands.alert_text import parse_alert
-from vedette.web.commands.commands import AddRules, AddWatch, RemoveWatch, Rule, Undo
+from vedette.web.commands.commands import AddAlert, AddRules, RemoveAlert, Rule, Undo
 
 WORDS = "Unlike any other page it speaks of {} and nothing but {}, at some length, so that no two of them are alike."
 
@@ -139,7 +139,7 @@ def test_watches_by_place_and_by_query(web: Web) -> None:
         "loose": parse_alert("loose", query="applea zeppelin"),
     }
     for watch in wanted.values():
-        web.ordered(AddWatch(watch))
+        web.ordered(AddAlert(watch))
     appears(web, "news/a", page("Apples", text("apple")))
     appears(web, "b", page("Bears", text("bear")))
     tell(web)
@@ -157,7 +157,7 @@ def test_watches_by_place_and_by_query(web: Web) -> None:
 def test_the_longest_query_can_be_watched_for(web: Web) -> None:
     """Whatever may be typed finds a page or none, and never an error."""
     for number, query in enumerate((" ".join("abcdefghijklmnopqrstuvwxyz" * 9), "(a OR b) " * 50, "-a " * 100 + "b")):
-        web.ordered(AddWatch(parse_alert(f"w{number}", query=query[:500])))
+        web.ordered(AddAlert(parse_alert(f"w{number}", query=query[:500])))
     for number in range(3):
         appears(web, f"{number}", page(f"Page {number}", text("abcdefgh"[number])))
     tell(web)
@@ -166,10 +166,10 @@ def test_the_longest_query_can_be_watched_for(web: Web) -> None:
 
 def test_a_watch_that_is_removed_and_comes_back_has_what_it_had(web: Web) -> None:
     """Undo brings it back under its own mark."""
-    web.ordered(AddWatch(parse_alert("all", "*")))
+    web.ordered(AddAlert(parse_alert("all", "*")))
     appears(web, "a", page("Apples", text("apple")))
     tell(web)
-    action = web.ordered(RemoveWatch("all"))
+    action = web.ordered(RemoveAlert("all"))
     assert not FolderNewPages(web.folder).has_alert("all")
     web.ordered(Undo(action))
     assert paths(web, "all") == ["a"]
@@ -179,7 +179,7 @@ def test_private_and_concealed_pages_are_told_to_those_who_may_see_them(web: Web
     """What counts is the moment of reading; a webhook hears of private pages only where its reader may see them."""
     private = Site(SITE.start, secrets="env:X", readers=("ann",))
     for name, reader in (("public", ""), ("ann", "ann"), ("bob", "bob")):
-        web.ordered(AddWatch(parse_alert(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
+        web.ordered(AddAlert(parse_alert(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
     appears(web, "a", page("Apples", text("apple")))
     appears(web, "b", page("Bears", text("bear")))
     with web.state() as state:
@@ -214,12 +214,12 @@ def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
 
 def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
     """Twice the same name, and one that is not there."""
-    web.ordered(AddWatch(parse_alert("all", "*")))
+    web.ordered(AddAlert(parse_alert("all", "*")))
     with web.state() as state:
         with pytest.raises(Exception, match="already"):
-            execute_command(AddWatch(parse_alert("all", "*")), state, web.now_s, "a test")
+            execute_command(AddAlert(parse_alert("all", "*")), state, web.now_s, "a test")
         with pytest.raises(Exception, match='did you mean "all"'):
-            execute_command(RemoveWatch("alll"), state, web.now_s, "a test")
+            execute_command(RemoveAlert("alll"), state, web.now_s, "a test")
         undo = json.dumps([row.action.undo for row in state.store.list_actions(1)])
     assert "remove_watch" in undo
 

@@ -15,22 +15,20 @@ from vedette.errors import StoreCorrupt, UsageError
 from vedette.runtime.commands.executor import execute_command
 from vedette.web.commands.ads_commands import (
     AdCommand,
-    DropAdvertiser,
-    DropCampaign,
-    JudgeAd,
-    KeepAd,
-    KeepAdvertiser,
-    KeepCampaign,
     PauseCampaign,
-    ad_command_from_json,
-    ad_command_to_json,
+    RemoveAdvertiser,
+    RemoveCampaign,
+    ReviewAd,
+    SaveAd,
+    SaveAdvertiser,
+    SaveCampaign,
 )
 from vedette.web.commands.ads_text import check_landing_url, parse_ad, parse_advertiser, parse_campaign
-from vedette.web.commands.commands import Undo
+from vedette.web.commands.commands import Undo, command_from_json, command_to_json
 
 AD = parse_ad("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
-ANN = KeepAdvertiser(parse_advertiser("ann"))
-SPRING = KeepCampaign(parse_campaign("spring", "ann", "5"))
+ANN = SaveAdvertiser(parse_advertiser("ann"))
+SPRING = SaveCampaign(parse_campaign("spring", "ann", "5"))
 
 
 @pytest.fixture
@@ -53,15 +51,15 @@ def market(state: State) -> tuple[list[AdvertiserRow], list[CampaignRow], list[A
 
 def test_an_ad_goes_from_submitted_to_approved_to_revoked(state: State) -> None:
     """Each step is undone by its number; an edit waits to be approved again, and undone it is what was approved."""
-    ordered(state, ANN, SPRING, KeepAd(AD))
-    ordered(state, JudgeAd(1, "approved"))
+    ordered(state, ANN, SPRING, SaveAd(AD))
+    ordered(state, ReviewAd(1, "approved"))
     approved = market(state)[2]
     assert [ad.standing for ad in approved] == ["approved"]
-    edit = ordered(state, KeepAd(approved[0]._replace(title="Other shoes")))
+    edit = ordered(state, SaveAd(approved[0]._replace(title="Other shoes")))
     assert [(ad.title, ad.standing) for ad in market(state)[2]] == [("Other shoes", "submitted")]
     ordered(state, Undo(edit))
     assert market(state)[2] == approved
-    revoked = ordered(state, JudgeAd(1, "revoked"))
+    revoked = ordered(state, ReviewAd(1, "revoked"))
     ordered(state, Undo(revoked))
     assert market(state)[2] == approved
 
@@ -70,17 +68,17 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
     """Nothing has changed then."""
     with pytest.raises(UsageError, match="no advertiser"):
         ordered(state, SPRING)
-    ordered(state, ANN, SPRING, KeepAd(AD))
+    ordered(state, ANN, SPRING, SaveAd(AD))
     before = market(state)
     for order, why in (
-        (DropAdvertiser("ann"), "has campaigns"),
-        (DropCampaign("spring"), "has ads"),
-        (DropCampaign("sprin"), 'did you mean "spring"'),
-        (JudgeAd(1, "submitted"), "is submitted already"),
-        (JudgeAd(9, "approved"), "no ad 9"),
+        (RemoveAdvertiser("ann"), "has campaigns"),
+        (RemoveCampaign("spring"), "has ads"),
+        (RemoveCampaign("sprin"), 'did you mean "spring"'),
+        (ReviewAd(1, "submitted"), "is submitted already"),
+        (ReviewAd(9, "approved"), "no ad 9"),
         (PauseCampaign("spring", paused=False), "is not paused"),
-        (KeepAdvertiser(parse_advertiser("bob", "nokey")), "no key"),
-        (KeepAd(AD._replace(campaign="autumn")), "no campaign"),
+        (SaveAdvertiser(parse_advertiser("bob", "nokey")), "no key"),
+        (SaveAd(AD._replace(campaign="autumn")), "no campaign"),
     ):
         with pytest.raises(UsageError, match=why):
             ordered(state, order)
@@ -90,21 +88,21 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
 def test_an_advertisers_key_is_known_by_its_digest(state: State) -> None:
     """So another key that is given the same name later is not his."""
     state.store.save_user_key(UserKeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
-    ordered(state, KeepAdvertiser(parse_advertiser("ann", "annkey")))
+    ordered(state, SaveAdvertiser(parse_advertiser("ann", "annkey")))
     assert market(state)[0][0][:3] == ("ann", "annkey", "ab" * 32)
 
 
 _ORDERS: st.SearchStrategy[AdCommand] = st.one_of(
-    st.sampled_from(["ann", "bob"]).map(lambda name: KeepAdvertiser(parse_advertiser(name))),
-    st.sampled_from(["ann", "bob"]).map(DropAdvertiser),
+    st.sampled_from(["ann", "bob"]).map(lambda name: SaveAdvertiser(parse_advertiser(name))),
+    st.sampled_from(["ann", "bob"]).map(RemoveAdvertiser),
     st.builds(
-        lambda name, payer, budget: KeepCampaign(parse_campaign(name, payer, str(budget))),
+        lambda name, payer, budget: SaveCampaign(parse_campaign(name, payer, str(budget))),
         *(st.sampled_from(["spring", "fall"]), st.sampled_from(["ann", "bob"]), st.integers(1, 9)),
     ),
-    st.sampled_from(["spring", "fall"]).map(DropCampaign),
+    st.sampled_from(["spring", "fall"]).map(RemoveCampaign),
     st.builds(PauseCampaign, st.sampled_from(["spring", "fall"]), st.booleans()),
-    st.builds(lambda number, name: KeepAd(AD._replace(id=number, campaign=name)), st.integers(0, 3), st.just("spring")),
-    st.builds(JudgeAd, st.integers(1, 3), st.sampled_from(["submitted", "approved", "revoked"])),
+    st.builds(lambda number, name: SaveAd(AD._replace(id=number, campaign=name)), st.integers(0, 3), st.just("spring")),
+    st.builds(ReviewAd, st.integers(1, 3), st.sampled_from(["submitted", "approved", "revoked"])),
 )
 
 
@@ -135,13 +133,13 @@ def test_whatever_was_done_is_undone(
 @given(order=_ORDERS)
 def test_orders_are_kept_as_json(order: AdCommand) -> None:
     """And come back as they were."""
-    assert ad_command_from_json(ad_command_to_json(order)) == order
+    assert command_from_json(command_to_json(order)) == order
 
 
 def test_damage_is_told() -> None:
     """A kept order that makes no sense."""
     with pytest.raises(StoreCorrupt):
-        ad_command_from_json({"order": "judge_ad", "nobody": 1})
+        command_from_json({"order": "judge_ad", "nobody": 1})
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ from vedette.runtime.explain.url import collect_explanation
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import (
+    AddAlert,
     AddRules,
     AddSite,
-    AddWatch,
     Command,
     ImportSites,
     PauseSite,
@@ -475,7 +475,7 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> Non
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
     """With looks that were not written down yet, and with what a watch that was just made does to it."""
     bench.crawled(*pages("a"))
-    bench.order(AddWatch(parse_alert("w", HOST, "", "", "")))
+    bench.order(AddAlert(parse_alert("w", HOST, "", "", "")))
     home = dict(bench.state.store.iter_pages())[HOME]
     for hour in (1, 2):
         look = PollResult(home.id, home.host, ok=True, is_list=True, is_refetch=True, links=[90 + hour], new=1)

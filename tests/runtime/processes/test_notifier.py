@@ -26,7 +26,7 @@ from vedette.runtime.alerts.webhooks import build_poster
 from vedette.runtime.processes.notifier import RETRY_DELAYS_S, Notifier, run_notifier
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.alert_text import parse_alert
-from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.commands.commands import AddAlert, RemoveAlert
 
 __all__ = ["web"]
 
@@ -121,7 +121,7 @@ def hurry(web: Web) -> None:
 
 def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receiver: Receiver) -> None:
     """Whoever has the secret can check time and body; an error is tried again and seen, then it is delivered."""
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.statuses = [500, 302]
@@ -148,7 +148,7 @@ def test_a_receiver_that_is_gone_is_given_up_and_that_is_said(web: Web) -> None:
     """After the last pause nothing more is tried."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=f"http://127.0.0.1:{port}/")))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=f"http://127.0.0.1:{port}/")))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
@@ -175,7 +175,7 @@ def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiv
         assert closed.post(url, (), b"{}").status == 0
     assert opened.check_url(receiver.url) == ""
     assert "private address" in opened.check_url("http://10.1.2.3/")
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     with closing(Notifier(settings_for(web))) as herald:
@@ -190,8 +190,8 @@ def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) ->
     """Each watch has its own line; its own messages stay in order."""
     with receiving() as slow:
         slow.hold.clear()
-        web.ordered(AddWatch(parse_alert("slow", "*", webhook=slow.url)))
-        web.ordered(AddWatch(parse_alert("quick", "*", webhook=receiver.url)))
+        web.ordered(AddAlert(parse_alert("slow", "*", webhook=slow.url)))
+        web.ordered(AddAlert(parse_alert("quick", "*", webhook=receiver.url)))
         with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
             for path in ("a", "b"):
                 appears(web, path, page(path, text(f"{path}pple")))
@@ -207,13 +207,13 @@ def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) ->
 
 def test_a_watch_that_goes_takes_its_messages_with_it(web: Web, receiver: Receiver) -> None:
     """They end, with the reason."""
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.statuses = [500] * 9
     with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
         stepped_until(herald, lambda: [one.tries for one in messages_end(web)] == [1])
-        web.ordered(RemoveWatch("all"))
+        web.ordered(RemoveAlert("all"))
         hurry(web)
         stepped_until(herald, lambda: messages_end(web)[0].next_s is None)
     assert messages_end(web)[0].error == "the watch was removed"
@@ -221,7 +221,7 @@ def test_a_watch_that_goes_takes_its_messages_with_it(web: Web, receiver: Receiv
 
 def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -> None:
     """It has no items, and fails like any other."""
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     desk = FolderAlertService(settings_for(web, LOOPBACK))
     receiver.statuses = [204, 410]
     assert desk.send_test("all").delivery.error == ""
@@ -232,7 +232,7 @@ def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -
 
 def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) -> None:
     """Killed while the receiver has the message and has not answered: it is sent again under the same id."""
-    web.ordered(AddWatch(parse_alert("all", "*", webhook=receiver.url)))
+    web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     receiver.hold.clear()

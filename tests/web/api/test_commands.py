@@ -7,25 +7,28 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import Ask, Heard, made_key, served
 
 from vedette.config import Rate, Serve
 from vedette.errors import SiteError, UsageError
 from vedette.model import Site
+from vedette.web.api.parameters import ParameterError, parse_struct
 from vedette.web.commands.commands import (
+    AddAlert,
     AddRules,
     AddSite,
-    AddWatch,
     FetchNow,
     PauseSite,
+    RemoveAlert,
     RemoveRules,
     RemoveSite,
-    RemoveWatch,
     Rule,
     SetSite,
     Undo,
 )
+from vedette.web.commands.json_commands import _AD_COMMANDS, _COMMANDS
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 from vedette.web.console.routes import ConsoleServices
 
@@ -203,6 +206,35 @@ def test_whatever_is_sent_is_answered(ask: Ask, order: str, told: dict[str, Any]
     assert post(ask, {**told, "order": order}).status in {200, 400, 409}
 
 
+GOOD: dict[str, object] = {
+    **dict.fromkeys(("site", "value", "host"), "example.org"),
+    **dict.fromkeys(("query", "name", "place", "campaign", "advertiser", "title", "text", "key"), "x"),
+    **dict.fromkeys(("webhook", "starts", "ends"), ""),
+    **dict.fromkeys(("paused", "with_pages"), True),
+    **dict.fromkeys(("budget", "bid"), "0.40"),
+    **dict.fromkeys(("action", "ad"), 1),
+    "kind": "block",
+    "settings": {"delay": "5s"},
+    "url": "https://example.org/",
+    "urls": ["https://example.org/"],
+    "phrases": [{"way": "broad", "phrase": "red shoes"}],
+    "negatives": ["free"],
+}
+
+
+@pytest.mark.parametrize("kind", [kind for table in (_COMMANDS, _AD_COMMANDS) for kind, _ in table.values()])
+@pytest.mark.parametrize("wrong", [None, 1.5, [None], b"x"])
+def test_a_wrong_value_is_named_whatever_its_field(kind: type[Struct], wrong: object) -> None:
+    """With what is right, which the type of the field says."""
+    good = {name: GOOD[name] for name in kind.__struct_fields__}
+    assert parse_struct(kind, good) == kind(**good) or "phrases" in good
+    for name in good:
+        with pytest.raises(ParameterError) as refused:
+            parse_struct(kind, {**good, name: wrong})
+        assert refused.value.parameter == name
+        assert refused.value.message.startswith(f"{name} is ")
+
+
 class PickyDesk:
     """No watches; and nothing may be sent to this machine."""
 
@@ -235,6 +267,6 @@ def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
         assert post(ask, {"order": "add_watch", "name": "x"}).status == 400
         assert post(ask, {"order": "remove_watch", "name": "all"}).status == 200
     added, removed = operator.orders
-    assert isinstance(added, AddWatch)
+    assert isinstance(added, AddAlert)
     assert (added.watch.name, added.watch.place, added.watch.webhook) == ("all", "*", "https://example.org/hook")
-    assert removed == RemoveWatch("all")
+    assert removed == RemoveAlert("all")

@@ -1,9 +1,11 @@
 """The API does what its description says: asked with whatever it allows, and with what it does not."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -23,14 +25,15 @@ from tests.web.small_search import HeldLog, SmallSearch, made_key, recording_to,
 
 from vedette.config import Rate, Serve
 from vedette.serve.slate import SearchRequest, Slate
-from vedette.web.api.openapi import MAX_TOTAL_RESULTS, build_openapi
+from vedette.web.api.openapi import build_openapi
+from vedette.web.api.parameters import MAX_TOTAL_RESULTS
 from vedette.web.app import create_app
 from vedette.web.auth.access import is_api_path
 from vedette.web.auth.tokens import TOKEN_PATTERN
-from vedette.web.branding import Branding
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.visits import Visitor
 from vedette.web.push.ports import PushReply
+from vedette.web.rendering import Branding
 
 CHECKS = [
     not_a_server_error,
@@ -115,3 +118,21 @@ def test_all_that_is_served_to_programs_is_described() -> None:
     told = {(path, method) for path, methods in paths.items() for method in methods}
     assert served == {each for each in told if each[0] != "/opensearch.xml"}
     assert len(served) > 10
+
+
+def test_examples_are_as_described() -> None:
+    """Each example, of ads too, has the shape that stands beside it; so every schema that is named is there."""
+    described = json.loads(json.dumps(build_openapi("vedette", "", "1", with_ads=True)))
+    contents = list(_contents(described["paths"]))
+    for content in contents:
+        schema = {**content["schema"], "components": described["components"]}
+        jsonschema_rs.Draft202012Validator(schema).validate(content["example"])
+    assert len(contents) > 20
+
+
+def _contents(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if "schema" in node and "example" in node and "in" not in node:
+            yield node
+        for each in node.values():
+            yield from _contents(each)

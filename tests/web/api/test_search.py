@@ -288,13 +288,13 @@ CHILD = """
 import sys
 from tests.web.small_search import SmallSearch
 from vedette.config import Serve
-from vedette.web.app import make_app
-from vedette.web.branding import Look
+from vedette.web.app import create_app
+from vedette.web.rendering import Branding
 from vedette.web.server import bind, run_server
 
 listening = bind("127.0.0.1:0")
 print(listening.getsockname()[1], flush=True)
-run_server(make_app(SmallSearch(), Serve(), Look()), listening)
+run_server(create_app(SmallSearch(), Serve(), Branding()), listening)
 print("ended", flush=True)
 """
 

@@ -262,7 +262,7 @@ NAMES = st.sampled_from(["", "ann", "bob", "*"])
         Identity,
         NAMES,
         st.sampled_from([("search",), ("search", "private"), ("admin",)]),
-        known_by=st.sampled_from(["", "key", "proxy"]),
+        auth_method=st.sampled_from(["", "key", "proxy"]),
     ),
     st.lists(st.builds(Site, st.just("https://x/"), secrets=st.sampled_from(["", "env:X"]), readers=st.tuples(NAMES))),
 )

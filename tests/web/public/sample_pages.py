@@ -17,10 +17,9 @@ from starlette.routing import BaseRoute, Route
 
 from vedette.model import Site
 from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
-from vedette.web.branding import Branding
 from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
 from vedette.web.public.pages import page_routes
-from vedette.web.rendering import error_page
+from vedette.web.rendering import Branding, error_page
 
 NOW_S = 1_790_000_000.0
 WHY = (

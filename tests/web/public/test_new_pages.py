@@ -13,8 +13,8 @@ from vedette.config import Rate, Serve
 from vedette.discover.formats.feeds import parse_feed
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Branding
 from vedette.web.public.new_page_ports import ItemBatch
+from vedette.web.rendering import Branding
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"

@@ -15,9 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, first, result, serving
 
 from vedette.serve.slate import SearchResult, Snippet
-from vedette.web.branding import Branding
 from vedette.web.ports import FacetCount, IndexOverview
-from vedette.web.rendering import error_page
+from vedette.web.rendering import Branding, error_page
 
 
 class Got(NamedTuple):

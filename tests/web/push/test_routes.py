@@ -17,11 +17,11 @@ from vedette.discover.push.credit import SignalTrust
 from vedette.discover.push.indexnow import Ping
 from vedette.web.auth.access import AccessControl
 from vedette.web.auth.tokens import is_valid_signature
-from vedette.web.branding import Branding
 from vedette.web.console.crawl.push import PushPage
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.push.ports import HubDelivery, PushReply, PushStatus
 from vedette.web.push.routes import is_push_path, push_routes
+from vedette.web.rendering import Branding
 
 KEY = "0123456789abcdef"
 URL = "https://example.org/a"

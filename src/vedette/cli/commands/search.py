@@ -21,11 +21,19 @@ from vedette.errors import StoreBusy, UsageError
 from vedette.runtime.indexing.indexer import catch_up
 from vedette.runtime.search.searcher import FolderSearch
 from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
-from vedette.web.api.openapi import MAX_PAGE_SIZE, MAX_QUERY_LENGTH, MAX_TOTAL_RESULTS, PARAMETER_PATTERNS
-from vedette.web.api.parameters import ParameterError, parse_day_s, parse_int, parse_pattern
+from vedette.web.api.parameters import (
+    MAX_PAGE_SIZE,
+    MAX_QUERY_LENGTH,
+    MAX_TOTAL_RESULTS,
+    PARAMETER_PATTERNS,
+    ParameterError,
+    parse_day_s,
+    parse_int,
+    parse_pattern,
+)
 from vedette.web.api.responses import format_iso_time
 from vedette.web.api.search import slate_to_json
-from vedette.web.public.score_table import build_score_rows
+from vedette.web.formatting import build_score_rows
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser

@@ -17,7 +17,7 @@ from vedette.errors import UsageError
 from vedette.runtime.ads.service import FolderAdService
 from vedette.web.ads.ports import AdStats, CampaignLine
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, PauseCampaign
+from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ def _require_subcommand(_: argparse.Namespace) -> int:
 
 
 def _save_advertiser(options: argparse.Namespace) -> int:
-    return _run_and_print(options, KeepAdvertiser(parse_advertiser(options.name, options.key)))
+    return _run_and_print(options, SaveAdvertiser(parse_advertiser(options.name, options.key)))
 
 
 def _save_campaign(options: argparse.Namespace) -> int:
     row = parse_campaign(options.name, options.advertiser, options.budget, options.starts, options.ends)
     before = {line.campaign.name: line.campaign for line in _open_ads_service(options).list_campaigns()}
     paused = row.name in before and before[row.name].paused
-    return _run_and_print(options, KeepCampaign(row._replace(paused=paused)))
+    return _run_and_print(options, SaveCampaign(row._replace(paused=paused)))
 
 
 def _submit_ad(options: argparse.Namespace) -> int:
@@ -119,7 +119,7 @@ def _submit_ad(options: argparse.Namespace) -> int:
     )
     if why := _open_ads_service(options).check_landing_url(ad.url):
         raise UsageError(why)
-    code = _run_and_print(options, KeepAd(ad))
+    code = _run_and_print(options, SaveAd(ad))
     if not options.json:
         print(f"It is shown once you approve it: {format_command('sponsor approve NUMBER', options)}")
     return code
@@ -127,7 +127,7 @@ def _submit_ad(options: argparse.Namespace) -> int:
 
 def _review_runner(standing: AdStatus) -> Callable[[argparse.Namespace], int]:
     def judged(options: argparse.Namespace) -> int:
-        return _run_and_print(options, JudgeAd(options.number, standing))
+        return _run_and_print(options, ReviewAd(options.number, standing))
 
     return judged
 

@@ -19,7 +19,7 @@ from vedette.fetch.request import build_user_agent
 from vedette.runtime.alerts.service import FolderAlertService
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.alert_text import parse_alert
-from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _add(options: argparse.Namespace) -> int:
     watch = parse_alert(options.name, options.site, options.query, options.webhook, options.reader)
     if watch.webhook and (why := _open_alert_service(options).check_webhook(watch.webhook)):
         raise UsageError(why)
-    told = run_command(options, AddWatch(watch))
+    told = run_command(options, AddAlert(watch))
     kept = next(kept for kept in _open_alert_service(options).list_alerts() if kept.watch.name == watch.name)
     if options.json:
         print(json.dumps({**told, "watch": _alert_to_dict(kept), "secret": kept.secret if watch.webhook else None}))
@@ -105,7 +105,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    told = run_command(options, RemoveWatch(options.name))
+    told = run_command(options, RemoveAlert(options.name))
     print(json.dumps(told) if options.json else format_done(told))
     return 0
 

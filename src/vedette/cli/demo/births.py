@@ -47,7 +47,7 @@ from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert
-from vedette.web.commands.commands import AddWatch, Command, SetSite
+from vedette.web.commands.commands import AddAlert, Command, SetSite
 
 COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
 
@@ -207,7 +207,7 @@ def _configure_contender(
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
     every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
     promises = [_promise_command(site, sitemaps, every_s) for site in one.settings.sites]
-    orders: list[Command] = [AddWatch(watch), *(each for each in promises if each.changes["promise"])]
+    orders: list[Command] = [AddAlert(watch), *(each for each in promises if each.changes["promise"])]
     with open_for_write(one.settings.folder, time.time()) as state:
         for order in orders:
             execute_command(order, state, clock.now(), "the demo")

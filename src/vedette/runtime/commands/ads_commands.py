@@ -8,13 +8,13 @@ from vedette.errors import UsageError
 from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import (
     AdCommand,
-    DropAdvertiser,
-    DropCampaign,
-    JudgeAd,
-    KeepAd,
-    KeepAdvertiser,
-    KeepCampaign,
     PauseCampaign,
+    RemoveAdvertiser,
+    RemoveCampaign,
+    ReviewAd,
+    SaveAd,
+    SaveAdvertiser,
+    SaveCampaign,
 )
 
 # Of all that are not revoked: a server holds them in memory.
@@ -41,24 +41,24 @@ class _AdCommands:
 
     def execute(self, command: AdCommand) -> Applied:
         ways: Mapping[type[AdCommand], Callable[..., Applied]] = {
-            KeepAdvertiser: self._save_advertiser,
-            DropAdvertiser: self._drop_advertiser,
-            KeepCampaign: self._save_campaign,
-            DropCampaign: self._drop_campaign,
+            SaveAdvertiser: self._save_advertiser,
+            RemoveAdvertiser: self._drop_advertiser,
+            SaveCampaign: self._save_campaign,
+            RemoveCampaign: self._drop_campaign,
             PauseCampaign: self._pause_campaign,
-            KeepAd: self._save_ad,
-            JudgeAd: self._review_ad,
+            SaveAd: self._save_ad,
+            ReviewAd: self._review_ad,
         }
         return ways[type(command)](command)
 
-    def _save_advertiser(self, command: KeepAdvertiser) -> Applied:
+    def _save_advertiser(self, command: SaveAdvertiser) -> Applied:
         row, before = command.advertiser, self._advertisers.get(command.advertiser.name)
         digest = self._find_key_digest(row.key) if row.key else ""
         kept = AdvertiserRow(row.name, row.key, digest, before.added_s if before else self._now_s)
         self._store.save_advertiser(kept)
         if before is not None:
-            return f'changed the key of the advertiser "{row.name}"', (KeepAdvertiser(before),)
-        return f'added the advertiser "{row.name}"', (DropAdvertiser(row.name),)
+            return f'changed the key of the advertiser "{row.name}"', (SaveAdvertiser(before),)
+        return f'added the advertiser "{row.name}"', (RemoveAdvertiser(row.name),)
 
     def _find_key_digest(self, name: str) -> str:
         """Of a key that is good now; who has its secret sees the reports."""
@@ -67,32 +67,32 @@ class _AdCommands:
             raise UsageError(f'there is no key "{name}": "vedette keys create {name}" makes one')
         return keys[name]
 
-    def _drop_advertiser(self, command: DropAdvertiser) -> Applied:
+    def _drop_advertiser(self, command: RemoveAdvertiser) -> Applied:
         before = self._get_advertiser(command.name)
         if any(row.advertiser == command.name for row in self._campaigns.values()):
             raise UsageError(f'"{command.name}" has campaigns: remove them first')
         self._store.delete_advertiser(command.name)
-        return f'removed the advertiser "{command.name}"', (KeepAdvertiser(before),)
+        return f'removed the advertiser "{command.name}"', (SaveAdvertiser(before),)
 
-    def _save_campaign(self, command: KeepCampaign) -> Applied:
+    def _save_campaign(self, command: SaveCampaign) -> Applied:
         row, before = command.campaign, self._campaigns.get(command.campaign.name)
         self._get_advertiser(row.advertiser)
         if before is None:
             if len(self._campaigns) >= MAX_CAMPAIGNS:
                 raise UsageError(f"there are {MAX_CAMPAIGNS} campaigns, which is as many as can be: remove one first")
             self._store.save_campaign(row._replace(added_s=self._now_s))
-            return f'added the campaign "{row.name}"', (DropCampaign(row.name),)
+            return f'added the campaign "{row.name}"', (RemoveCampaign(row.name),)
         if before.advertiser != row.advertiser:
             raise UsageError(f'the campaign "{row.name}" is another advertiser\'s: take another name')
         self._store.save_campaign(row._replace(added_s=before.added_s))
-        return f'changed the campaign "{row.name}"', (KeepCampaign(before),)
+        return f'changed the campaign "{row.name}"', (SaveCampaign(before),)
 
-    def _drop_campaign(self, command: DropCampaign) -> Applied:
+    def _drop_campaign(self, command: RemoveCampaign) -> Applied:
         before = self._get_campaign(command.name)
         if any(ad.campaign == command.name and ad.standing != "revoked" for ad in self._ads.values()):
             raise UsageError(f'the campaign "{command.name}" has ads: revoke them first')
         self._store.delete_campaign(command.name)
-        return f'removed the campaign "{command.name}"', (KeepCampaign(before),)
+        return f'removed the campaign "{command.name}"', (SaveCampaign(before),)
 
     def _pause_campaign(self, command: PauseCampaign) -> Applied:
         before = self._get_campaign(command.name)
@@ -102,23 +102,23 @@ class _AdCommands:
         done = "paused" if command.paused else "resumed"
         return f'{done} the campaign "{command.name}"', (PauseCampaign(command.name, paused=before.paused),)
 
-    def _save_ad(self, command: KeepAd) -> Applied:
+    def _save_ad(self, command: SaveAd) -> Applied:
         ad = command.ad
         self._get_campaign(ad.campaign)
         if not ad.id:
             if sum(each.standing != "revoked" for each in self._ads.values()) >= MAX_ADS:
                 raise UsageError(f"there are {MAX_ADS} ads, which is as many as can be: revoke one first")
             number = self._store.save_ad(ad._replace(standing="submitted", added_s=self._now_s))
-            return f"submitted {_describe_ad(number, ad)}", (JudgeAd(number, "revoked"),)
+            return f"submitted {_describe_ad(number, ad)}", (ReviewAd(number, "revoked"),)
         before = self._get_ad(ad.id)
         if before.campaign != ad.campaign:
             raise UsageError(f"the ad {ad.id} belongs to another campaign: submit a new one")
         self._store.save_ad(ad._replace(standing="submitted", added_s=before.added_s))
         # What was approved once may be shown again as it was.
-        again = () if before.standing == "submitted" else (JudgeAd(ad.id, before.standing),)
-        return f"edited {_describe_ad(ad.id, ad)}; it waits to be approved", (KeepAd(before), *again)
+        again = () if before.standing == "submitted" else (ReviewAd(ad.id, before.standing),)
+        return f"edited {_describe_ad(ad.id, ad)}; it waits to be approved", (SaveAd(before), *again)
 
-    def _review_ad(self, command: JudgeAd) -> Applied:
+    def _review_ad(self, command: ReviewAd) -> Applied:
         before = self._get_ad(command.ad_id)
         if before.standing == command.standing:
             raise UsageError(f"the ad {command.ad_id} is {before.standing} already")
@@ -126,7 +126,7 @@ class _AdCommands:
             self._get_campaign(before.campaign)
         self._store.save_ad(before._replace(standing=command.standing))
         done = {"approved": "approved", "revoked": "revoked", "submitted": "took back the word on"}[command.standing]
-        return f"{done} {_describe_ad(command.ad_id, before)}", (JudgeAd(command.ad_id, before.standing),)
+        return f"{done} {_describe_ad(command.ad_id, before)}", (ReviewAd(command.ad_id, before.standing),)
 
     def _get_advertiser(self, name: str) -> AdvertiserRow:
         if name not in self._advertisers:

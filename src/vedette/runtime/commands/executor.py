@@ -18,7 +18,7 @@ from vedette.runtime.commands.search_commands import SearchCommand, execute_sear
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
 from vedette.runtime.push.promises import check_promises
-from vedette.web.commands.ads_commands import AdCommand, ad_command_from_json, ad_command_to_json, is_ad_command
+from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import (
     CloseSession,
     Command,
@@ -58,7 +58,7 @@ def execute_command(
         words, inverse = _undo_action(command.action, state, now_s, delay_s)
     else:
         words, inverse = _apply(command, state, now_s, delay_s)
-    undo = tuple(_to_json(one) for one in inverse)
+    undo = tuple(command_to_json(one) for one in inverse)
     return CommandResult(words, state.store.log_action(Action(now_s, words, who, undo)))
 
 
@@ -66,16 +66,8 @@ def changes_sites(command: AnyCommand, state: State) -> bool:
     """Return whether coordinator and fetchers go by other rules once the command was executed."""
     if isinstance(command, Undo):
         row = state.store.find_action(command.action)
-        return row is not None and any(changes_sites(_from_json(one), state) for one in row.action.undo)
+        return row is not None and any(changes_sites(command_from_json(one), state) for one in row.action.undo)
     return isinstance(command, SiteCommand | SetMachine) or bool(getattr(command, "rules", ()))
-
-
-def _to_json(command: AnyCommand) -> dict[str, object]:
-    return ad_command_to_json(command) if isinstance(command, AdCommand) else command_to_json(command)
-
-
-def _from_json(told: object) -> AnyCommand:
-    return ad_command_from_json(told) if is_ad_command(told) else command_from_json(told)
 
 
 def _apply(command: AnyCommand, state: State, now_s: float, delay_s: float) -> Applied:
@@ -132,7 +124,7 @@ def _undo_action(number: int, state: State, now_s: float, delay_s: float) -> App
     refused: list[UsageError] = []
     for one in row.action.undo:
         try:
-            _, inverse = _apply(_from_json(one), state, now_s, delay_s)
+            _, inverse = _apply(command_from_json(one), state, now_s, delay_s)
             redo = [*inverse, *redo]
         except UsageError as error:  # somebody did it by hand meanwhile; the rest can still be taken back
             refused.append(error)

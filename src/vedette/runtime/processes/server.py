@@ -16,10 +16,10 @@ from vedette.runtime.push.receiver import FolderPushService
 from vedette.runtime.search.searcher import FolderSearch
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Branding
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.ads import NO_ADS, AdLinks
 from vedette.web.public.slates import SearchRecorder
+from vedette.web.rendering import Branding
 from vedette.web.server import run_server as run_app
 
 

@@ -1,4 +1,4 @@
-"""What console, API and command line need of the market: campaigns and ads with what became of them, and orders."""
+"""The ad service that console, API and command line call: campaigns and ads with their figures, and commands."""
 
 from collections.abc import Sequence
 from datetime import date

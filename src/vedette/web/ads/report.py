@@ -1,4 +1,4 @@
-"""Reports on sponsored results: the same figures as a table, as CSV, and as JSON for programs."""
+"""Ad reports: the same figures as a table, as CSV, and as JSON for programs."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,1 +1,1 @@
-"""Api."""
+"""The JSON API under ``/api/v1`` and its OpenAPI description."""

@@ -1,21 +1,25 @@
-"""The market for programs: whoever has an advertiser's key reads and orders what is his, and nothing else."""
+"""``/api/v1/sponsored``: ads for programs. An advertiser's key reads and changes what is theirs, and nothing else."""
 
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, UnsetType
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.ads.campaign_store import AdRow
-from vedette.errors import StoreError, UsageError
 from vedette.web.ads.ports import AdService
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
+from vedette.web.api import schema
 from vedette.web.api.parameters import parse_parameters
-from vedette.web.api.responses import error_response, json_response
+from vedette.web.api.responses import JSON_TYPE, ApiError, error_response, json_response, refuse_failures
+from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.access import Identity
-from vedette.web.commands.ads_commands import KeepAd
-from vedette.web.commands.json_commands import Holdings, parse_ad_command
+from vedette.web.commands.ads_commands import SaveAd
+from vedette.web.commands.json_commands import ADMIN_COMMANDS, Holdings, parse_ad_command
 from vedette.web.formatting import sentence
-from vedette.web.gate import parse_json
+from vedette.web.gate import get_media_type, parse_json
 
 ADS_PATH = "/api/v1/sponsored"
 AD_COMMANDS_PATH = f"{ADS_PATH}/orders"
@@ -27,74 +31,122 @@ _NOT_AN_ADVERTISER = (
 _NO_STORE = {"cache-control": "no-store"}
 
 
+class AdsReport(Answer):
+    """What an advertiser's campaigns and ads came to."""
+
+    advertiser: str | None
+    campaigns: list[dict[str, Any]]
+    ads: list[dict[str, Any]]
+
+
+class AdCommandDone(Answer):
+    """A command that was carried out, and its number in the log."""
+
+    done: str
+    action: int
+    ad: Annotated[int | UnsetType | None, Meta(description="The number of the ad that was submitted or edited.")] = (
+        UNSET
+    )
+
+
+_EXAMPLE = {
+    "order": "submit_ad",
+    "campaign": "spring",
+    "title": "Red shoes",
+    "text": "Made here",
+    "url": "https://shop.example.org/",
+    "bid": "0.40",
+    "phrases": [{"way": "broad", "phrase": "red shoes"}],
+    "negatives": ["free"],
+}
+
+
+def describe_ad_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    errors = schema.describe_errors("400", "401", "403", "429", "500")
+    report = schema.describe_operation(
+        "sponsored",
+        "What an advertiser's campaigns and ads came to in the last 30 days",
+        {"200": schema.describe_answer("The figures.", AdsReport("ann", [], [])), **errors},
+        description="Of the advertiser whose key is shown. Money is text, so that it stays exact.",
+        **schema.BEARER_ONLY,
+    )
+    table = schema.describe_operation(
+        "sponsored_report",
+        "The same day by day, ad by ad and phrase by phrase, as CSV",
+        {"200": schema.describe_text("The table.", "text/csv"), **errors},
+        **schema.BEARER_ONLY,
+    )
+    command = schema.describe_operation(
+        "sponsored_order",
+        "Submit, edit and revoke ads, make and pause campaigns",
+        {
+            "200": schema.describe_answer("It is done.", AdCommandDone("submitted an ad", 12, 3)),
+            **errors,
+            **schema.describe_errors("409", "413", "415", "503"),
+        },
+        description="An advertiser's key orders of what is his; an ad that is submitted or edited waits until the "
+        "operator approves it. A key with the scope admin orders of everybody's; "
+        f"{' and '.join(ADMIN_COMMANDS)} need one.",
+        **schema.describe_body("AdOrder", _EXAMPLE),
+        **schema.BEARER_ONLY,
+    )
+    return {ADS_PATH: {"get": report}, REPORT_CSV_PATH: {"get": table}, AD_COMMANDS_PATH: {"post": command}}
+
+
 def ad_api_routes(desk: AdService) -> list[Route]:
     """What there is, day by day, and orders. A key with the scope admin has everybody's."""
 
-    async def told(request: Request) -> Response:
+    async def show_report(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
         return json_response(await run_in_threadpool(_build_report, desk, whose), headers=_NO_STORE)
 
-    async def by_day(request: Request) -> Response:
+    async def export_report(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
         answer = report_csv_response(await run_in_threadpool(desk.load_daily_report, whose))
         answer.headers.update(_NO_STORE)
         return answer
 
-    async def ordered(request: Request) -> Response:
+    async def run_command(request: Request) -> Response:
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        if isinstance(whose, Response):
-            return whose
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         body = await request.body()
         return await run_in_threadpool(_run_command, desk, whose, body, f"the key {request.state.reader.name}")
 
     return [
-        Route(ADS_PATH, told, methods=["GET"]),
-        Route(REPORT_CSV_PATH, by_day, methods=["GET"]),
-        Route(AD_COMMANDS_PATH, ordered, methods=["POST"]),
+        Route(ADS_PATH, show_report, methods=["GET"]),
+        Route(REPORT_CSV_PATH, export_report, methods=["GET"]),
+        Route(AD_COMMANDS_PATH, run_command, methods=["POST"]),
     ]
 
 
-def _identify_advertiser(desk: AdService, request: Request) -> str | Response:
-    """The advertiser whose key was shown, empty for an operator's key; or why it opens nothing."""
+def _identify_advertiser(desk: AdService, request: Request) -> str:
+    """Return the advertiser whose key was shown; empty for an operator's key."""
     reader: Identity = request.state.reader
     if reader.auth_method != "key":
-        return error_response(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})
+        raise ApiError(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})
     advertiser = desk.find_advertiser(reader.name)
     if not advertiser and "admin" not in reader.scopes:
-        return error_response(403, "no_advertiser", _NOT_AN_ADVERTISER)
+        raise ApiError(403, "no_advertiser", _NOT_AN_ADVERTISER)
     return advertiser
 
 
-def _build_report(desk: AdService, advertiser: str) -> dict[str, object]:
-    return {
-        "advertiser": advertiser or None,
-        "campaigns": [campaign_to_json(line) for line in desk.list_campaigns(advertiser)],
-        "ads": [ad_to_json(line) for line in desk.list_ads(advertiser)],
-    }
+def _build_report(desk: AdService, advertiser: str) -> AdsReport:
+    campaigns = [campaign_to_json(line) for line in desk.list_campaigns(advertiser)]
+    return AdsReport(advertiser or None, campaigns, [ad_to_json(line) for line in desk.list_ads(advertiser)])
 
 
 def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Response:
     order = parse_ad_command(parse_json(body), _load_holdings(desk, advertiser))
-    if isinstance(order, KeepAd) and (why := desk.check_landing_url(order.ad.url)):
+    if isinstance(order, SaveAd) and (why := desk.check_landing_url(order.ad.url)):
         return error_response(409, "cannot_be_done", sentence(why), "url")
-    try:
+    with refuse_failures():
         done = desk.run_command(order, by)
-    except UsageError as error:
-        return error_response(409, "cannot_be_done", sentence(str(error)))
-    except StoreError as error:
-        return error_response(503, "no_crawler", sentence(str(error)))
-    told: dict[str, object] = {"done": done.words, "action": done.action}
-    if isinstance(order, KeepAd):
-        told["ad"] = order.ad.id or _find_new_ad(desk, advertiser, order.ad)
-    return json_response(told, headers=_NO_STORE)
+    ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, SaveAd) else UNSET
+    return json_response(AdCommandDone(done.words, done.action, ad), headers=_NO_STORE)
 
 
 def _load_holdings(desk: AdService, advertiser: str) -> Holdings:

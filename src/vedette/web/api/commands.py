@@ -1,25 +1,83 @@
-"""The part of the API that changes something: orders of the operator, for whoever has a key with the scope admin."""
+"""``/api/v1/orders`` and ``/api/v1/actions``: commands of an operator, and the log of them, for keys of operators."""
 
 from collections.abc import Callable
+from typing import Annotated
 
+from msgspec import Meta
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.errors import StoreError, UsageError
+from vedette.web.api import schema
 from vedette.web.api.parameters import parse_int, parse_parameters
-from vedette.web.api.responses import error_response, format_iso_time, json_response
-from vedette.web.commands.commands import AddWatch
+from vedette.web.api.responses import JSON_TYPE, error_response, format_iso_time, json_response, refuse_failures
+from vedette.web.api.schema import Answer, Count, JsonSchema, Time
+from vedette.web.commands.commands import AddAlert
 from vedette.web.commands.json_commands import parse_command
 from vedette.web.console.ports.sites import ActionLine, AdminService
 from vedette.web.formatting import sentence
-from vedette.web.gate import parse_json
+from vedette.web.gate import get_media_type, parse_json
 
 COMMANDS_PATH = "/api/v1/orders"
 ACTIONS_PATH = "/api/v1/actions"
 MAX_ACTIONS = 100
+MAX_ACTION = 10**9 - 1
 _NO_CRAWLER = "Orders are taken only where the crawler runs: start it with vedette up."
+
+
+class Done(Answer):
+    """A command that was carried out, and its number in the log."""
+
+    done: str
+    action: Count
+
+
+class Action(Answer):
+    """An action in the log."""
+
+    action: Annotated[int, Meta(ge=1)]
+    at: Time
+    what: str
+    by: str
+    can_be_undone: bool
+    undone_at: Time | None
+
+
+class Actions(Answer):
+    """The log of actions."""
+
+    actions: list[Action]
+
+
+_DONE_EXAMPLE = Done("paused https://docs.example.org/", 12)
+_LOG_EXAMPLE = Actions([
+    Action(12, "2026-01-31T09:26:53Z", "paused https://docs.example.org/", "the key wiki", True, None)
+])  # fmt: skip
+
+
+def describe_command_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    errors = schema.describe_errors("400", "401", "403", "409", "413", "415", "421", "429", "500", "503")
+    order = schema.describe_operation(
+        "order",
+        "Change something: sites, rules for results, watches, what is fetched now; or undo it",
+        {"200": schema.describe_answer("It is done.", _DONE_EXAMPLE), **errors},
+        description="A key with the scope admin is needed, in the header Authorization. What was done is in "
+        "the log of actions, and most of it can be undone.",
+        **schema.describe_body("Order", {"order": "undo", "action": 12}),
+        **schema.BEARER_ONLY,
+    )
+    errors = schema.describe_errors("400", "401", "403", "421", "429", "500", "503")
+    actions = schema.describe_operation(
+        "actions",
+        "What was done lately, the last first",
+        {"200": schema.describe_answer("The log.", _LOG_EXAMPLE), **errors},
+        schema.query_parameter("n", "How many.", schema.integer_schema(1, MAX_ACTIONS, 20)),
+        schema.query_parameter("before", "Only those before this action.", schema.integer_schema(1, MAX_ACTION)),
+        **schema.BEARER_ONLY,
+    )
+    return {COMMANDS_PATH: {"post": order}, ACTIONS_PATH: {"get": actions}}
 
 
 def command_routes(operator: AdminService | None, refusal: Callable[[str], str]) -> list[Route]:
@@ -28,42 +86,32 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
     ``refusal`` says why nothing may be sent to a webhook; it is empty where it may.
     """
 
-    async def ordered(request: Request) -> Response:
+    async def run_command(request: Request) -> Response:
         if operator is None:
             return error_response(503, "no_crawler", _NO_CRAWLER)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         order = parse_command(parse_json(await request.body()))
-        if isinstance(order, AddWatch) and order.watch.webhook:
+        if isinstance(order, AddAlert) and order.watch.webhook:
             why_not = await run_in_threadpool(refusal, order.watch.webhook)
             if why_not:
                 return error_response(409, "cannot_be_done", sentence(why_not), "webhook")
-        try:
+        with refuse_failures():
             done = await run_in_threadpool(operator.run_command, order, f"the key {request.state.reader.name}")
-        except UsageError as error:
-            return error_response(409, "cannot_be_done", sentence(str(error)))
-        except StoreError as error:
-            return error_response(503, "no_crawler", sentence(str(error)))
-        return json_response({"done": done.words, "action": done.action})
+        return json_response(Done(done.words, done.action))
 
-    async def acted(request: Request) -> Response:
+    async def list_actions(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], ("n", "before", "key"))
         most = parse_int(values, "n", 20, 1, MAX_ACTIONS)
-        before = parse_int(values, "before", 0, 1, 10**9 - 1) or None
+        before = parse_int(values, "before", 0, 1, MAX_ACTION) or None
         if operator is None:
             return error_response(503, "no_crawler", _NO_CRAWLER)
         lines = await run_in_threadpool(operator.list_actions, most, before)
-        return json_response({"actions": [_action_to_json(line) for line in lines]})
+        return json_response(Actions([_describe_action(line) for line in lines]))
 
-    return [Route(COMMANDS_PATH, ordered, methods=["POST"]), Route(ACTIONS_PATH, acted, methods=["GET"])]
+    return [Route(COMMANDS_PATH, run_command, methods=["POST"]), Route(ACTIONS_PATH, list_actions, methods=["GET"])]
 
 
-def _action_to_json(line: ActionLine) -> dict[str, object]:
-    return {
-        "action": line.id,
-        "at": format_iso_time(line.at_s),
-        "what": line.what,
-        "by": line.by,
-        "can_be_undone": line.can_be_undone,
-        "undone_at": None if line.undone_s is None else format_iso_time(line.undone_s),
-    }
+def _describe_action(line: ActionLine) -> Action:
+    undone_at = None if line.undone_s is None else format_iso_time(line.undone_s)
+    return Action(line.id, format_iso_time(line.at_s), line.what, line.by, line.can_be_undone, undone_at)

@@ -1,13 +1,33 @@
-"""Reading the parameters of a request to the API: strict, and every refusal says what is right."""
+"""Parsing of what is sent to the API, strictly: every refusal names the parameter and says what is right.
+
+Query strings are parsed by hand, since msgspec reads numbers in them differently from what the API has always taken:
+``msgspec.convert("5.0", int, strict=False)`` is 5, "07" is refused, and so is "", which a form sends for what is not
+given. Bodies in JSON are structs (``parse_struct``).
+"""
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from typing import TypeVar
 from urllib.parse import parse_qsl
+
+import msgspec
 
 from vedette.suggest import did_you_mean
 
 MAX_PARAMETERS = 40
+MAX_QUERY_LENGTH = 2000
+MAX_PAGE_SIZE = 50
+MAX_TOTAL_RESULTS = 1000
+MAX_SUGGESTIONS = 20
+MAX_PAGE_ID = 2**53 - 1  # beyond it readers of JSON do not agree on whole numbers
+# Without ends: a parameter is matched whole, and may be empty.
+PARAMETER_PATTERNS = {
+    "site": r"[^\x00-\x20\x7f/]{1,253}(?:/[^\x00-\x20\x7f]{0,500})?",
+    "type": r"[A-Za-z0-9]{1,16}",
+    "lang": r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})?",
+}
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class ParameterError(Exception):
@@ -81,3 +101,41 @@ def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
     """The complaint about a parameter that there is not; it names the nearest one that there is."""
     advice = did_you_mean(name, known, f"known are {', '.join(known)}.")
     return ParameterError(name[:100], f"There is no such parameter; {advice}")
+
+
+def parse_struct(kind: type[S], fields: Mapping[str, object], tag: str = "") -> S:
+    """Return a JSON object as a struct; refuse what does not fit it, with the field's name and what is right.
+
+    Each field is converted on its own, so that its name is known without reading it from an error of msgspec. ``tag``
+    is a field that the caller has read already.
+    """
+    names = tuple(filter(None, (tag, *kind.__struct_fields__)))
+    for name in fields:
+        if name not in names:
+            raise build_unknown_error(name, names)
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        if field.name in fields or field.required:
+            try:
+                values[field.name] = msgspec.convert(_to_whole(fields.get(field.name)), field.type)
+            except msgspec.ValidationError:
+                raise ParameterError(field.name, _describe_field(field.name, field.type)) from None
+    return kind(**values)
+
+
+def _to_whole(value: object) -> object:
+    """JSON may write a whole number as 7.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _describe_field(name: str, kind: object) -> str:
+    """Say what is right for a field, from its type."""
+    schema = msgspec.json.schema(kind)
+    if "maxLength" in schema:
+        return f"{name} is a text of {schema.get('minLength', 0)} to {schema['maxLength']} characters."
+    if "enum" in schema:
+        return f"{name} is one of {', '.join(schema['enum'])}."
+    if schema.get("type") == "boolean":
+        return f"{name} is true or false."
+    words: str = schema["description"]  # of all others: it goes on where the name begins
+    return f"{name} is {words[0].lower()}{words[1:]}"

@@ -1,4 +1,4 @@
-"""The page that explains the API to people, made from its description: so the two never differ."""
+"""The API documentation for people (``/api/docs``), rendered from the OpenAPI description."""
 
 import json
 from typing import Any
@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.web.branding import Branding
-from vedette.web.rendering import render_page
+from vedette.web.rendering import Branding, render_page
 
 
 def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
@@ -20,10 +19,10 @@ def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
     ]
     about = description["info"]["description"].split("\n\n")
 
-    async def shown(request: Request) -> Response:
+    async def show_docs(request: Request) -> Response:
         return render_page("reference.html", request, look, about=about, operations=operations)
 
-    return Route("/api/docs", shown)
+    return Route("/api/docs", show_docs)
 
 
 def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:

@@ -1,11 +1,17 @@
-"""How answers for programs are written: compact JSON in UTF-8, whatever the text in it."""
+"""JSON responses and errors of the API: compact UTF-8, whatever the text in it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
+from msgspec import to_builtins
 from starlette.responses import Response
+
+from vedette.errors import StoreError, UsageError
+from vedette.web.api.schema import Error, ErrorDetail
+from vedette.web.formatting import sentence
 
 JSON_TYPE = "application/json"
 
@@ -16,12 +22,14 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    r"""A value as JSON. Half a surrogate pair, which no encoding has a place for, becomes a question mark.
+    r"""Return a value as JSON. Structs become objects; half a surrogate pair, which no encoding has, a question mark.
+
+    ``msgspec.json.encode`` refuses the latter, and titles of pages may hold it.
 
     >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=to_builtins)
     return Response(text.encode("utf-8", "replace"), status, dict(headers or {}), JSON_TYPE)
 
 
@@ -29,7 +37,22 @@ def error_response(
     status: int, code: str, words: str, parameter: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A refusal: a code for programs, words for people, and which parameter is meant, if any."""
-    return json_response({"error": {"code": code, "message": words, "parameter": parameter}}, status, headers)
+    return json_response(Error(ErrorDetail(code, words, parameter)), status, headers)
+
+
+class ApiError(Exception):
+    """A refusal that ends a request: the arguments of ``error_response``."""
+
+
+@contextmanager
+def refuse_failures() -> Iterator[None]:
+    """Turn the failure of a command into a refusal: it cannot be done as things are, or nobody is there to do it."""
+    try:
+        yield
+    except UsageError as error:
+        raise ApiError(409, "cannot_be_done", sentence(str(error))) from None
+    except StoreError as error:
+        raise ApiError(503, "no_crawler", sentence(str(error))) from None
 
 
 def format_iso_time(seconds: float) -> str:

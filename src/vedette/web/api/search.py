@@ -1,21 +1,29 @@
-"""The API: searching for programs. What it takes and gives is described in ``openapi``, from which it may not stray."""
+"""``/api/v1/search``, ``suggest`` and ``sites``: searching for programs, with its part of the API's description."""
 
 from time import perf_counter
+from typing import Annotated
 
+from msgspec import Meta, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.serve.slate import SearchRequest, SearchResult, Slate
-from vedette.web.api.openapi import (
+from vedette.web.api import schema
+from vedette.web.api.parameters import (
     MAX_PAGE_SIZE,
     MAX_QUERY_LENGTH,
     MAX_SUGGESTIONS,
     MAX_TOTAL_RESULTS,
     PARAMETER_PATTERNS,
+    ParameterError,
+    parse_day_s,
+    parse_int,
+    parse_parameters,
+    parse_pattern,
 )
-from vedette.web.api.parameters import ParameterError, parse_day_s, parse_int, parse_parameters, parse_pattern
 from vedette.web.api.responses import format_iso_time, json_response, to_finite
+from vedette.web.api.schema import Answer, Count, JsonSchema, Time
 from vedette.web.auth.keys import filter_results, filter_sites, resolve_site
 from vedette.web.ports import SearchService
 from vedette.web.public.slates import SearchRecorder
@@ -25,10 +33,141 @@ _SEARCH_PARAMETERS = ("q", "n", "page", "site", "type", "lang", "after", "before
 _SUGGEST_PARAMETERS = ("q", "n", "site", "key")
 
 
+class ReasonJson(Answer):
+    """What a feature did to a score."""
+
+    feature: str
+    value: float
+    weight: float
+    contribution: float
+
+
+class Result(Answer):
+    """A page that was found."""
+
+    id: Annotated[int, Meta(description="The number of the page here.")]
+    url: str
+    title: str
+    snippet: Annotated[str, Meta(description="A piece of its text: plain text, never HTML.")]
+    highlights: Annotated[
+        tuple[tuple[Count, Count], ...],
+        Meta(description="Start and end of what to highlight in the snippet, in code points."),
+    ]
+    site: Annotated[str, Meta(description="Its host.")]
+    type: Annotated[str, Meta(description="What kind of file it is.")]
+    language: Annotated[str, Meta(description="ISO 639-1, or empty where nobody knows.")]
+    fetched_at: Annotated[Time, Meta(description="When it was fetched last.")]
+    published_at: Annotated[Time | None, Meta(description="The date that the page gives itself.")]
+    score: float
+    why: list[ReasonJson]
+    sentence: Annotated[str, Meta(description="The same in words.")]
+    note: Annotated[str, Meta(description="What is said beside it, such as why it was moved.")]
+    similar: Annotated[Count, Meta(description="How many pages are folded under it.")]
+    cached_url: Annotated[str | None, Meta(description="Where the page can be seen as it was fetched.")]
+
+
+class SearchAnswer(Answer):
+    """What was found."""
+
+    query: Annotated[str, Meta(description="What was looked for.")]
+    total: Annotated[Count, Meta(description="How many pages match.")]
+    took_ms: Annotated[float, Meta(ge=0, description="How long it took, in milliseconds.")]
+    results: list[Result]
+    notes: tuple[str, ...]
+    did_you_mean: Annotated[str | None, Meta(description="Another spelling of the query.")]
+    relaxed: tuple[str, ...]
+    slate: Annotated[str | None, Meta(description="By what views and clicks are told; null where nothing is kept.")]
+
+
+class SuggestAnswer(Answer):
+    """How a query may go on."""
+
+    query: str
+    suggestions: tuple[str, ...]
+
+
+class SiteCount(Answer):
+    """A host and how many pages it has here."""
+
+    site: str
+    pages: Count
+
+
+class SitesAnswer(Answer):
+    """Which hosts can be searched."""
+
+    sites: list[SiteCount]
+    newest_at: Annotated[Time | None, Meta(description="When the latest page was fetched.")]
+
+
+SEARCH_SCHEMAS = (SearchAnswer, SuggestAnswer, SitesAnswer)
+SLATE_EXAMPLE = "q83vASNFZ4mrze8BI0VniQGb_J7aAHm2Zk0p8sXyTq4uWc1d"
+_EXAMPLE_TIME = "2026-01-31T09:26:53Z"
+_RESULT_EXAMPLE = Result(
+    id=4711,
+    url="https://docs.example.org/ops/monitoring",
+    title="Monitoring consumer lag",
+    snippet="The lag of each consumer group is exposed as a metric.",
+    highlights=((4, 7), (16, 24)),
+    site="docs.example.org",
+    type="html",
+    language="en",
+    fetched_at=_EXAMPLE_TIME,
+    published_at=None,
+    score=7.25,
+    why=[ReasonJson("words in the title", 2.0, 1.5, 3.0)],
+    sentence="High because the title has both words.",
+    note="",
+    similar=3,
+    cached_url="/cached/4711",
+)
+_SEARCH_EXAMPLE = SearchAnswer("consumer lag", 128, 6.2, [_RESULT_EXAMPLE], (), None, (), SLATE_EXAMPLE)
+_SUGGEST_EXAMPLE = SuggestAnswer("consumer l", ("consumer lag", "consumer lag monitoring"))
+_SITES_EXAMPLE = SitesAnswer([SiteCount("docs.example.org", 812)], _EXAMPLE_TIME)
+_DAY: JsonSchema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
+
+
+def describe_search_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    site = schema.pattern_schema(PARAMETER_PATTERNS["site"])
+    kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
+    words = f"What to look for, any text; {MAX_QUERY_LENGTH} characters of it count."
+    paging = f"Which page of them; page times n is at most {MAX_TOTAL_RESULTS}."
+    search = schema.describe_operation(
+        "search",
+        "Find pages",
+        _describe_found(_SEARCH_EXAMPLE),
+        schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True),
+        schema.query_parameter("n", "How many results.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
+        schema.query_parameter("page", paging, schema.integer_schema(1, MAX_TOTAL_RESULTS, 1)),
+        schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org/ops/"),
+        schema.query_parameter("type", "Only this kind of file.", kind, "html"),
+        schema.query_parameter("lang", "Only pages in this language.", language, "en"),
+        schema.query_parameter("after", "Only pages of this day (UTC) or later.", _DAY, "2026-01-01"),
+        schema.query_parameter("before", "Only pages of earlier days (UTC) than this.", _DAY, "2026-02-01"),
+    )
+    suggest = schema.describe_operation(
+        "suggest",
+        "How a query that is being typed may go on",
+        _describe_found(_SUGGEST_EXAMPLE),
+        schema.query_parameter("q", "What was typed so far.", schema.STRING, "consumer l", required=True),
+        schema.query_parameter("n", "How many suggestions at most.", schema.integer_schema(1, MAX_SUGGESTIONS, 8)),
+        schema.query_parameter("site", "Only what this host, or this path on it, suggests.", site, "docs.example.org"),
+    )
+    about = "Which hosts can be searched, the largest first, at most a hundred"
+    sites = schema.describe_operation("sites", about, _describe_found(_SITES_EXAMPLE))
+    return {"/api/v1/search": {"get": search}, "/api/v1/suggest": {"get": suggest}, "/api/v1/sites": {"get": sites}}
+
+
+def _describe_found(example: Answer) -> JsonSchema:
+    errors = schema.describe_errors("400", "401", "403", "429", "500")
+    return {"200": schema.describe_answer("What was found.", example), **errors}
+
+
 def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
     """The routes under ``/api/v1``. The reader and what they may see is in the request's state."""
 
-    async def searched(request: Request) -> Response:
+    async def run_search(request: Request) -> Response:
         started_s = perf_counter()
         values = parse_parameters(request.scope["query_string"], _SEARCH_PARAMETERS)
         slate = filter_results(search.search(_parse_search(values, request)), request.state.reader.sites)
@@ -38,26 +177,24 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         kept = {"cache-control": "private, no-store"} if token else {}
         return json_response(slate_to_json(slate, values["q"], took_s, token), 200, kept)
 
-    async def suggested(request: Request) -> Response:
+    async def suggest(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], _SUGGEST_PARAMETERS)
         typed = _parse_query(values)
         most = parse_int(values, "n", 8, 1, MAX_SUGGESTIONS)
         found = search.suggest(typed, most, resolve_site(values, request.state.reader.sites), request.state.allowed)
-        return json_response({"query": values["q"], "suggestions": found[:most]})
+        return json_response(SuggestAnswer(values["q"], found[:most]))
 
-    async def sites(request: Request) -> Response:
+    async def list_sites(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         told = search.get_overview(request.state.allowed)
         hosts = filter_sites(told.sites, request.state.reader.sites)
-        return json_response({
-            "sites": [{"site": each.value, "pages": each.pages} for each in hosts],
-            "newest_at": format_iso_time(told.newest_s) if told.newest_s else None,
-        })  # fmt: skip
+        newest_at = format_iso_time(told.newest_s) if told.newest_s else None
+        return json_response(SitesAnswer([SiteCount(each.value, each.pages) for each in hosts], newest_at))
 
     return [
-        Route("/api/v1/search", searched),
-        Route("/api/v1/suggest", suggested),
-        Route("/api/v1/sites", sites),
+        Route("/api/v1/search", run_search),
+        Route("/api/v1/suggest", suggest),
+        Route("/api/v1/sites", list_sites),
     ]
 
 
@@ -93,44 +230,41 @@ def _parse_query(values: dict[str, str]) -> str:
 
 
 def slate_to_json(slate: Slate, asked: str, took_s: float, token: str = "") -> dict[str, object]:
-    """What the API says of a search; ``token`` is by what views and clicks of it may be told."""
+    """Return what the API says of a search; with ``token`` views and clicks of it may be told."""
     cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
-    return {
-        "query": asked[:MAX_QUERY_LENGTH],
-        "total": slate.total,
-        "took_ms": round(1000 * took_s, 3),
-        "results": [_result_to_json(each) for each in slate.results],
-        "notes": slate.notes + (cut if len(asked) > MAX_QUERY_LENGTH else ()),
-        "did_you_mean": slate.suggestion or None,
-        "relaxed": slate.relaxed,
-        "slate": token or None,
-    }
+    answer = SearchAnswer(
+        query=asked[:MAX_QUERY_LENGTH],
+        total=slate.total,
+        took_ms=round(1000 * took_s, 3),
+        results=[_describe_result(each) for each in slate.results],
+        notes=slate.notes + (cut if len(asked) > MAX_QUERY_LENGTH else ()),
+        did_you_mean=slate.suggestion or None,
+        relaxed=slate.relaxed,
+        slate=token or None,
+    )
+    told: dict[str, object] = to_builtins(answer)
+    return told
 
 
-def _result_to_json(result: SearchResult) -> dict[str, object]:
-    return {
-        "id": result.id,
-        "url": result.url,
-        "title": result.title,
-        "snippet": result.snippet.text,
-        "highlights": result.snippet.marks,
-        "site": result.site,
-        "type": result.kind,
-        "language": result.language,
-        "fetched_at": format_iso_time(result.fetched_s),
-        "published_at": None if result.date_s is None else format_iso_time(result.date_s),
-        "score": to_finite(result.score),
-        "why": [
-            {
-                "feature": reason.feature,
-                "value": to_finite(reason.value),
-                "weight": to_finite(reason.weight),
-                "contribution": to_finite(reason.contribution),
-            }
-            for reason in result.why
+def _describe_result(result: SearchResult) -> Result:
+    return Result(
+        id=result.id,
+        url=result.url,
+        title=result.title,
+        snippet=result.snippet.text,
+        highlights=result.snippet.marks,
+        site=result.site,
+        type=result.kind,
+        language=result.language,
+        fetched_at=format_iso_time(result.fetched_s),
+        published_at=None if result.date_s is None else format_iso_time(result.date_s),
+        score=to_finite(result.score),
+        why=[
+            ReasonJson(why.feature, to_finite(why.value), to_finite(why.weight), to_finite(why.contribution))
+            for why in result.why
         ],
-        "sentence": result.sentence,
-        "note": result.note,
-        "similar": result.similar,
-        "cached_url": f"/cached/{result.id}" if result.has_copy else None,
-    }
+        sentence=result.sentence,
+        note=result.note,
+        similar=result.similar,
+        cached_url=f"/cached/{result.id}" if result.has_copy else None,
+    )

@@ -1,1 +1,1 @@
-"""Auth."""
+"""Authentication and access: keys, tokens, sign-in, rate limits."""

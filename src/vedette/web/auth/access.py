@@ -1,4 +1,4 @@
-"""Who is asking, and what may they see?
+"""Access control: who is asking, and which private sites they may see.
 
 A reader is known by a key, by the name that a trusted proxy gives, or not at all. A key is shown in the header
 ``Authorization: Bearer vk_…``, by programs also as ``?key=`` of the API, by people in the cookie that the sign-in page
@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -173,6 +174,30 @@ class AccessControl:
 
     def _is_trusted(self, address: str) -> bool:
         return is_in_networks(address, self._trusted)
+
+
+def is_same_origin(request: Request, access: AccessControl) -> bool:
+    """Whether the browser says that a page of this server posted this. Who says nothing is not believed.
+
+    A form on somebody else's page can be sent with a visitor's cookies (CSRF), so no other post counts.
+    """
+    told = request.headers.get("sec-fetch-site")
+    if told is not None:
+        return told == "same-origin"
+    origin = _parse_authority(request.headers.get("origin", ""))
+    return bool(origin) and origin in {request.headers.get("host"), _parse_authority(access.serve.address)}
+
+
+def _parse_authority(origin: str) -> str:
+    """Return host and port of an origin; empty where it is none.
+
+    >>> _parse_authority("https://example.org:8443"), _parse_authority("null"), _parse_authority("http://[::1")
+    ('example.org:8443', '', '')
+    """
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _has_own_auth(path: str) -> bool:

@@ -16,8 +16,7 @@ from vedette.config import Rate
 from vedette.errors import UsageError
 from vedette.model import origin_of
 from vedette.serve.slate import Slate
-from vedette.web.api.openapi import PARAMETER_PATTERNS
-from vedette.web.api.parameters import ParameterError, parse_pattern
+from vedette.web.api.parameters import PARAMETER_PATTERNS, ParameterError, parse_pattern
 from vedette.web.ports import FacetCount
 
 _PORT = re.compile(r":[0-9]{1,5}\Z")

@@ -1,4 +1,4 @@
-"""How much each reader may ask: a bucket of tokens each, of which every request takes one.
+"""Rate limits: a token bucket for each user, from which every request takes one token.
 
 A bucket holds as many tokens as the rate names, and fills up in the rate's time: so a reader may ask them all at once,
 and then as steadily as they come back. The memory is bounded: of too many readers the one that asked longest ago is

@@ -1,4 +1,4 @@
-"""Signing in with a key: the one thing that is posted here.
+"""The sign-in page for people with a key (``/signin``).
 
 The cookie holds the key itself. So there is no session to keep or lose, and a revoked key is out at once. A form on
 somebody else's page could sign a visitor in with a key of its own, to watch what they look for; so a post counts only
@@ -11,11 +11,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.web.auth.access import KEY_COOKIE, AccessControl, Refusal
-from vedette.web.branding import Branding
-from vedette.web.form_posts import is_same_origin, read_form
-from vedette.web.gate import refusal_response
-from vedette.web.rendering import render_page
+from vedette.web.auth.access import KEY_COOKIE, AccessControl, Refusal, is_same_origin
+from vedette.web.gate import read_form, refusal_response
+from vedette.web.rendering import Branding, render_page
 
 MAX_FORM_BYTES = 4096
 COOKIE_MAX_AGE_S = 30 * 86_400
@@ -25,7 +23,7 @@ _LOCAL_URL = re.compile(r"/(?![/\\])[!-~]{0,2000}")
 def signin_route(access: AccessControl, look: Branding) -> Route:
     """The page with the field for a key, and what takes it."""
 
-    async def answered(request: Request) -> Response:
+    async def sign_in(request: Request) -> Response:
         if request.method != "POST":
             return _render_sign_in(request, look, request.query_params.get("next", "/"))
         if not is_same_origin(request, access):
@@ -38,7 +36,7 @@ def signin_route(access: AccessControl, look: Branding) -> Route:
         form = {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}
         return _sign_in(request, access, look, form) if form["key"] else _sign_out()
 
-    return Route("/signin", answered, methods=["GET", "POST"])
+    return Route("/signin", sign_in, methods=["GET", "POST"])
 
 
 def _sign_in(request: Request, access: AccessControl, look: Branding, form: dict[str, str]) -> Response:

@@ -1,1 +1,1 @@
-"""Commands."""
+"""Commands of operators and advertisers: as values, as JSON, and as people type them."""

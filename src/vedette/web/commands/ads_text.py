@@ -1,4 +1,4 @@
-"""Advertisers, campaigns and ads as people write them: each part is read, or refused with what is right."""
+"""Advertisers, campaigns and ads as people type them: each part is parsed, or refused with what is right."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Watches as people write them, in a form or on a command line: each part is read, or refused with what is right."""
+"""Alerts as people type them, in a form or on a command line: each part is parsed, or refused with what is right."""
 
 import re
 import secrets

@@ -1,18 +1,20 @@
-"""What an operator may order, as values: the same for console, API and command line, and for undoing it.
+"""Commands of an operator as values: the same for console, API and command line, and for undoing one.
 
-An order says all that is needed to carry it out (``live.orders``). It is kept as JSON with the action that it undoes.
-Secrets are never in an order: a site names the place where they are, and of keys and tokens there are only digests.
+A command says all that is needed to carry it out (``runtime.commands``). It is stored as JSON with the action that it
+undoes, those on ads too. Secrets are never in a command: a site names the place where they are, and of keys and tokens
+there are only digests.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt
 from vedette.model import Site
+from vedette.web.commands import ads_commands as ads
 
 RuleKind = Literal["synonym", "pin", "hide", "block", "raise", "lower", "conceal"]
 RULE_KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
@@ -46,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class AddSite:
-    """A site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
+    """Add a site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
 
     site: Site
     paused: bool = False
@@ -55,7 +57,7 @@ class AddSite:
 
 @dataclass(frozen=True, slots=True)
 class SetSite:
-    """Other settings for a site: fields of ``facts.Site`` with their new values, and as they were typed."""
+    """Change settings of a site: fields of ``model.Site`` with their new values, and as they were typed."""
 
     start: str
     changes: Mapping[str, object]
@@ -64,14 +66,14 @@ class SetSite:
 
 @dataclass(frozen=True, slots=True)
 class SetMachine:
-    """Other settings for the machine, by name and as they are typed; None stands for what is configured."""
+    """Change settings of the machine, by name and as typed; None stands for what is configured."""
 
     changes: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class PauseSite:
-    """Nothing is asked of a site until it is resumed; or it is."""
+    """Ask nothing of a site until it is resumed; or resume it."""
 
     start: str
     paused: bool
@@ -79,7 +81,7 @@ class PauseSite:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSite:
-    """A site is no longer crawled; its pages stay unless they are to go as well."""
+    """Crawl a site no longer; its pages stay unless they are to go as well."""
 
     start: str
     with_pages: bool = False
@@ -87,91 +89,91 @@ class RemoveSite:
 
 @dataclass(frozen=True, slots=True)
 class ImportSites:
-    """Sites as they were written out: those that are there get these settings, the others are added."""
+    """Import sites as they were exported: known ones get these settings, the others are added."""
 
     sites: tuple[tuple[Site, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateKey:
-    """A key under a name that no valid key has."""
+    """Create a key under a name that no valid key has."""
 
     row: UserKeyRow
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey:
-    """A key opens nothing from now on."""
+    """Revoke a key: it opens nothing from now on."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreKey:
-    """A revoked key opens again what it did."""
+    """Let a revoked key open again what it did."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddRules:
-    """Rules besides those that are there."""
+    """Add rules to those that are there."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveRules:
-    """Rules hold no more."""
+    """Remove rules."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dismiss:
-    """A host that pages link to is not to be offered as a site again."""
+    """Do not offer a host that pages link to as a site again."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """It may be offered again."""
+    """Let a dismissed host be offered again."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
-class AddWatch:
-    """Somebody wants to hear of new pages, under a name that no watch has."""
+class AddAlert:
+    """Add an alert on new pages, under a name that no alert has."""
 
     watch: AlertRow
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveWatch:
-    """And no more."""
+class RemoveAlert:
+    """Remove an alert."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class FetchNow:
-    """URLs that are fetched next, as soon as their hosts may be asked."""
+    """Fetch URLs next, as soon as their hosts may be asked."""
 
     urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceToken:
-    """Another operator's token, of which this is the digest; the one before opens nothing, and all are signed out."""
+    """Replace the operator's token by one of this digest; the one before opens nothing, and all are signed out."""
 
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """Somebody signed in to the console at this wall time; of the session's secret only the digest is kept."""
+    """Open a session of the console at this wall time; of its secret only the digest is kept."""
 
     digest: str
     wall_s: float
@@ -179,7 +181,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """And out again."""
+    """Close a session."""
 
     digest: str
 
@@ -205,8 +207,8 @@ Command = (
     | RemoveRules
     | Dismiss
     | Offer
-    | AddWatch
-    | RemoveWatch
+    | AddAlert
+    | RemoveAlert
     | FetchNow
     | ReplaceToken
     | OpenSession
@@ -222,65 +224,83 @@ class CommandResult(NamedTuple):
     action: int
 
 
-_COMMAND_TYPES: dict[str, type[Any]] = {
-    re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-    for kind in (
-        AddSite,
-        SetSite,
-        SetMachine,
-        PauseSite,
-        RemoveSite,
-        ImportSites,
-        RevokeKey,
-        RestoreKey,
-        AddRules,
-        RemoveRules,
-        Dismiss,
-        Offer,
-        AddWatch,
-        RemoveWatch,
-    )
+# By the names under which they are stored; these stay, whatever the classes are called.
+_COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
+    "add_site": AddSite,
+    "set_site": SetSite,
+    "set_machine": SetMachine,
+    "pause_site": PauseSite,
+    "remove_site": RemoveSite,
+    "import_sites": ImportSites,
+    "revoke_key": RevokeKey,
+    "restore_key": RestoreKey,
+    "add_rules": AddRules,
+    "remove_rules": RemoveRules,
+    "dismiss": Dismiss,
+    "offer": Offer,
+    "add_watch": AddAlert,
+    "remove_watch": RemoveAlert,
+    "keep_advertiser": ads.SaveAdvertiser,
+    "drop_advertiser": ads.RemoveAdvertiser,
+    "keep_campaign": ads.SaveCampaign,
+    "drop_campaign": ads.RemoveCampaign,
+    "pause_campaign": ads.PauseCampaign,
+    "keep_ad": ads.SaveAd,
+    "judge_ad": ads.ReviewAd,
 }
 _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
-def command_to_json(order: Command) -> dict[str, object]:
-    """An order that may undo another, to be kept.
+def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
+    """Return a command that may undo another, to be stored.
 
     >>> command_to_json(PauseSite("https://example.org/", paused=True))
     {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
     """
-    return {"order": _COMMAND_NAMES[type(order)], **asdict(order)}
+    return {"order": _COMMAND_NAMES[type(command)], **asdict(command)}
 
 
-def command_from_json(told: object) -> Command:
-    """The order that was kept; what makes no sense is damage.
+def command_from_json(stored: object) -> Command | ads.AdCommand:
+    """Return the command that was stored; what makes no sense is damage.
 
     >>> command_from_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
     """
     try:
-        fields: dict[str, Any] = dict(told)  # type: ignore[call-overload]  # whatever it is, it is tried
+        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # whatever it is, it is tried
         kind = _COMMAND_TYPES[fields.pop("order")]
-        if "site" in fields:
-            fields["site"] = _site_from_json(fields["site"])
-        if "sites" in fields:
-            fields["sites"] = tuple((_site_from_json(site), bool(paused)) for site, paused in fields["sites"])
-        if "rules" in fields:
-            fields["rules"] = tuple(Rule(**rule) for rule in fields["rules"])
-        if "watch" in fields:
-            fields["watch"] = AlertRow(*fields["watch"])
-        if "changes" in fields:
-            fields["changes"] = _lists_to_tuples(fields["changes"])
-        order: Command = kind(**fields)
+        parsed = {name: _FIELD_PARSERS.get(name, _keep)(value) for name, value in fields.items()}
+        command: Command | ads.AdCommand = kind(**parsed)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
-    return order
+    return command
+
+
+def _keep(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return value
+
+
+def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 
 def _site_from_json(fields: Mapping[str, Any]) -> Site:
     return Site(**_lists_to_tuples(fields))
 
 
-def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+def _ad_from_json(values: list[Any]) -> AdRow:
+    row = AdRow(*values)
+    targets = tuple((way, phrase) for way, phrase in row.targets)
+    return row._replace(targets=targets, negatives=tuple(row.negatives))
+
+
+_FIELD_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "site": _site_from_json,
+    "sites": lambda sites: tuple((_site_from_json(site), bool(paused)) for site, paused in sites),
+    "rules": lambda rules: tuple(Rule(**rule) for rule in rules),
+    "watch": lambda row: AlertRow(*row),
+    "changes": _lists_to_tuples,
+    "advertiser": lambda row: AdvertiserRow(*row),
+    "campaign": lambda row: CampaignRow(*row),
+    "ad": _ad_from_json,
+}

@@ -1,156 +1,367 @@
-"""Orders as programs send them: an object of JSON each, read strictly; every refusal names the field and what is right.
+"""Commands as JSON: the fields of each are a msgspec struct, from which come its schema and the parsing of its body.
 
-Settings of sites are written as in the files that ``vedette sites export`` writes.
+Fields and limits are declared once; ``parse_struct`` refuses what does not fit them and names the field. What a schema
+cannot say (that a site, a rule or a URL can be meant, whose campaign it is) is checked by the function beside the
+struct. Settings of sites are written as in the files that ``vedette sites export`` writes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from vedette.adapters.ads.campaign_store import AdRow, CampaignRow
 from vedette.config.site_settings import parse_settings, site_of_text
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
-from vedette.serve.ads.matching import MatchType
-from vedette.web.api.parameters import ParameterError, build_unknown_error
+from vedette.web.api.parameters import ParameterError, parse_struct
+from vedette.web.api.schema import JsonSchema, build_components
+from vedette.web.commands import ads_text
 from vedette.web.commands.ads_commands import (
     AdCommand,
-    DropCampaign,
-    JudgeAd,
-    KeepAd,
-    KeepAdvertiser,
-    KeepCampaign,
     PauseCampaign,
+    RemoveCampaign,
+    ReviewAd,
+    SaveAd,
+    SaveAdvertiser,
+    SaveCampaign,
 )
-from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
 from vedette.web.commands.alert_text import parse_alert, parse_name, parse_place, parse_query_text, parse_webhook
 from vedette.web.commands.commands import (
     QUERY_RULE_KINDS,
-    RULE_KINDS,
+    AddAlert,
     AddRules,
     AddSite,
-    AddWatch,
     Command,
     Dismiss,
     FetchNow,
     PauseSite,
+    RemoveAlert,
     RemoveRules,
     RemoveSite,
-    RemoveWatch,
     Rule,
+    RuleKind,
     SetSite,
     Undo,
 )
 from vedette.web.commands.rule_text import parse_rule, parse_web_url
 from vedette.web.formatting import sentence
 
-# Whoever sends one is an advertiser, who may order of what is his and never approve anything, or has an operator's key.
-# An edit names what changes; the rest of the ad stays as it is. Either way the ad then waits to be approved.
-
-
 MAX_TEXT_LENGTH = 2000
+MAX_URLS = 100
+MAX_ACTION = 2**53 - 1
 MAX_AD_NUMBER = 10**9
 
-Fields = Mapping[str, Any]
 T = TypeVar("T")
+_NOT_BLANK = r"\S"
+
+Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_LENGTH, pattern=_NOT_BLANK)]
+OptionalText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
+Settings = Annotated[
+    dict[str, Any],
+    Meta(
+        description='An object of settings by name, such as {"delay": "5s", "exclude": ["/drafts/*"]}, written as in '
+        "the files of vedette sites export."
+    ),
+]
+
+
+class _Body(Struct, forbid_unknown_fields=True):
+    """The fields of a command besides its name. Texts lose the blanks around them."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if isinstance(value := getattr(self, name), str):
+                setattr(self, name, value.strip())
+
+
+class _Site(_Body):
+    site: Annotated[Text, Meta(description="The start of the site, or its host.")]
+
+
+class _NewSite(_Site):
+    settings: Settings = field(default_factory=dict)
+    paused: bool = False
+
+
+class _ChangedSite(_Site):
+    settings: Annotated[Settings, Meta(min_length=1)]
+
+
+class _RemovedSite(_Site):
+    with_pages: bool = False
+
+
+class _Rule(_Body):
+    kind: RuleKind
+    value: Text
+    query: OptionalText = ""
+
+
+class _Urls(_Body):
+    urls: Annotated[list[Text], Meta(min_length=1, max_length=MAX_URLS, description=f"A list of 1 to {MAX_URLS} URLs.")]
+
+
+class _Host(_Body):
+    host: Text
+
+
+class _AlertName(_Body):
+    name: Annotated[
+        Text, Meta(description="Letters, digits and -._ , 64 at most; it stands in the address of its feed.")
+    ]
+
+
+class _Alert(_AlertName):
+    place: Annotated[
+        OptionalText, Meta(description="A host, or a path on one; * for everywhere. Place or query is needed.")
+    ] = ""
+    query: Annotated[OptionalText, Meta(description="New pages that a search for it would find.")] = ""
+    webhook: Annotated[
+        OptionalText, Meta(description="A URL that is sent each new page, signed; the console shows with what.")
+    ] = ""
+
+
+class _Action(_Body):
+    action: Annotated[int, Meta(ge=1, le=MAX_ACTION, description="The number of an action in the log.")]
+
+
+def _add_site(body: _NewSite) -> Command:
+    start, settings = _parse_site(body), _check_settings(body.settings)
+    with _errors_in("settings"):
+        return AddSite(site_of_text(start, settings), paused=body.paused)
+
+
+def _set_site(body: _ChangedSite) -> Command:
+    start, settings = _parse_site(body), _check_settings(body.settings)
+    with _errors_in("settings"):
+        site_of_text(start, settings)  # with the start, so that what cannot be meant together is found as well
+        return SetSite(start, parse_settings(settings), " ".join(settings))
+
+
+def _fetch(body: _Urls) -> Command:
+    with _errors_in("urls"):
+        return FetchNow(tuple(dict.fromkeys(parse_web_url(url.strip()) for url in body.urls)))
+
+
+def _dismiss(body: _Host) -> Command:
+    with _errors_in("host"):
+        return Dismiss(parse_rule("block", "", body.host).value)  # a host, as rules know it
+
+
+def _add_alert(body: _Alert) -> Command:
+    """An alert on public pages: to whose webhook private ones go is not for keys to say."""
+    parsers = {"name": parse_name, "place": parse_place, "query": parse_query_text, "webhook": parse_webhook}
+    for name, parse in parsers.items():
+        with _errors_in(name):
+            parse(getattr(body, name))
+    with _errors_in("place"):
+        return AddAlert(parse_alert(body.name, body.place, body.query, body.webhook))
+
+
+def _remove_alert(body: _AlertName) -> Command:
+    with _errors_in("name"):
+        return RemoveAlert(parse_name(body.name))
+
+
+def _parse_site(body: _Site) -> str:
+    with _errors_in("site"):
+        return read_site(body.site).start
+
+
+def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """A key must not point the crawler at secrets of this machine, to be sent to a host of its holder's."""
+    if "secrets" in settings:
+        raise ParameterError("settings", "Credentials are named in the console or on the command line, not by keys.")
+    return settings
+
+
+def _parse_rule(body: _Rule) -> Rule:
+    if not body.query and body.kind in QUERY_RULE_KINDS:
+        raise ParameterError("query", f"query is a text of 1 to {MAX_TEXT_LENGTH} characters.")
+    if body.query and body.kind not in QUERY_RULE_KINDS:
+        raise ParameterError("query", f"A rule of kind {body.kind} holds for all queries: leave query out.")
+    with _errors_in("value"):
+        return parse_rule(body.kind, body.query, body.value)
+
+
+@contextmanager
+def _errors_in(name: str) -> Iterator[None]:
+    """Raise a ``UsageError`` of the block as an error of this field."""
+    try:
+        yield
+    except UsageError as error:
+        raise ParameterError(name, sentence(str(error))) from None
+
+
+# The commands of an operator by name: their fields, and what is meant by them.
+_COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any], Command]]]] = {
+    "add_site": (_NewSite, _add_site),
+    "set_site": (_ChangedSite, _set_site),
+    "pause_site": (_Site, lambda body: PauseSite(_parse_site(body), paused=True)),
+    "resume_site": (_Site, lambda body: PauseSite(_parse_site(body), paused=False)),
+    "remove_site": (_RemovedSite, lambda body: RemoveSite(_parse_site(body), with_pages=body.with_pages)),
+    "add_rule": (_Rule, lambda body: AddRules((_parse_rule(body),))),
+    "remove_rule": (_Rule, lambda body: RemoveRules((_parse_rule(body),))),
+    "fetch": (_Urls, _fetch),
+    "dismiss": (_Host, _dismiss),
+    "add_watch": (_Alert, _add_alert),
+    "remove_watch": (_AlertName, _remove_alert),
+    "undo": (_Action, lambda body: Undo(body.action)),
+}
+
+
+def parse_command(body: object) -> Command:
+    """Return the command that an object is; raise ``ParameterError`` for what is none.
+
+    >>> parse_command({"order": "pause_site", "site": "example.org"})
+    PauseSite(start='https://example.org/', paused=True)
+    """
+    if not isinstance(body, dict):
+        raise ParameterError("", 'Send an object as JSON, such as {"order": "pause_site", "site": "example.org"}.')
+    kind, build = _COMMANDS[_parse_order(body, _COMMANDS)]
+    return build(parse_struct(kind, body, "order"))
+
+
+def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
+    name, known = body.get("order"), tuple(names)
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError("order", f"order is one of {', '.join(known)}.")
+    return name
+
+
+# Commands of an advertiser, who may change their own and never approve anything, or of an operator. An edit names what
+# changes; the rest of the ad stays as it is. Either way the ad then waits to be approved.
 
 
 class Holdings(NamedTuple):
-    """What whoever orders may order of: campaigns by name, ads by number. ``advertiser`` is empty for an operator."""
+    """What a key may change: campaigns by name, ads by number. ``advertiser`` is empty for an operator."""
 
     advertiser: str
     campaigns: Mapping[str, CampaignRow]
     ads: Mapping[int, AdRow]
 
 
-_AD_FIELDS: Final = ("campaign", "title", "text", "url", "bid", "phrases", "negatives")
-# The fields of each order besides its name.
-MARKET_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "keep_campaign": ("campaign", "advertiser", "budget", "starts", "ends"),
-    "pause_campaign": ("campaign",),
-    "resume_campaign": ("campaign",),
-    "remove_campaign": ("campaign",),
-    "submit_ad": _AD_FIELDS,
-    "edit_ad": ("ad", *_AD_FIELDS[1:]),
-    "revoke_ad": ("ad",),
-    "approve_ad": ("ad",),
-    "keep_advertiser": ("advertiser", "key"),
-}
-ADMIN_COMMANDS: Final = frozenset({"approve_ad", "keep_advertiser"})
+_MONEY: Final = "Money as text, such as 2.50, so that it stays exact."
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=_NOT_BLANK)]
+Budget = Annotated[Text, Meta(description=f"What a day may cost. {_MONEY}")]
+Bid = Annotated[Text, Meta(description=f"What a click may cost. {_MONEY}")]
+Day = Annotated[OptionalText, Meta(description="A day where the operator is, such as 2026-01-31; empty for no limit.")]
+Title = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TITLE, pattern=_NOT_BLANK)]
+AdText = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TEXT, pattern=_NOT_BLANK)]
+LandingUrl = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_URL, pattern=_NOT_BLANK)]
+Phrase = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_PHRASE, pattern=_NOT_BLANK)]
 
 
-def parse_ad_command(told: object, held: Holdings) -> AdCommand:
-    """The order that an object is; raises ``ParameterError`` for what is none, and for what is somebody else's.
+class Target(_Body):
+    """A phrase for which an ad is shown, and how a query has to match it."""
 
-    >>> nobody = Holdings("", {}, {})
-    >>> parse_ad_command({"order": "keep_advertiser", "advertiser": "ann"}, nobody).advertiser.name
-    'ann'
-    """
-    names = tuple(name for name in MARKET_FIELDS if not held.advertiser or name not in ADMIN_COMMANDS)
-    if not isinstance(told, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "revoke_ad", "ad": 3}.')
-    name = told.get("order")
-    if name in ADMIN_COMMANDS and held.advertiser:
-        raise ParameterError("order", "This is for the operator to say: ads wait until he approves them.")
-    if not isinstance(name, str) or name not in names:
-        raise ParameterError("order", f"order is one of {', '.join(names)}.")
-    known = MARKET_FIELDS[name]
-    fields = {key: value for key, value in told.items() if key != "order"}
-    for key in fields:
-        if key not in known:
-            raise build_unknown_error(key, ("order", *known))
-    return _READ[name](fields, held)
+    way: Literal["exact", "phrase", "broad"]
+    phrase: Phrase
 
 
-def _parse_keep_campaign(fields: Fields, held: Holdings) -> AdCommand:
-    """New, or changed: what is not named of a campaign that there is stays as it is."""
-    name = _text(fields, "campaign").lower()
-    before = held.campaigns.get(name)
-    whose = _text(fields, "advertiser", before.advertiser if before else held.advertiser)
+Targets = Annotated[
+    list[Target],
+    Meta(
+        min_length=1,
+        max_length=ads_text.MAX_PHRASES,
+        description='A list such as [{"way": "broad", "phrase": "red shoes"}]; a way is exact, phrase or broad.',
+    ),
+]
+Negatives = Annotated[
+    list[Phrase],
+    Meta(max_length=ads_text.MAX_PHRASES, description='A list of texts, such as ["free"], that keep the ad away.'),
+]
+
+
+class _Campaign(_Body):
+    campaign: Name
+
+
+class _KeptCampaign(_Campaign):
+    advertiser: Name | UnsetType = UNSET
+    budget: Budget | UnsetType = UNSET
+    starts: Day | UnsetType = UNSET
+    ends: Day | UnsetType = UNSET
+
+
+class _NewAd(_Campaign):
+    title: Title
+    text: AdText
+    url: LandingUrl
+    bid: Bid
+    phrases: Targets
+    negatives: Negatives = field(default_factory=list)
+
+
+class _Ad(_Body):
+    ad: Annotated[int, Meta(ge=1, le=MAX_AD_NUMBER, description="The number of an ad.")]
+
+
+class _EditedAd(_Ad):
+    title: Title | UnsetType = UNSET
+    text: AdText | UnsetType = UNSET
+    url: LandingUrl | UnsetType = UNSET
+    bid: Bid | UnsetType = UNSET
+    phrases: Targets | UnsetType = UNSET
+    negatives: Negatives | UnsetType = UNSET
+
+
+class _Advertiser(_Body):
+    advertiser: Name
+    key: Annotated[str, Meta(max_length=100, description="The name of a key.")] = ""
+
+
+def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
+    """A new campaign, or a change: what is not named of one that there is stays as it is."""
+    new = CampaignRow(body.campaign.lower(), held.advertiser, "")
+    before = held.campaigns.get(new.name, new)
+    whose = _get_given(body.advertiser, before.advertiser)
     if held.advertiser and whose != held.advertiser:
         raise ParameterError("advertiser", "This key orders of its own advertiser's campaigns only.")
-    budget = _text(fields, "budget", before.budget if before else None)
-    days = [_text(fields, day, getattr(before, day) if before else "") for day in ("starts", "ends")]
-    row = _meant("campaign", lambda: parse_campaign(name, whose, budget, *days))
-    return KeepCampaign(row._replace(paused=before.paused if before else False))
+    budget = _get_given(body.budget, before.budget)
+    if not budget:
+        raise ParameterError("budget", "Say in budget what a day may cost, such as 2.50.")
+    starts, ends = _get_given(body.starts, before.starts), _get_given(body.ends, before.ends)
+    with _errors_in("campaign"):
+        row = ads_text.parse_campaign(new.name, whose, budget, starts, ends)
+    return SaveCampaign(row._replace(paused=before.paused))
 
 
-def _parse_submit_ad(fields: Fields, held: Holdings) -> AdCommand:
-    campaign = _parse_campaign(fields, held)
-    title, text, url, bid = (_text(fields, name) for name in ("title", "text", "url", "bid"))
-    targets, negatives = _parse_phrases(fields), _parse_negatives(fields)
-    return KeepAd(_meant("ad", lambda: parse_ad(campaign, title, text, url, bid, targets, negatives)))
+def _submit_ad(body: _NewAd, held: Holdings) -> AdCommand:
+    campaign, targets = _find_campaign(body, held), _to_pairs(body.phrases)
+    with _errors_in("ad"):
+        return SaveAd(ads_text.parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
 
 
-def _parse_edit_ad(fields: Fields, held: Holdings) -> AdCommand:
-    before = held.ads[_parse_ad_number(fields, held)]
-    if len(fields) == 1:
+def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
+    before = held.ads[_find_ad(body, held)]
+    if all(getattr(body, name) is UNSET for name in body.__struct_fields__ if name != "ad"):
         raise ParameterError("ad", "Name what changes, such as title, bid or phrases.")
-    title, text, url, bid = (_text(fields, name, getattr(before, name)) for name in ("title", "text", "url", "bid"))
-    targets = _parse_phrases(fields) if "phrases" in fields else before.targets
-    negatives = _parse_negatives(fields) if "negatives" in fields else before.negatives
-    return KeepAd(_meant("ad", lambda: parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id)))
+    title, text = _get_given(body.title, before.title), _get_given(body.text, before.text)
+    url, bid = _get_given(body.url, before.url), _get_given(body.bid, before.bid)
+    targets = before.targets if isinstance(body.phrases, UnsetType) else _to_pairs(body.phrases)
+    negatives = before.negatives if isinstance(body.negatives, UnsetType) else body.negatives
+    with _errors_in("ad"):
+        return SaveAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
 
 
-def _parse_keep_advertiser(fields: Fields, _: Holdings) -> AdCommand:
-    name, key = _text(fields, "advertiser"), _text(fields, "key", "")
-    return KeepAdvertiser(_meant("advertiser", lambda: parse_advertiser(name, key)))
+def _keep_advertiser(body: _Advertiser, _held: Holdings) -> AdCommand:
+    with _errors_in("advertiser"):
+        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key))
 
 
-def _parse_campaign(fields: Fields, held: Holdings) -> str:
-    name = _text(fields, "campaign").lower()
-    if name not in held.campaigns:
+def _find_campaign(body: _Campaign, held: Holdings) -> str:
+    if body.campaign.lower() not in held.campaigns:
         raise ParameterError("campaign", f"There is no such campaign; {_list_known(held.campaigns)}")
-    return name
+    return body.campaign.lower()
 
 
-def _parse_ad_number(fields: Fields, held: Holdings) -> int:
-    number = fields.get("ad")
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_AD_NUMBER:
-        raise ParameterError("ad", "ad is the number of an ad.")
-    if number not in held.ads:
+def _find_ad(body: _Ad, held: Holdings) -> int:
+    if body.ad not in held.ads:
         raise ParameterError("ad", f"There is no such ad; {_list_known(map(str, held.ads))}")
-    return number
+    return body.ad
 
 
 def _list_known(names: Iterable[str]) -> str:
@@ -158,206 +369,56 @@ def _list_known(names: Iterable[str]) -> str:
     return f"there are {', '.join(some)}." if some else "there is none yet."
 
 
-def _parse_phrases(fields: Fields) -> Sequence[tuple[str, str]]:
-    words = 'phrases is a list such as [{"way": "broad", "phrase": "red shoes"}]; a way is exact, phrase or broad.'
-    listed, ways = fields.get("phrases"), [way.value for way in MatchType]
-    if not isinstance(listed, list):
-        raise ParameterError("phrases", words)
-    pairs = []
-    for each in listed:
-        if not isinstance(each, dict) or set(each) != {"way", "phrase"} or each["way"] not in ways:
-            raise ParameterError("phrases", words)
-        pairs.append((str(each["way"]), _text(each, "phrase")))
-    return pairs
+def _to_pairs(targets: Iterable[Target]) -> tuple[tuple[str, str], ...]:
+    return tuple((each.way, each.phrase) for each in targets)
 
 
-def _parse_negatives(fields: Fields) -> Sequence[str]:
-    listed = fields.get("negatives", [])
-    if not isinstance(listed, list):
-        raise ParameterError("negatives", 'negatives is a list of texts, such as ["free"].')
-    return [_text({"negatives": each}, "negatives") for each in listed]
+def _get_given(given: T | UnsetType, usual: T) -> T:
+    return usual if isinstance(given, UnsetType) else given
 
 
-def _text(fields: Fields, name: str, usual: str | None = None) -> str:
-    """A text; with a usual one it may be left out."""
-    text = fields.get(name, usual)
-    if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH or (usual is None and not text.strip()):
-        raise ParameterError(name, f"{name} is a text of 1 to {MAX_TEXT_LENGTH} characters.")
-    return text.strip()
-
-
-def _meant(name: str, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except UsageError as error:
-        raise ParameterError(name, sentence(str(error))) from None
-
-
-_READ: Mapping[str, Callable[[Fields, Holdings], AdCommand]] = {
-    "keep_campaign": _parse_keep_campaign,
-    "pause_campaign": lambda fields, held: PauseCampaign(_parse_campaign(fields, held), paused=True),
-    "resume_campaign": lambda fields, held: PauseCampaign(_parse_campaign(fields, held), paused=False),
-    "remove_campaign": lambda fields, held: DropCampaign(_parse_campaign(fields, held)),
-    "submit_ad": _parse_submit_ad,
-    "edit_ad": _parse_edit_ad,
-    "revoke_ad": lambda fields, held: JudgeAd(_parse_ad_number(fields, held), "revoked"),
-    "approve_ad": lambda fields, held: JudgeAd(_parse_ad_number(fields, held), "approved"),
-    "keep_advertiser": _parse_keep_advertiser,
+_AD_COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any, Holdings], AdCommand]]]] = {
+    "keep_campaign": (_KeptCampaign, _keep_campaign),
+    "pause_campaign": (_Campaign, lambda body, held: PauseCampaign(_find_campaign(body, held), paused=True)),
+    "resume_campaign": (_Campaign, lambda body, held: PauseCampaign(_find_campaign(body, held), paused=False)),
+    "remove_campaign": (_Campaign, lambda body, held: RemoveCampaign(_find_campaign(body, held))),
+    "submit_ad": (_NewAd, _submit_ad),
+    "edit_ad": (_EditedAd, _edit_ad),
+    "revoke_ad": (_Ad, lambda body, held: ReviewAd(_find_ad(body, held), "revoked")),
+    "approve_ad": (_Ad, lambda body, held: ReviewAd(_find_ad(body, held), "approved")),
+    "keep_advertiser": (_Advertiser, _keep_advertiser),
 }
+ADMIN_COMMANDS: Final = ("approve_ad", "keep_advertiser")
 
 
-MAX_URLS = 100
-MAX_ACTION = 2**53 - 1
+def parse_ad_command(body: object, held: Holdings) -> AdCommand:
+    """Return the command that an object is; raise ``ParameterError`` for what is none, or is somebody else's.
 
-
-def parse_command(told: object) -> Command:
-    """The order that an object is; raises ``ParameterError`` for what is none.
-
-    >>> parse_command({"order": "pause_site", "site": "example.org"})
-    PauseSite(start='https://example.org/', paused=True)
+    >>> nobody = Holdings("", {}, {})
+    >>> parse_ad_command({"order": "keep_advertiser", "advertiser": "ann"}, nobody).advertiser.name
+    'ann'
     """
-    if not isinstance(told, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "pause_site", "site": "example.org"}.')
-    name = told.get("order")
-    if not isinstance(name, str) or name not in _READ_JSON_COMMANDS:
-        raise ParameterError("order", f"order is one of {', '.join(_READ_JSON_COMMANDS)}.")
-    fields = {key: value for key, value in told.items() if key != "order"}
-    for key in fields:
-        if key not in FIELDS[name]:
-            raise build_unknown_error(key, ("order", *FIELDS[name]))
-    return _READ_JSON_COMMANDS[name](fields)
+    if not isinstance(body, dict):
+        raise ParameterError("", 'Send an object as JSON, such as {"order": "revoke_ad", "ad": 3}.')
+    if held.advertiser and body.get("order") in ADMIN_COMMANDS:
+        raise ParameterError("order", "This is for the operator to say: ads wait until he approves them.")
+    names = (name for name in _AD_COMMANDS if not held.advertiser or name not in ADMIN_COMMANDS)
+    kind, build = _AD_COMMANDS[_parse_order(body, names)]
+    return build(parse_struct(kind, body, "order"), held)
 
 
-def _parse_add_site(fields: Fields) -> Command:
-    site = _meant_json_commands("settings", lambda: site_of_text(_parse_site(fields), _parse_settings(fields)))
-    return AddSite(site, paused=_parse_flag(fields, "paused"))
-
-
-def _parse_set_site(fields: Fields) -> Command:
-    settings = _parse_settings(fields)
-    if not settings:
-        raise ParameterError("settings", 'Name in settings what is to change, such as {"delay": "5s"}.')
-    start = _parse_site(fields)
-    # Read once with the start, so that what cannot be meant together is found as well.
-    _meant_json_commands("settings", lambda: site_of_text(start, settings))
-    return SetSite(start, _meant_json_commands("settings", lambda: parse_settings(settings)), " ".join(settings))
-
-
-def _parse_remove_site(fields: Fields) -> Command:
-    return RemoveSite(_parse_site(fields), with_pages=_parse_flag(fields, "with_pages"))
-
-
-def _parse_rule(fields: Fields) -> Rule:
-    kind = fields.get("kind")
-    if kind not in RULE_KINDS:
-        raise ParameterError("kind", f"kind is one of {', '.join(RULE_KINDS)}.")
-    query = _text_json_commands(fields, "query", needed=kind in QUERY_RULE_KINDS)
-    if query and kind not in QUERY_RULE_KINDS:
-        raise ParameterError("query", f"A rule of kind {kind} holds for all queries: leave query out.")
-    value = _text_json_commands(fields, "value")
-    return _meant_json_commands("value", lambda: parse_rule(kind, query, value))
-
-
-def _parse_fetch(fields: Fields) -> Command:
-    urls = fields.get("urls")
-    if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS:
-        raise ParameterError("urls", f"urls is a list of 1 to {MAX_URLS} URLs.")
-    texts = [_text_json_commands({"urls": url}, "urls") for url in urls]
-    pages = [_meant_json_commands("urls", partial(parse_web_url, text)) for text in texts]
-    return FetchNow(tuple(dict.fromkeys(pages)))
-
-
-def _parse_dismiss(fields: Fields) -> Command:
-    host = _text_json_commands(fields, "host")
-    return Dismiss(
-        _meant_json_commands("host", lambda: parse_rule("block", "", host).value)
-    )  # a host, as rules know it
-
-
-def _parse_add_alert(fields: Fields) -> Command:
-    """A watch of public pages: whose private ones go to a webhook is not for keys to say."""
-    typed = {
-        name: _text_json_commands(fields, name, needed=name == "name") for name in ("name", "place", "query", "webhook")
+def command_schemas() -> JsonSchema:
+    """Return the schemas of an operator's commands and of an advertiser's, for the API's description."""
+    tables = {"Order": _COMMANDS, "AdOrder": _AD_COMMANDS}
+    bodies = {
+        name: {"oneOf": [_body_schema(order, kind) for order, (kind, _) in table.items()]}
+        for name, table in tables.items()
     }
-    readers = {"name": parse_name, "place": parse_place, "query": parse_query_text, "webhook": parse_webhook}
-    for name, read in readers.items():
-        _meant_json_commands(name, lambda read=read, name=name: read(typed[name]))  # type: ignore[misc]  # the defaults bind them
-    return AddWatch(_meant_json_commands("place", lambda: parse_alert(**typed)))
+    return {**bodies, **build_components(Target)}
 
 
-def _parse_undo(fields: Fields) -> Command:
-    action = fields.get("action")
-    if isinstance(action, float) and action.is_integer():
-        action = int(action)
-    if not isinstance(action, int) or isinstance(action, bool) or not 1 <= action <= MAX_ACTION:
-        raise ParameterError("action", "action is the number of an action in the log.")
-    return Undo(action)
-
-
-def _parse_site(fields: Fields) -> str:
-    return _meant_json_commands("site", lambda: read_site(_text_json_commands(fields, "site"))).start
-
-
-def _parse_settings(fields: Fields) -> dict[str, object]:
-    """By name. A key must not point the crawler at secrets of this machine, to be sent to a host of its holder's."""
-    settings = fields.get("settings", {})
-    if isinstance(settings, dict) and "secrets" in settings:
-        raise ParameterError("settings", "Credentials are named in the console or on the command line, not by keys.")
-    if not isinstance(settings, dict):
-        raise ParameterError("settings", 'settings is an object, such as {"delay": "5s", "exclude": ["/drafts/*"]}.')
-    return settings
-
-
-def _text_json_commands(fields: Fields, name: str, *, needed: bool = True) -> str:
-    text = fields.get(name, "")
-    if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH or (needed and not text.strip()):
-        raise ParameterError(name, f"{name} is a text of 1 to {MAX_TEXT_LENGTH} characters.")
-    return text.strip()
-
-
-def _parse_flag(fields: Fields, name: str) -> bool:
-    value = fields.get(name, False)
-    if not isinstance(value, bool):
-        raise ParameterError(name, f"{name} is true or false.")
-    return value
-
-
-def _meant_json_commands(name: str, read: Callable[[], T]) -> T:
-    """What was read; an error of it is one of this field."""
-    try:
-        return read()
-    except UsageError as error:
-        raise ParameterError(name, sentence(str(error))) from None
-
-
-_READ_JSON_COMMANDS: Mapping[str, Callable[[Fields], Command]] = {
-    "add_site": _parse_add_site,
-    "set_site": _parse_set_site,
-    "pause_site": lambda fields: PauseSite(_parse_site(fields), paused=True),
-    "resume_site": lambda fields: PauseSite(_parse_site(fields), paused=False),
-    "remove_site": _parse_remove_site,
-    "add_rule": lambda fields: AddRules((_parse_rule(fields),)),
-    "remove_rule": lambda fields: RemoveRules((_parse_rule(fields),)),
-    "fetch": _parse_fetch,
-    "dismiss": _parse_dismiss,
-    "add_watch": _parse_add_alert,
-    "remove_watch": lambda fields: RemoveWatch(
-        _meant_json_commands("name", lambda: parse_name(_text_json_commands(fields, "name")))
-    ),
-    "undo": _parse_undo,
-}
-# The fields of each order besides its name; those in brackets of the description may be left out.
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "add_site": ("site", "settings", "paused"),
-    "set_site": ("site", "settings"),
-    "pause_site": ("site",),
-    "resume_site": ("site",),
-    "remove_site": ("site", "with_pages"),
-    "add_rule": ("kind", "query", "value"),
-    "remove_rule": ("kind", "query", "value"),
-    "fetch": ("urls",),
-    "dismiss": ("host",),
-    "add_watch": ("name", "place", "query", "webhook"),
-    "remove_watch": ("name",),
-    "undo": ("action",),
-}
+def _body_schema(order: str, kind: type[_Body]) -> JsonSchema:
+    schema = build_components(kind)[kind.__name__]
+    properties = {"order": {"const": order}, **schema["properties"]}
+    required = ["order", *schema["required"]]
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}

@@ -1,4 +1,4 @@
-"""Rules for results as people write them: words on a command line or in a form, ``[[rule]]`` tables in TOML."""
+"""Rules for results as people type them: words on a command line or in a form, ``[[rule]]`` tables in TOML."""
 
 import json
 import re

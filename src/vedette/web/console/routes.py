@@ -10,7 +10,6 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 
 from vedette.web.ads.ports import AdService
 from vedette.web.auth.access import CONSOLE_PATH, AccessControl
-from vedette.web.branding import Branding
 from vedette.web.console.admin.activity import ActivityPage
 from vedette.web.console.admin.guard import HOME_URL, SessionGuard
 from vedette.web.console.admin.lab_reports import LabPages
@@ -40,6 +39,7 @@ from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.time_series import SeriesExport
 from vedette.web.ports import SearchService
 from vedette.web.push.ports import PushService
+from vedette.web.rendering import Branding
 
 
 class ConsoleServices(NamedTuple):

@@ -1,1 +1,1 @@
-"""Mcp."""
+"""Search as tools for language models, by the Model Context Protocol."""

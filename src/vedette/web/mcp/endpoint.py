@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vedette.config import Serve
 from vedette.web.api.responses import error_response
 from vedette.web.auth.keys import KEY_PREFIX
-from vedette.web.branding import Branding
 from vedette.web.mcp.tools import SearchTools
 from vedette.web.ports import SearchService
 from vedette.web.public.slates import SearchRecorder
+from vedette.web.rendering import Branding
 
 MCP_PATH = "/mcp"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")

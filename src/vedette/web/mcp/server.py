@@ -1,4 +1,4 @@
-"""The tools behind the Model Context Protocol, by its SDK. The only user of the SDK; ``mcp_endpoint`` imports it late.
+"""The MCP server, by the SDK. It is the only user of the SDK; ``mcp.endpoint`` imports it late.
 
 Every request stands for itself (stateless), and is answered by one JSON body. So nothing outlives a request: its tasks
 are ended with it, any number of processes can answer, and an end of the server has nothing to wait for.
@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vedette import __version__
 from vedette.web.api.parameters import ParameterError
-from vedette.web.error_log import log_error
+from vedette.web.gate import log_error
 from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Caller, SearchTools, ToolAnswer
 from vedette.web.public.visits import parse_visitor
 
@@ -41,14 +41,14 @@ def create_mcp_app(tools: SearchTools, title: str, counted: CallCounter) -> ASGI
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what hostile clients send is no news
     server = _create_server(tools, title, counted)
 
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
-    return answered
+    return answer
 
 
 def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Server[Any]:

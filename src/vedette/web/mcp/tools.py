@@ -1,10 +1,13 @@
-"""What language models can do here: search, read a page, list sites. Knows nothing of the protocol around it.
+"""The MCP tools: search, read a cached page, list sites. Knows nothing of the protocol around it.
 
 Arguments come from a program that guesses, so they are read leniently (a number may be written as text) and refused
 in words that say what is right. Answers are told twice, as values and as text, since clients differ in what they show.
+
+Schemas are written by hand: arguments are taken more leniently than a msgspec struct would, and each schema stands in
+one piece, where ``msgspec.json.schema`` refers to ``$defs``, which not every client follows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -15,8 +18,16 @@ from vedette.discover.urls.normalize import resolve
 from vedette.parse.html.page import parse_page
 from vedette.parse.text.media_types import is_html
 from vedette.serve.slate import SearchRequest, SearchResult, Slate
-from vedette.web.api.openapi import MAX_QUERY_LENGTH, MAX_TOTAL_RESULTS, PARAMETER_PATTERNS
-from vedette.web.api.parameters import ParameterError, build_unknown_error, parse_day_s, parse_int, parse_pattern
+from vedette.web.api.parameters import (
+    MAX_QUERY_LENGTH,
+    MAX_TOTAL_RESULTS,
+    PARAMETER_PATTERNS,
+    ParameterError,
+    build_unknown_error,
+    parse_day_s,
+    parse_int,
+    parse_pattern,
+)
 from vedette.web.api.responses import format_iso_time, to_finite
 from vedette.web.auth.keys import filter_results, filter_sites, is_covered, resolve_site
 from vedette.web.ports import CachedCopy, SearchService
@@ -25,8 +36,6 @@ from vedette.web.public.slates import SearchRecorder
 from vedette.web.public.visits import Visitor
 
 # A model reads these words before it calls, so they say what is right, and that what pages say is nobody's order.
-
-
 Schema = dict[str, Any]
 
 DEFAULT_RESULTS, MAX_TOOL_RESULTS = 10, 20
@@ -54,8 +63,10 @@ class ToolSpec(NamedTuple):
         return tuple(self.input_schema["properties"])
 
 
-def _object_schema(properties: Schema, required: tuple[str, ...]) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+def _object_schema(properties: Schema, required: Iterable[str] | None = None) -> Schema:
+    """Return the schema of an object, all of whose properties are there unless some are named."""
+    always = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": always, "additionalProperties": False}
 
 
 def _string_schema(description: str, **more: object) -> Schema:
@@ -84,9 +95,8 @@ _RESULT = _object_schema(
         "why": _string_schema("why it stands where it stands"),
         "has_copy": {"type": "boolean", "description": "whether cached_page may show it"},
     },
-    ("id", "url", "title", "snippet", "site", "fetched_at", "published_at", "why", "has_copy"),
 )
-_SITE = _object_schema({"site": _string_schema("a host"), "pages": {"type": "integer"}}, ("site", "pages"))
+_SITE = _object_schema({"site": _string_schema("a host"), "pages": {"type": "integer"}})
 
 _SEARCH = ToolSpec(
     "search",
@@ -112,7 +122,6 @@ _SEARCH = ToolSpec(
             "notes": {"type": "array", "items": {"type": "string"}},
             "did_you_mean": _nullable(_string_schema("another spelling of the query")),
         },
-        ("total", "results", "notes", "did_you_mean"),
     ),
 )
 _CACHED_PAGE = ToolSpec(
@@ -140,14 +149,13 @@ _CACHED_PAGE = ToolSpec(
             "next_offset": {"type": ["integer", "null"], "description": "where the next piece begins, if there is one"},
             "text": _string_schema("the piece"),
         },
-        ("id", "url", "title", "fetched_at", "offset", "total_chars", "next_offset", "text"),
     ),
 )
 _LIST_SITES = ToolSpec(
     "list_sites",
     "List sites",
     "The sites that can be searched, the largest first, with how many pages of each, and how fresh the pages are.",
-    _object_schema({}, ()),
+    _object_schema({}),
     _object_schema(
         {
             "pages": {"type": "integer"},
@@ -156,7 +164,6 @@ _LIST_SITES = ToolSpec(
             "median_age_s": {"type": "number", "description": "how old half of all copies are at most, in seconds"},
             "behind": _string_schema("why results may be incomplete; empty where they are not"),
         },
-        ("pages", "sites", "newest_fetched_at", "median_age_s", "behind"),
     ),
 )
 TOOLS = {tool.name: tool for tool in (_SEARCH, _CACHED_PAGE, _LIST_SITES)}

@@ -1,1 +1,1 @@
-"""Public."""
+"""The pages that everybody sees, and the recording of what was searched and clicked."""

@@ -1,4 +1,4 @@
-"""Sponsored results on the page: each with an address of its own here, by which a click is charged and led on.
+"""Ads on the results page: each with a signed address here, by which a click is charged and redirected.
 
 The address has a signed token of the showing and nothing else: where it leads is looked up, so that nobody can make
 this server lead people elsewhere.
@@ -14,11 +14,10 @@ from starlette.routing import Route
 
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.web.auth.tokens import TokenClaims, sign_token, verify_token
-from vedette.web.branding import Branding
 from vedette.web.commands.ads_text import check_landing_url
 from vedette.web.formatting import sentence
 from vedette.web.public.visits import Visitor, parse_visitor
-from vedette.web.rendering import error_page, get_theme
+from vedette.web.rendering import Branding, error_page, get_theme
 
 
 class ShownAd(NamedTuple):
@@ -113,22 +112,22 @@ NO_ADS = AdLinks(NO_AD_SERVER, b"")
 def ad_click_route(sponsored: AdLinks, look: Branding) -> Route:
     """The address of clicks."""
 
-    def refused(request: Request, status: int, why: str) -> Response:
+    def refuse(request: Request, status: int, why: str) -> Response:
         answer = error_page(status, sentence(why), title=_NO_LANDING, look=look, theme=get_theme(request))
         answer.headers.update(_NO_STORE)
         return answer
 
-    async def clicked(request: Request) -> Response:
+    async def follow_click(request: Request) -> Response:
         if request.method != "GET":  # who asks for headers only has not come to see anything
             return Response(status_code=405, headers={**_NO_STORE, "allow": "GET"})
         showing = sponsored.verify_click(request.path_params["token"])
         if showing is None:
             sponsored.server.count_forged_click()
-            return refused(request, 403, f"this address was not made here: {ClickRejection.FORGED.value}")
+            return refuse(request, 403, f"this address was not made here: {ClickRejection.FORGED.value}")
         landing = sponsored.server.charge_click(showing, parse_visitor(request))
         why = "" if not landing.url else check_landing_url(landing.url)
         if not landing.url or why:
-            return refused(request, 410, why or landing.refusal)
+            return refuse(request, 410, why or landing.refusal)
         return RedirectResponse(landing.url, 303, _NO_STORE)
 
-    return Route(f"{CLICK_PREFIX}{{token}}", clicked, methods=["GET"])
+    return Route(f"{CLICK_PREFIX}{{token}}", follow_click, methods=["GET"])

@@ -1,4 +1,4 @@
-"""The cached copy of a page, in a frame in which it can do nothing.
+"""Cached copies of pages: HTML is sanitized and shown in a sandboxed frame in which it can do nothing.
 
 The frame has an origin of its own and no right at all (``sandbox``), and the policy of the copy forbids whatever is not
 text, our own style or a picture that the page holds within itself. So links in it open nothing: to let them, windows
@@ -34,8 +34,6 @@ from vedette.web.rendering import SECURITY_HEADERS, render_template
 # formed and shallow, so that the tree is as large as the text.
 # Links stay as they are written, resolved, for those who want to copy them. They open nothing: the frame that shows the
 # copy allows no windows, which is the safe choice between that and links that work.
-
-
 MAX_CHARACTERS = 2 << 20
 MAX_TAGS = 100_000  # a page of two megabytes has half of that; the rest of one that has more is left out
 MAX_DEPTH = 100

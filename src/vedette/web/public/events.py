@@ -1,4 +1,4 @@
-"""Where pages tell what people did with a slate: that it was seen, and which results were opened.
+"""``POST /api/v1/events``: views and clicks on the results of a search.
 
 The signed token of the slate is the right to tell, so no key is needed. Browsers send a beacon as plain text, which
 other origins may do without asking first; programs send JSON as such.
@@ -6,36 +6,64 @@ other origins may do without asking first; programs send JSON as such.
 
 import json
 from math import ceil
-from typing import Any, NamedTuple, cast
+from typing import Annotated
 
+from msgspec import Meta
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.learn.events import EventKind
-from vedette.web.api.openapi import MAX_PAGE_ID
-from vedette.web.api.parameters import ParameterError
+from vedette.web.api import schema
+from vedette.web.api.parameters import MAX_PAGE_ID, ParameterError, parse_struct
 from vedette.web.api.responses import error_response
+from vedette.web.api.schema import Answer, JsonSchema
+from vedette.web.api.search import SLATE_EXAMPLE
 from vedette.web.auth.access import EVENTS_PATH
+from vedette.web.auth.tokens import TOKEN_PATTERN
+from vedette.web.gate import get_media_type
 from vedette.web.public.slates import SearchRecorder
 from vedette.web.public.visits import parse_visitor
 
 MAX_EVENT_BYTES = 2048
-EVENT_KINDS = ("view", "click")
 CONTENT_TYPES = frozenset({"application/json", "text/plain"})
 
 
-class _EventBody(NamedTuple):
-    slate: str
+class Event(Answer):
+    """What somebody did with a slate."""
+
+    # The pattern is only described: what has another shape is refused with the code of a wrong signature.
+    slate: Annotated[
+        str,
+        Meta(description="The text that the search answered.", extra_json_schema={"pattern": f"^{TOKEN_PATTERN}$"}),
+    ]
     kind: EventKind
-    page: int
+    page: Annotated[
+        int, Meta(ge=0, le=MAX_PAGE_ID, description="The id of the result that was opened, and 0 for a view.")
+    ]
+
+
+def describe_events_path() -> JsonSchema:
+    """Describe the path for the API's description."""
+    errors = schema.describe_errors("400", "403", "409", "410", "413", "415", "429", "500", "503")
+    operation = schema.describe_operation(
+        "tell",
+        "Tell that results were seen, or which of them was opened",
+        {"204": {"description": "It is written down."}, **errors},
+        description="No key is needed: the slate is the right to tell. Browsers may send the same as text/plain, "
+        "with sendBeacon. The same event counts once, however often it is told.",
+        **schema.describe_body("Event", Event(SLATE_EXAMPLE, "click", 4711)),
+        **schema.NO_KEY,
+    )
+    return {EVENTS_PATH: {"post": operation}}
 
 
 def events_route(recording: SearchRecorder) -> Route:
     """The route that takes events, one at a time."""
 
-    async def told(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in CONTENT_TYPES:
+    async def record_event(request: Request) -> Response:
+        if get_media_type(request) not in CONTENT_TYPES:
             return error_response(415, "wrong_type", "Send JSON, as application/json or text/plain.")
         body = await request.body()
         if len(body) > MAX_EVENT_BYTES:
@@ -47,39 +75,16 @@ def events_route(recording: SearchRecorder) -> Route:
         wait = {"retry-after": str(ceil(came.wait_s))} if came.wait_s else {}
         return error_response(came.status, came.code, came.message, None, wait)
 
-    return Route(EVENTS_PATH, told, methods=["POST"])
+    return Route(EVENTS_PATH, record_event, methods=["POST"])
 
 
-def _parse_event(body: bytes) -> _EventBody:
+def _parse_event(body: bytes) -> Event:
     """The event in a body; what is none raises with words on what is right."""
-    fields = _parse_object(body)
-    unknown = [name for name in fields if name not in _EventBody._fields]
-    if unknown:
-        raise ParameterError(unknown[0][:100], f"There is no such field; known are {', '.join(_EventBody._fields)}.")
-    slate, kind, page = fields.get("slate"), fields.get("kind"), _to_int(fields.get("page"))
-    if not isinstance(slate, str):
-        raise ParameterError("slate", "Send as slate the text that the search answered.")
-    if kind not in EVENT_KINDS:
-        raise ParameterError("kind", f"kind is one of {', '.join(EVENT_KINDS)}.")
-    if page is None or not 0 <= page <= MAX_PAGE_ID:
-        raise ParameterError("page", "page is the id of the result that was opened, and 0 for a view.")
-    return _EventBody(
-        slate, cast("EventKind", kind), page if kind == "click" else 0
-    )  # a slate is seen once, as a whole
-
-
-def _to_int(value: object) -> int | None:
-    """A whole number, which JSON may also write as 7.0; None for anything else."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise ParameterError("", 'Send an object as JSON, such as {"slate": "…", "kind": "click", "page": 4711}.')
-    return fields
+    event = parse_struct(Event, fields)
+    return event if event.kind == "click" else replace(event, page=0)  # a slate is seen once, as a whole

@@ -1,4 +1,4 @@
-"""What the address of a results page asks for, and the addresses of its neighbours.
+"""The query string of a results page: parsing, filters, and links to neighbouring pages.
 
 Everything in the address may have been typed by anybody: what makes no sense counts as not said.
 """
@@ -128,8 +128,10 @@ def _parse_page(text: str) -> int:
 def list_page_numbers(page: int, total: int, shown: int) -> list[int]:
     """The numbers of the pages that are offered around this one; none where one page is all.
 
-    >>> list_page_numbers(1, 128, 10), list_page_numbers(9, 128, 10), list_page_numbers(1, 4, 4), list_page_numbers(9, 5, 0)
-    ([1, 2, 3, 4], [6, 7, 8, 9, 10, 11, 12], [], [])
+    >>> list_page_numbers(1, 128, 10), list_page_numbers(9, 128, 10)
+    ([1, 2, 3, 4], [6, 7, 8, 9, 10, 11, 12])
+    >>> list_page_numbers(1, 4, 4), list_page_numbers(9, 5, 0)
+    ([], [])
     """
     last = min(-(-total // PAGE_SIZE), MAX_PAGES) if shown else 0
     numbers = list(range(max(1, page - PAGE_LINKS_AROUND), min(last, page + PAGE_LINKS_AROUND) + 1))

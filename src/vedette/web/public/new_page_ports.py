@@ -1,10 +1,15 @@
-"""What is said of a new page, the same for API, webhooks and command line."""
+"""New pages as API, webhooks and command line show them, and the service that lists them."""
 
-from typing import Final, NamedTuple, Protocol
+from typing import Annotated, Final, Literal, NamedTuple, Protocol
+
+from msgspec import Meta, to_builtins
 
 from vedette.adapters.alerts.alert_store import AlertItem
 from vedette.model import origin_of
 from vedette.web.api.responses import format_iso_time
+from vedette.web.api.schema import Answer, Time
+
+Cursor = Annotated[str, Meta(pattern="^[0-9]{1,15}$")]
 
 
 class ItemBatch(NamedTuple):
@@ -60,42 +65,58 @@ _SOURCE_LABELS = {
     "redirect": "a redirect",
     "push": "a push message",
 }
-ITEM_EXAMPLE = {
-    "cursor": "4711",
-    "url": "https://docs.example.org/2026/01/harbour",
-    "title": "The harbour opens again",
-    "snippet": "Ships may enter the harbour from Monday on.",
-    "site": "docs.example.org",
-    "first_seen_at": "2026-01-31T09:26:53Z",
-    "found_via": {"how": "feed", "url": "https://docs.example.org/feed.xml"},
-    "published_at": "2026-01-31T09:20:00Z",
-    "told_at": "2026-01-31T09:27:02Z",
-    "delay_s": 413.0,
-    "delay_from": "birth",
-}
+
+
+class FoundVia(Answer):
+    """Where a link to a page was found."""
+
+    how: Annotated[str, Meta(description="On what it was found: page, feed, sitemap and the like.")]
+    url: Annotated[str, Meta(description="Where.")]
+
+
+class NewItem(Answer):
+    """A page that is new."""
+
+    cursor: Annotated[Cursor, Meta(description="Its number.")]
+    url: str
+    title: str
+    snippet: Annotated[str, Meta(description="A piece of its text: plain text, never HTML.")]
+    site: Annotated[str, Meta(description="Its host.")]
+    first_seen_at: Annotated[Time, Meta(description="When a link to it was first seen.")]
+    found_via: FoundVia
+    published_at: Annotated[Time | None, Meta(description="Its own date, if any.")]
+    told_at: Annotated[Time, Meta(description="When it could be found and was told.")]
+    delay_s: Annotated[float, Meta(ge=0, description="From birth to discovery, or from discovery on.")]
+    delay_from: Annotated[Literal["birth", "first_seen"], Meta(description="What the delay counts from.")]
+
+
+def describe_item(item: AlertItem) -> NewItem:
+    """Return an item for programs. The delay counts from its birth, else from when it was first seen."""
+    return NewItem(
+        cursor=str(item.seq),
+        url=item.url,
+        title=item.title,
+        snippet=item.snippet,
+        site=origin_of(item.url).host,
+        first_seen_at=format_iso_time(item.found_s),
+        found_via=FoundVia(item.how, item.via),
+        published_at=None if item.born_s is None else format_iso_time(item.born_s),
+        told_at=format_iso_time(item.told_s),
+        delay_s=round(item.delay_s, 3),
+        delay_from="first_seen" if item.born_s is None else "birth",
+    )
 
 
 def item_to_json(item: AlertItem) -> dict[str, object]:
-    """An item for programs. ``delay_from`` says what the delay counts from: its birth, else when it was first seen."""
-    return {
-        "cursor": str(item.seq),
-        "url": item.url,
-        "title": item.title,
-        "snippet": item.snippet,
-        "site": origin_of(item.url).host,
-        "first_seen_at": format_iso_time(item.found_s),
-        "found_via": {"how": item.how, "url": item.via},
-        "published_at": None if item.born_s is None else format_iso_time(item.born_s),
-        "told_at": format_iso_time(item.told_s),
-        "delay_s": round(item.delay_s, 3),
-        "delay_from": "first_seen" if item.born_s is None else "birth",
-    }
+    """Return an item as a dictionary."""
+    told: dict[str, object] = to_builtins(describe_item(item))
+    return told
 
 
 def describe_source(item: AlertItem) -> str:
     """In words, where a page was found.
 
-    >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "https://example.org/feed", None, 1.0))
+    >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "", None, 1.0))
     'a feed'
     """
     return _SOURCE_LABELS.get(item.how, "a link")

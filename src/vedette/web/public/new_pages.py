@@ -5,25 +5,37 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import urlencode
 
+from msgspec import Meta
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.adapters.alerts.alert_store import AlertItem
-from vedette.web.api.openapi_new_pages import ALERT_NAME_PATTERN, MAX_ITEMS
+from vedette.web.api import schema
 from vedette.web.api.parameters import ParameterError, parse_int, parse_parameters, parse_pattern
 from vedette.web.api.responses import error_response, format_iso_time, json_response
+from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.keys import is_covered
-from vedette.web.branding import Branding
 from vedette.web.formatting import age
-from vedette.web.public.new_page_ports import ItemBatch, NewPages, describe_source, item_to_json
-from vedette.web.rendering import error_page, get_theme, render_page, render_template
+from vedette.web.public.new_page_ports import (
+    Cursor,
+    FoundVia,
+    ItemBatch,
+    NewItem,
+    NewPages,
+    describe_item,
+    describe_source,
+)
+from vedette.web.rendering import Branding, error_page, get_theme, render_page, render_template
 
 ATOM_PATH = "/new.atom"
 ATOM_TYPE = "application/atom+xml"
+ALERT_NAME_PATTERN = r"[a-z0-9][a-z0-9._-]{0,63}"
+MAX_ITEMS = 100
 FEED_ITEMS = 50
 PAGE_ITEMS = 30
 MAX_CURSOR = 10**15 - 1
@@ -32,6 +44,54 @@ _BAD_CURSOR = "since is a cursor that an answer named."
 _NO_ALERT = "There is no watch of this name."
 # What XML cannot carry, even escaped.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class NewAnswer(Answer):
+    """The pages that are new."""
+
+    items: list[NewItem]
+    cursor: Annotated[Cursor, Meta(description="What to send as since next time.")]
+    more: Annotated[bool, Meta(description="Whether there are more at once.")]
+    missed: Annotated[bool, Meta(description="Whether some after since are not kept any more.")]
+
+
+_EXAMPLE = NewItem(
+    cursor="4711",
+    url="https://docs.example.org/2026/01/harbour",
+    title="The harbour opens again",
+    snippet="Ships may enter the harbour from Monday on.",
+    site="docs.example.org",
+    first_seen_at="2026-01-31T09:26:53Z",
+    found_via=FoundVia("feed", "https://docs.example.org/feed.xml"),
+    published_at="2026-01-31T09:20:00Z",
+    told_at="2026-01-31T09:27:02Z",
+    delay_s=413.0,
+    delay_from="birth",
+)
+
+
+def describe_new_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    errors = schema.describe_errors("400", "401", "403", "404", "429", "500")
+    watch = schema.query_parameter(
+        "watch", "Only what this watch looks for.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbour"
+    )
+    found = schema.describe_answer(
+        "What is new, the oldest first.", NewAnswer([_EXAMPLE], "4711", more=False, missed=False)
+    )
+    new = schema.describe_operation(
+        "new",
+        "Which pages are new",
+        {"200": found, **errors},
+        schema.query_parameter("since", "The cursor of the last answer.", schema.pattern_schema("[0-9]{1,15}"), "4711"),
+        watch,
+        schema.query_parameter("n", "How many at most.", schema.integer_schema(1, MAX_ITEMS, 20)),
+        description="Each page is told once, when it can be found. Ask again with the cursor of the last "
+        "answer as since: nothing comes twice, and nothing is left out. Without since come the latest.",
+    )
+    feed = {"200": schema.describe_text("The feed.", ATOM_TYPE), **errors}
+    about = "The same as a feed (Atom), the latest first"
+    return {"/api/v1/new": {"get": new}, ATOM_PATH: {"get": schema.describe_operation("newFeed", about, feed, watch)}}
 
 
 def new_page_routes(news: NewPages, look: Branding, now_s: Callable[[], float]) -> list[Route]:
@@ -57,12 +117,9 @@ class _NewPageHandlers:
         if watch and not self.new_pages.has_alert(watch):
             return error_response(404, "no_watch", _NO_ALERT, "watch")
         batch = await self._load_batch(request, since, most, watch)
-        return json_response({
-            "items": [item_to_json(item) for item in batch.items],
-            "cursor": str(batch.cursor),
-            "more": batch.more,
-            "missed": batch.missed,
-        }, 200, {"cache-control": "no-store"})  # fmt: skip
+        items = [describe_item(item) for item in batch.items]
+        answer = NewAnswer(items, str(batch.cursor), batch.more, batch.missed)
+        return json_response(answer, 200, {"cache-control": "no-store"})
 
     async def show_feed(self, request: Request) -> Response:
         """The latest items as Atom (RFC 4287). A reader that has seen them is told so."""

@@ -1,4 +1,4 @@
-"""The pages that people see: first page, results, similar pages, cached copies; what the crawler is, what is kept.
+"""The public pages: start, results, similar pages, cached copies, and what the crawler is and keeps.
 
 All are whole without script; script makes them quicker. Handlers ask the port ``SearchService`` and hand plain values
 to templates, which decide how they look.
@@ -11,15 +11,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from vedette.web.branding import Branding
+from vedette.web.formatting import build_score_rows
 from vedette.web.ports import IndexOverview, SearchService
 from vedette.web.public.ads import NO_ADS, AdLinks
 from vedette.web.public.cached_copy import copy_response, find_copy, parse_page_id
 from vedette.web.public.filters import MAX_QUERY, ResultsQuery, build_choices, list_page_numbers, parse_results_query
-from vedette.web.public.score_table import build_score_rows
 from vedette.web.public.slates import SearchRecorder, create_null_recorder
 from vedette.web.public.visits import TrialQuota, parse_visitor
-from vedette.web.rendering import error_page, get_theme, render_page, render_template
+from vedette.web.rendering import Branding, error_page, get_theme, render_page, render_template
 from vedette.web.static_files import static_routes
 
 MAX_OVERVIEW_SITES = 100  # an overview names no more

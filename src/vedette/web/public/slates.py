@@ -1,4 +1,4 @@
-"""Writing down what was shown, and what people did with it.
+"""Recording of searches, views and clicks in the event log.
 
 A search that is shown becomes a line in the log, and its page gets a token. Whoever sends the token back tells that
 the slate was seen, or which result was opened. That the log fails must never cost anybody a search: then the page has
@@ -88,7 +88,9 @@ class SearchRecorder:
             return ""
 
     def record_slate(self, slate: Slate, visit: Visitor, via: Via, took_ms: float) -> str:
-        """Writes a slate down and gives the token for its page; empty where nothing was written."""
+        """Count a search, write its slate down, and return the token for its page; empty where nothing was written."""
+        if self.metrics:
+            self.metrics.observe_search(took_ms / 1000)
         if not self.keep_days:
             return ""
         try:

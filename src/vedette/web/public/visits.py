@@ -1,4 +1,4 @@
-"""Who asks, as far as it is written down: a mark that is good for one day, and whether it looks like a person.
+"""Visitors: a hash that is good for one day, the bot filter's reason, and the quota of trials.
 
 The mark tells searches of one person from those of another without saying who they are. It is made of the address and
 the browser, keyed with a salt that is thrown away at the end of the day: after that nobody, the operator included, can
@@ -20,8 +20,6 @@ from vedette.web.auth.rate_limits import to_network
 
 # One visitor in ten gets the order without anything learned, by the mark of the day, and one gets it without anything
 # tried: others are held against them (``learn.reader_groups``).
-
-
 MAX_TRIALS_PER_DAY = 20  # unproven results for one person
 MAX_VISITORS = 20_000
 FIRST_SLOT, SECOND_SLOT = 1, 2  # the first place that is open to the unproven
@@ -41,7 +39,8 @@ class TrialQuota:
     def get_audience(self, mark: str, doubt: str = "") -> Audience:
         """How results are ordered for a visitor; who has no mark or may be no person teaches nothing, so tries nothing.
 
-        >>> TrialQuota(max_per_page=2).get_audience("0123456789abcdef").unproven, TrialQuota(max_per_page=2).get_audience("").unproven
+        >>> quota = TrialQuota(max_per_page=2)
+        >>> quota.get_audience("0123456789abcdef").unproven, quota.get_audience("").unproven
         (2, 0)
         """
         if not mark:
@@ -87,9 +86,10 @@ def parse_visitor(request: Request) -> Visitor:
 def hash_visitor(visit: Visitor, salt: bytes) -> str:
     """Stands for whoever visits, on the day of the salt.
 
-    >>> hash_visitor(Visitor("192.0.2.1", "Browser"), b"monday")
+    >>> visit = Visitor("192.0.2.1", "Browser")
+    >>> hash_visitor(visit, b"monday")
     '5e0b9204944aa4fb'
-    >>> hash_visitor(Visitor("192.0.2.1", "Browser"), b"tuesday") == hash_visitor(Visitor("192.0.2.1", "Browser"), b"monday")
+    >>> hash_visitor(visit, b"tuesday") == hash_visitor(visit, b"monday")
     False
     """
     parts = ("name", visit.name) if visit.name else ("network", to_network(visit.address), visit.agent)

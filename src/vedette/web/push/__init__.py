@@ -1,1 +1,1 @@
-"""Push."""
+"""Push endpoints: WebSub callbacks and IndexNow pings."""

@@ -1,4 +1,4 @@
-"""What the addresses for push, and the console's page on it, need of whatever runs the crawl."""
+"""The push service that the endpoints and the console's page call."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""Where others tell of news: the address that hubs call (WebSub), and the one that sites ping (IndexNow).
+"""Push endpoints: the callback of hubs (WebSub), and pings of sites (IndexNow).
 
 Neither needs a reader's key: a hub's address cannot be guessed and what it sends is signed, and a ping shows a key that
 its host vouches for. What is said is handed on; nothing is decided here.
@@ -10,7 +10,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from vedette.discover.push.indexnow import Ping, PingRejection, parse_ping, parse_ping_body
+from vedette.web.api import schema
 from vedette.web.api.responses import error_response
+from vedette.web.api.schema import JsonSchema
 from vedette.web.push.ports import HubDelivery, PushReply, PushService
 
 WEBSUB_PREFIX = "/push/"
@@ -28,11 +30,11 @@ def is_push_path(path: str) -> bool:
 def push_routes(push: PushService) -> list[Route]:
     """The addresses."""
 
-    async def asked_back(request: Request) -> Response:
+    async def verify(request: Request) -> Response:
         told = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
         return _hub_response(told)
 
-    async def delivered(request: Request) -> Response:
+    async def deliver(request: Request) -> Response:
         headers = request.headers
         delivery = HubDelivery(
             await request.body(),
@@ -42,7 +44,7 @@ def push_routes(push: PushService) -> list[Route]:
         )
         return _hub_response(await run_in_threadpool(push.accept_delivery, request.path_params["token"], delivery))
 
-    async def pinged(request: Request) -> Response:
+    async def accept_ping(request: Request) -> Response:
         if request.method == "POST":
             ping = await run_in_threadpool(parse_ping_body, await request.body())
         else:
@@ -50,10 +52,85 @@ def push_routes(push: PushService) -> list[Route]:
         return _ping_response(await run_in_threadpool(_accept_ping, push, ping))
 
     return [
-        Route(f"{WEBSUB_PREFIX}{{token}}", asked_back, methods=["GET"]),
-        Route(f"{WEBSUB_PREFIX}{{token}}", delivered, methods=["POST"]),
-        Route(INDEXNOW_PATH, pinged, methods=["GET", "POST"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", verify, methods=["GET"]),
+        Route(f"{WEBSUB_PREFIX}{{token}}", deliver, methods=["POST"]),
+        Route(INDEXNOW_PATH, accept_ping, methods=["GET", "POST"]),
     ]
+
+
+# The fields of a ping are read by ``discover.push.indexnow``, as leniently as the protocol wants it.
+_KEY: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9-]{8,128}$", "description": "It stands in the key file."}
+_URLS: JsonSchema = {"type": "array", "items": schema.STRING, "minItems": 1, "maxItems": 10_000}
+PUSH_SCHEMAS: JsonSchema = {
+    "Ping": {
+        "type": "object",
+        "required": ["host", "key", "urlList"],
+        "properties": {"host": schema.STRING, "key": _KEY, "keyLocation": schema.STRING, "urlList": _URLS},
+    }
+}
+_PING_EXAMPLE = {
+    "host": "example.org",
+    "key": "0123456789abcdef",
+    "urlList": ["https://example.org/new", "https://example.org/changed"],
+}
+
+
+def describe_push_paths() -> JsonSchema:
+    """Describe the paths for the API's description."""
+    return {INDEXNOW_PATH: _describe_pings(), f"{WEBSUB_PREFIX}{{token}}": _describe_hub_calls()}
+
+
+def _describe_pings() -> JsonSchema:
+    responses = {
+        "200": schema.describe_text("Taken."),
+        "202": schema.describe_text("Taken; the key is being looked up."),
+        **schema.describe_errors("400", "403", "413", "422", "429", "500", "503"),
+    }
+    about = "As IndexNow has it. No key of ours is needed: the site's own stands in a file on its host, /KEY.txt."
+    url = "The URL, of a site that is crawled here."
+    one = schema.describe_operation(
+        "ping",
+        "A site tells that one of its URLs is new, changed or gone",
+        responses,
+        schema.query_parameter("url", url, schema.STRING, "https://example.org/new", required=True),
+        schema.query_parameter("key", "The site's key.", _KEY, "0123456789abcdef", required=True),
+        schema.query_parameter("keyLocation", "Where the key file is, if it is elsewhere.", schema.STRING),
+        description=about,
+        **schema.NO_KEY,
+    )
+    body, summary = schema.describe_body("Ping", _PING_EXAMPLE), "The same of up to 10 000 URLs"
+    return {
+        "get": one,
+        "post": schema.describe_operation("pings", summary, responses, description=about, **body, **schema.NO_KEY),
+    }
+
+
+def _describe_hub_calls() -> JsonSchema:
+    shape = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"}
+    token = {"name": "token", "in": "path", "required": True, "description": "Of one subscription.", "schema": shape}
+    signature = {"name": "X-Hub-Signature", "in": "header", "description": "Of the body.", "schema": schema.STRING}
+    hub_parameters = (
+        schema.query_parameter(f"hub.{name}", "As WebSub has it.", schema.STRING)
+        for name in ("mode", "topic", "challenge", "lease_seconds", "reason")
+    )
+    verified = {"200": schema.describe_text("It was: the challenge."), "404": schema.describe_text("It was not.")}
+    delivered = {
+        "202": schema.describe_text("Taken, whatever becomes of it."),
+        "404": schema.describe_text("Nothing was subscribed to at this address."),
+        "410": schema.describe_text("It is not any more."),
+        "413": schema.describe_text("More was sent than is read."),
+    }
+    errors = schema.describe_errors("429", "503")
+    asked, sent = "A hub asks whether a subscription was meant (WebSub)", "A hub sends a feed that has changed (WebSub)"
+    body = {"required": True, "content": {"application/atom+xml": {"schema": schema.STRING}}}
+    return {
+        "get": schema.describe_operation(
+            "verify", asked, {**verified, **errors}, token, *hub_parameters, **schema.NO_KEY
+        ),
+        "post": schema.describe_operation(
+            "deliver", sent, {**delivered, **errors}, token, signature, requestBody=body, **schema.NO_KEY
+        ),
+    }
 
 
 def _accept_ping(push: PushService, ping: Ping | PingRejection) -> PushReply:

@@ -17,10 +17,10 @@ from tests.web.small_search import NOW_S, SmallSearch
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
 from vedette.web.commands.commands import CloseSession, OpenSession, ReplaceToken, Undo
 from vedette.web.console.admin.guard import HOME_URL, SESSION_COOKIE, SESSION_S, safe_redirect
 from vedette.web.console.ports.sites import ActionLine
+from vedette.web.rendering import Branding
 
 UNLIMITED = Serve(rate=Rate(0, 1.0))
 PLANTED = {"name": SESSION_COOKIE, "value": "planted", "domain": "search.example.org", "path": "/console"}

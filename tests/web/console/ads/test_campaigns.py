@@ -20,13 +20,13 @@ from vedette.runtime.ads.service import FolderAdService
 from vedette.runtime.commands.search_commands import row_from_key
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
-from vedette.web.branding import Branding
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, PauseCampaign
+from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
 from vedette.web.commands.commands import CommandResult
 from vedette.web.console.ports.sites import ActionLine
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.visits import Visitor
+from vedette.web.rendering import Branding
 
 SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 
@@ -104,7 +104,7 @@ def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
 def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
     """By buttons, logged, with a way to undo; a wrong one is told."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
-    ordered(tmp_path, KeepAd(ad("high", "1.00", title="Other shoes")))
+    ordered(tmp_path, SaveAd(ad("high", "1.00", title="Other shoes")))
     console, desk = console_over(tmp_path)
     assert "<strong>1</strong> ad waits" in console.client.get("/console/sponsored").text
     answer = console.post("/console/sponsored/judge", ad="2", verdict="approve")
@@ -198,10 +198,10 @@ def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
             state.store.save_user_key(row_from_key(key))
     ordered(
         folder,
-        KeepAdvertiser(parse_advertiser("ann", "annkey")),
-        KeepAdvertiser(parse_advertiser("bob", "bobkey")),
-        KeepCampaign(parse_campaign("bobs", "bob", "1.00")),
-        KeepAd(ad("bobs", "0.10")),
+        SaveAdvertiser(parse_advertiser("ann", "annkey")),
+        SaveAdvertiser(parse_advertiser("bob", "bobkey")),
+        SaveCampaign(parse_campaign("bobs", "bob", "1.00")),
+        SaveAd(ad("bobs", "0.10")),
     )
     console, desk = console_over(folder, (*(key for _, key in made.values()), boss_key))
     secrets = {**{name: secret for name, (secret, _) in made.items()}, "boss": boss, "": ""}
@@ -317,5 +317,5 @@ def test_orders_are_checked(tmp_path: Path) -> None:
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     _, desk = console_over(tmp_path)
     with pytest.raises(UsageError):
-        desk.run_command(JudgeAd(1, "approved"), "a test")
+        desk.run_command(ReviewAd(1, "approved"), "a test")
     assert desk.run_command(PauseCampaign("high", paused=True), "a test").action == 1

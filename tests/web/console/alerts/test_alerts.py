@@ -8,10 +8,10 @@ from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
 from vedette.web.app import create_app
-from vedette.web.branding import Branding
-from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 from vedette.web.console.routes import ConsoleServices
+from vedette.web.rendering import Branding
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 HARBOUR = AlertRow("harbour", "ab12", "news.example.org", "harbour OR port", "https://hooks.example.org/n", "", NOW_S)
@@ -64,7 +64,7 @@ def test_a_watch_is_made_by_a_form() -> None:
     answer = console.post("/console/watches/add", **form)
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/watches?done=1")
     (order,) = console.operator.orders
-    assert isinstance(order, AddWatch)
+    assert isinstance(order, AddAlert)
     assert order.watch[2:4] == ("news.example.org", "harbour")
     assert "Undo" in console.client.get("/console/watches?done=1").text
 
@@ -108,7 +108,7 @@ def test_a_watch_is_removed_and_tested() -> None:
     assert watches.tested == ["harbour"]
     assert console.post("/console/watches/test", name="nobody").status_code == 422
     console.post("/console/watches/remove", name="harbour")
-    assert console.operator.orders == [RemoveWatch("harbour")]
+    assert console.operator.orders == [RemoveAlert("harbour")]
 
 
 def test_messages_and_their_troubles_are_seen() -> None:

@@ -23,13 +23,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from vedette.config import Rate
 from vedette.errors import VedetteError
-from vedette.web.auth.access import Identity, Refusal, get_path
+from vedette.web.auth.access import Identity, Refusal, get_path, is_same_origin
 from vedette.web.auth.rate_limits import RateLimiter
 from vedette.web.auth.tokens import hash_secret
 from vedette.web.commands.commands import CloseSession, OpenSession
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.form_posts import is_same_origin, read_form
-from vedette.web.gate import refusal_response
+from vedette.web.gate import read_form, refusal_response
 from vedette.web.rendering import render_page
 
 HOME_URL = "/console/"

@@ -13,7 +13,7 @@ from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.errors import VedetteError
 from vedette.web.ads.ports import AdLine, AdService, CampaignLine
 from vedette.web.ads.report import REPORT_TABLE
-from vedette.web.commands.ads_commands import AdCommand, JudgeAd, PauseCampaign
+from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
 from vedette.web.console.ads.charts import build_charts
 from vedette.web.console.ads.forms import MAX_AD_DIGITS, PAGE_URL
 from vedette.web.console.ui.forms import parse_number
@@ -100,7 +100,7 @@ class AdsPage:
         number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or number is None:
             return self._render(request, "This names no ad, or no verdict on it.")
-        return self._run_command(request, JudgeAd(number, standing))
+        return self._run_command(request, ReviewAd(number, standing))
 
     def pause_campaign(self, request: Request) -> Response:
         """Pause a campaign, or resume it."""

@@ -11,7 +11,7 @@ from vedette.adapters.ads.campaign_store import AdRow, CampaignRow
 from vedette.errors import VedetteError
 from vedette.serve.ads.matching import MatchType
 from vedette.web.ads.ports import AdService
-from vedette.web.commands.ads_commands import AdCommand, KeepAd, KeepAdvertiser, KeepCampaign
+from vedette.web.commands.ads_commands import AdCommand, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import (
     parse_ad,
     parse_advertiser,
@@ -58,7 +58,7 @@ class AdForms:
         problems = find_problems(typed, {"name": parse_name})
         if problems:
             return self._render(request, "advertiser", typed, problems)
-        command = KeepAdvertiser(parse_advertiser(typed["name"], typed["key"]))
+        command = SaveAdvertiser(parse_advertiser(typed["name"], typed["key"]))
         return self._save(request, command, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
 
     def show_campaign(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class AdForms:
         before = self._find_campaign(row.name)
         if before and not typed["known"]:
             return self._render(request, "campaign", typed, {"name": "There is a campaign of this name."})
-        command = KeepCampaign(row._replace(paused=bool(before and before.paused)))
+        command = SaveCampaign(row._replace(paused=bool(before and before.paused)))
         return self._save(request, command, "campaign", typed)
 
     def show_ad(self, request: Request) -> Response:
@@ -127,7 +127,7 @@ class AdForms:
             problems = {"url": sentence(why)} if why else {}
         if problems:
             return self._render(request, "ad", typed, problems)
-        return self._save(request, KeepAd(_parse_ad(typed)), "ad", typed)
+        return self._save(request, SaveAd(_parse_ad(typed)), "ad", typed)
 
     def _save(
         self, request: Request, command: AdCommand, form: FormName, typed: FormValues, after: str = PAGE_URL

@@ -16,7 +16,7 @@ from vedette.web.commands.alert_text import (
     parse_reader,
     parse_webhook,
 )
-from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, AlertService, SentMessage
 from vedette.web.console.ui.forms import FormValues, Problems, find_problem, find_problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
@@ -90,14 +90,14 @@ class AlertsPage:
         if problems:
             return self._render(request, typed, problems)
         try:
-            return self.shell.run_command(request, AddWatch(parse_alert(**typed)), PAGE_URL)
+            return self.shell.run_command(request, AddAlert(parse_alert(**typed)), PAGE_URL)
         except VedetteError as error:
             return self._render(request, typed, {"form": sentence(str(error))})
 
     def remove(self, request: Request) -> Response:
         """Remove an alert; what it was told stays, should it come back."""
         try:
-            return self.shell.run_command(request, RemoveWatch(_read_name(request)), PAGE_URL)
+            return self.shell.run_command(request, RemoveAlert(_read_name(request)), PAGE_URL)
         except VedetteError as error:
             return self._render(request, {}, {"form": sentence(str(error))})
 

@@ -9,13 +9,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vedette.web.auth.access import AccessControl, get_path
-from vedette.web.branding import Branding
 from vedette.web.commands.commands import Command
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.sites import ActionLine, AdminService
 from vedette.web.console.ui.forms import FormValues, parse_number
 from vedette.web.console.ui.scales import format_percent, format_value, format_worth
-from vedette.web.rendering import render_page
+from vedette.web.rendering import Branding, render_page
 
 ACTOR = "the console"
 

@@ -1,0 +1,115 @@
+"""Building blocks of the API's description (OpenAPI 3.1): answers, refusals, parameters.
+
+Schemas of JSON bodies come from msgspec structs. Paths, statuses and parameters are written by hand beside their
+handlers, since msgspec describes values and not HTTP, and words about them are a promise and not a by-product.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+JsonSchema = dict[str, Any]
+
+_REFERENCE = "#/components/schemas/{name}"
+STRING: JsonSchema = {"type": "string"}
+BEARER_ONLY: JsonSchema = {"security": [{"bearer": []}]}
+NO_KEY: JsonSchema = {"security": [{}]}
+STATUS_TEXTS = {
+    "400": "A parameter is wrong; the message says what is right.",
+    "401": "A key is needed, or the one that was sent is unknown or revoked.",
+    "403": "The key is not for this, or the request did not come through the proxy.",
+    "404": "There is nothing of this name.",
+    "409": "It cannot be done as things are, or this server keeps nothing of what is asked; the message says why.",
+    "410": "The slate is older than a day.",
+    "413": "More was sent than is read.",
+    "415": "What was sent is no JSON.",
+    "422": "The URLs are not the host's own, or belong to no site here.",
+    "421": "The server is not known by the name that it was asked under.",
+    "429": "Too many requests; ask again after the seconds in Retry-After.",
+    "500": "The server failed; the operator finds the reason in its log.",
+    "503": "It could not be written down or carried out now; send it again later.",
+}
+
+
+class Answer(Struct, forbid_unknown_fields=True):
+    """An object that the API sends or takes: its fields are the schema, its subclasses' names those of components."""
+
+
+Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+
+
+class ErrorDetail(Answer):
+    """What was refused, and why."""
+
+    code: Annotated[str, Meta(description="For programs; it stays the same.")]
+    message: Annotated[str, Meta(description="For people.")]
+    parameter: Annotated[str | None, Meta(description="Which parameter is meant.")]
+
+
+class Error(Answer):
+    """A refusal."""
+
+    error: ErrorDetail
+
+
+_ERROR_EXAMPLE = Error(ErrorDetail("wrong_parameter", "n is a whole number from 1 to 50.", "n"))
+
+
+def describe_operation(
+    name: str, summary: str, responses: JsonSchema, *parameters: JsonSchema, **more: object
+) -> JsonSchema:
+    """Describe what a method of an address does."""
+    given = {"parameters": list(parameters)} if parameters else {}
+    return {"operationId": name, "summary": summary, **more, **given, "responses": responses}
+
+
+def describe_answer(description: str, example: Answer) -> JsonSchema:
+    """Describe an answer in JSON by an example of it, whose type is its schema."""
+    return {"description": description, "content": _describe_json(type(example).__name__, example)}
+
+
+def describe_body(schema: str, example: object) -> JsonSchema:
+    """Describe what is sent as JSON, by the name of its schema and an example of it."""
+    return {"requestBody": {"required": True, "content": _describe_json(schema, example)}}
+
+
+def _describe_json(schema: str, example: object) -> JsonSchema:
+    content = {"schema": {"$ref": _REFERENCE.format(name=schema)}, "example": msgspec.to_builtins(example)}
+    return {"application/json": content}
+
+
+def describe_text(description: str, media_type: str = "text/plain") -> JsonSchema:
+    """Describe an answer that is no JSON."""
+    return {"description": description, "content": {media_type: {"schema": STRING}}}
+
+
+def describe_errors(*statuses: str) -> JsonSchema:
+    """Describe refusals."""
+    return {status: describe_answer(STATUS_TEXTS[status], _ERROR_EXAMPLE) for status in statuses}
+
+
+def query_parameter(
+    name: str, description: str, schema: JsonSchema, example: str | None = None, *, required: bool = False
+) -> JsonSchema:
+    """Describe a parameter of the query string."""
+    shown = {} if example is None else {"example": example}
+    needed = {"required": True} if required else {}
+    return {"name": name, "in": "query", "description": description, **needed, "schema": schema, **shown}
+
+
+def integer_schema(least: int, most: int, default: int | None = None) -> JsonSchema:
+    """Return the schema of a whole number."""
+    usual = {} if default is None else {"default": default}
+    return {"type": "integer", "minimum": least, "maximum": most, **usual}
+
+
+def pattern_schema(pattern: str) -> JsonSchema:
+    """Return the schema of a text that a pattern matches whole, or that is empty."""
+    return {"type": "string", "pattern": f"^(?:{pattern})?$"}
+
+
+def build_components(*kinds: type[Struct]) -> JsonSchema:
+    """Return the schemas of structs, and of those that they hold, by name."""
+    return msgspec.json.schema_components(kinds, ref_template=_REFERENCE)[1]
