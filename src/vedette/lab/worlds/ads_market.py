@@ -188,7 +188,7 @@ def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
 
 
 class _Ads(NamedTuple):
-    """Ads with their rates; ``shared`` is what the phrase and the advertiser add to a rate, ``days_left`` days to live."""
+    """Ads with their rates; ``shared`` is what phrase and advertiser add to a rate, ``days_left`` days to live."""
 
     offers: AdOffers
     rate: Floats

@@ -116,7 +116,8 @@ def _locate_git(rest: str) -> WorldLocation:
             return WorldLocation("git", f"git:{typed.strip('/')}{_format_fragment(part)}", path, part)
     where = f"{HISTORIES_VARIABLE}/{flat}/repo" if _is_relative_name(typed) else "a folder of yours"
     raise WorldMissing(
-        f"git:{rest} is not here: clone the repository to {where} ({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
+        f"git:{rest} is not here: clone the repository to {where} "
+        f"({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
     )
 
 
@@ -126,8 +127,8 @@ def _locate_frontpages(rest: str) -> WorldLocation:
         if _exists(path):
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
-        f"frontpages:{rest} is not here: put the file into {DATA_VARIABLE}/discovery ({_describe_variable(DATA_VARIABLE)}), or make one: "
-        "vedette lab import-frontpages CLONE OUT"
+        f"frontpages:{rest} is not here: put the file into {DATA_VARIABLE}/discovery "
+        f"({_describe_variable(DATA_VARIABLE)}), or make one: vedette lab import-frontpages CLONE OUT"
     )
 
 

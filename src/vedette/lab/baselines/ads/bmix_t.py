@@ -1,15 +1,13 @@
 """BMIX that spares who has little left."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from vedette.lab.baselines.ads.estimates import click_rates, mix_bonus, msvv_discount
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.ads.mix import Mix
 
 
 @dataclass(frozen=True, slots=True)
-class BmixT(ScorePolicy):
+class BmixT(Mix):
     """BMIX-T: the bid counts times 1 - exp(-d'/d), where d' of the budget d is left.
 
     Without a budget the factor is 1 - 1/e (see ``discount``).
@@ -21,8 +19,4 @@ class BmixT(ScorePolicy):
     """
 
     name: str = "bmix-t"
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """The priority of BMIX with the discounted bid."""
-        counted = msvv_discount(options.remaining, options.budget) * options.bid
-        return (click_rates(options) + mix_bonus(options)) * counted
+    discounted: ClassVar[bool] = True

@@ -8,4 +8,4 @@ from vedette.lab.worlds.git.build import WAVE_THRESHOLD, read_git
 from vedette.lab.worlds.git.importing import ImportSummary, import_git
 from vedette.lab.worlds.git.place import GitLocation, parse_location
 
-__all__ = ["WAVE_THRESHOLD", "GitLocation", "ImportSummary", "import_git", "read_git", "parse_location"]
+__all__ = ["WAVE_THRESHOLD", "GitLocation", "ImportSummary", "import_git", "parse_location", "read_git"]

@@ -45,7 +45,8 @@ _EMBEDDED_URI = re.compile(rf"`([^`<]{{0,{_MAX_LABEL}}})<([^`<>\s]{{1,{_MAX_URL}
 _TARGET = re.compile(rf"^\.\. _[^:\n]{{1,{_MAX_LABEL}}}:[ \t]{{1,9}}([^\s]{{1,{_MAX_URL}}})[ \t]*$", re.MULTILINE)
 _TOCTREE = re.compile(r"^([ \t]{0,40})\.\. toctree::[^\n]*\n((?:\1[ \t]+[^\n]*\n?|[ \t]*\n)*)", re.MULTILINE)
 _TOCTREE_ENTRY = re.compile(
-    rf"^[ \t]{{1,40}}+(?:[^:\n<][^\n<]{{0,{_MAX_LABEL}}}<([^<>\s]{{1,{_MAX_URL}}})>|([^:\s<][^\s<]{{0,{_MAX_URL}}}+))[ \t]*$",
+    rf"^[ \t]{{1,40}}+(?:[^:\n<][^\n<]{{0,{_MAX_LABEL}}}<([^<>\s]{{1,{_MAX_URL}}})>"
+    rf"|([^:\s<][^\s<]{{0,{_MAX_URL}}}+))[ \t]*$",
     re.MULTILINE,
 )
 _DIRECTIVE = re.compile(r"^[ \t]{0,40}(?:\.\. [^\n]*|:[\w -]{1,40}:[^\n]*|[=~^\"'`#*+-]{3,}[ \t]*)$", re.MULTILINE)
@@ -141,8 +142,9 @@ def read_blob(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
 def detect_listing_kind(body: bytes) -> int | None:
     """Whether the bytes of an XML file announce pages, and how: ``FEED``, ``SITEMAP``, or None.
 
-    >>> detect_listing_kind(b"<rss version='2.0'>") == FEED, detect_listing_kind(b"<urlset>") == SITEMAP, detect_listing_kind(b"<project>")
-    (True, True, None)
+    >>> bodies = (b"<rss version='2.0'>", b"<urlset>", b"<project>")
+    >>> [detect_listing_kind(body) for body in bodies] == [FEED, SITEMAP, None]
+    True
     """
     if is_feed(body):
         return FEED

@@ -1,0 +1,57 @@
+"""Base classes of published baselines: policies without memory, crawl orders by impact, randomized rankings.
+
+They stand beside the folders of policies, since every class in those folders is run by its name.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
+from vedette.frontier.impact.url_features import TrainingPages
+from vedette.frontier.unseen import UnseenUrls
+from vedette.policy import Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.randomized_lists import RandomizedList
+
+
+class Stateless:
+    """A policy that learns nothing: every batch tells it all that it needs."""
+
+    __slots__ = ()
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies have
+        """Return the empty state."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401, ARG002 - any batch
+        """Return the state as it is."""
+        return state
+
+
+class ImpactOrder:
+    """A crawl order whose state is an impact model, trained on what first fetches brought."""
+
+    __slots__ = ()
+
+    def start(self, config: ImpactSettings | None) -> ImpactModel:
+        """Return a model that has seen no fetch."""
+        return create_model(config)
+
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - as above
+        """Train on first fetches; a batch that does not say what they brought teaches nothing."""
+        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
+
+
+class RandomizedRanking:
+    """A ranking that plans a randomized list for a batch, and draws from it for each visitor."""
+
+    __slots__ = ()
+
+    def plan(self, state: Any, batch: Candidates, now: float) -> RandomizedList:  # noqa: ANN401 - each has its own state
+        """Return the list to draw from."""
+        raise NotImplementedError
+
+    def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ANN401 - as above
+        """Draw the first k places of a list."""
+        return self.plan(state, options, now).draw(k, rng)
