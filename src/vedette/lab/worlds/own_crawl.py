@@ -29,7 +29,7 @@ from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.errors import UsageError
 from vedette.index.stored_text import unpack_page
-from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, Texts
+from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, MemoryTexts
 from vedette.model import Failure, Site, origin_of
 
 MAX_BODY_BYTES = 16 << 20
@@ -57,17 +57,6 @@ class _Life:
     died_s: float = inf
     moved_to_url: str = ""
     versions: list[_Version] = field(default_factory=list)
-
-
-class _MemoryTexts(Texts):
-    """Texts in memory: those of one's own crawl are what one has room for."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
-
-    def text(self, version: int) -> str:
-        """What a version says."""
-        return self._texts[version]
 
 
 def load_crawl_history(folder: Path) -> History:
@@ -160,7 +149,7 @@ def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float
         link_to=np.array([page for each in links for page in each], np.int64),
         site_names=tuple(hosts),
         missing=missing,
-        texts=_MemoryTexts([version.text for version in versions]),
+        texts=MemoryTexts([version.text for version in versions]),
     )
 
 
