@@ -1,16 +1,19 @@
-"""Base classes of published baselines: policies without memory, crawl orders by impact, randomized rankings.
+"""Base classes of published baselines: policies without memory, crawl orders, rankings, ad scores.
 
 They stand beside the folders of policies, since every class in those folders is run by its name.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
 from vedette.frontier.impact.url_features import TrainingPages
 from vedette.frontier.unseen import UnseenUrls
-from vedette.policy import Picks
+from vedette.lab.baselines.ads.estimates import click_rates, msvv_discount
+from vedette.policy import Floats, Picks
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import RandomizedList
 
@@ -55,3 +58,21 @@ class RandomizedRanking:
     def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ANN401 - as above
         """Draw the first k places of a list."""
         return self.plan(state, options, now).draw(k, rng)
+
+
+class CountScore(ScorePolicy):
+    """A score by counts alone: (click rate + bonus) bid; where ``discounted``, the bid counts times the discount."""
+
+    __slots__ = ()
+    discounted: ClassVar[bool] = False
+
+    @staticmethod
+    def bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG004 - the shape that bonuses have
+        """Return what exploring adds to each rate: nothing, unless a policy says otherwise."""
+        return np.zeros_like(rate)
+
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
+        """Return the priority of each ad."""
+        rate = click_rates(options)
+        factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0
+        return (rate + self.bonus(options, rate)) * (factor * options.bid)

@@ -321,7 +321,7 @@ def import_repository(
 
 def _iter_git_identity(place: WorldLocation) -> Iterator[bytes]:
     """The commit that is read, and by which rules; of an imported history its bytes."""
-    from vedette.lab.worlds.git.place import open_tip, parse_location
+    from vedette.lab.worlds.git.repository import open_tip, parse_location
     from vedette.lab.worlds.history_file import FORMAT
 
     if _is_repository(place.path):

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import CountScore, tuned_bonus
+from vedette.lab.baselines.ads.estimates import tuned_bonus
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,9 @@ one function. Whoever has no budget has all of it left, and counts 1 - 1/e, like
 that, an advertiser would be preferred for having set no limit.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
 from vedette.serve.ads.candidates import AdCandidates
 
 # Without a prior the rate is clicks by showings, and an ad that was never shown counts as infinitely good, ties by
@@ -73,21 +70,3 @@ def msvv_discount(remaining: Floats, budget: Floats) -> Floats:
     [0.632, 0.393, 0.0, 0.632]
     """
     return -np.expm1(-left_share(remaining, budget))
-
-
-class CountScore(ScorePolicy):
-    """A score by counts alone: (click rate + bonus) bid; where ``discounted``, the bid counts times the discount."""
-
-    __slots__ = ()
-    discounted: ClassVar[bool] = False
-
-    @staticmethod
-    def bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG004 - the shape that bonuses have
-        """Return what exploring adds to each rate: nothing, unless a policy says otherwise."""
-        return np.zeros_like(rate)
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """Return the priority of each ad."""
-        rate = click_rates(options)
-        factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0
-        return (rate + self.bonus(options, rate)) * (factor * options.bid)

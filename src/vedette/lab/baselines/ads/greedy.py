@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import CountScore
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vedette.lab.baselines.ads.estimates import CountScore
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)

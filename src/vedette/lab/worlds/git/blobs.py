@@ -7,17 +7,19 @@ side, where they compress best.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urljoin
 
 from vedette.discover.formats.feeds import is_feed, parse_feed
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.lab.worlds.git.paths import HTML, XML, classify_path
+from vedette.lab.worlds.git.repository import find_blob, open_process_pool, reopen_repository, worker_count
 from vedette.lab.worlds.history import FEED, SITEMAP
-from vedette.lab.worlds.pools import open_process_pool, worker_count
 from vedette.parse.html.page import count_words, parse_page
 from vedette.parse.text.charsets import decode_page
+
+if TYPE_CHECKING:
+    import pygit2
 
 # No reader of the languages: it finds links as they are usually written, and takes the marks off the words.
 # Everything is one pass of patterns that are bounded and never try the same piece twice, so that no text takes long.
@@ -95,10 +97,6 @@ def _collapse_whitespace(text: str) -> str:
     return "\n".join(" ".join(block.split()) for block in _BLANK_LINES.split(text.strip()) if block.strip())
 
 
-if TYPE_CHECKING:
-    import pygit2
-
-
 MAX_BYTES = 4 << 20  # what lies behind in a blob makes no difference
 PARALLEL_FROM = 4000  # blobs; for fewer, other processes are not worth their start
 BATCH_SIZE = 64
@@ -130,13 +128,8 @@ def read_contents(repository: "pygit2.Repository", tasks: Sequence[BlobTask]) ->
 
 def read_blob(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
     """The bytes of a blob, up to a limit; None where they are not there or cannot be read."""
-    import pygit2
-
-    try:
-        found = repository[pygit2.Oid(raw=blob)]
-    except (KeyError, OSError, ValueError, pygit2.GitError):
-        return None
-    return found.data[:MAX_BYTES] if isinstance(found, pygit2.Blob) else None
+    found = find_blob(repository, blob)
+    return None if found is None else found.data[:MAX_BYTES]
 
 
 def detect_listing_kind(body: bytes) -> int | None:
@@ -206,11 +199,4 @@ def _read_in_parallel(path: str, tasks: Sequence[BlobTask], processes: int) -> I
 
 def _read_batch(work: tuple[str, Iterable[BlobTask]]) -> list[Content | None]:
     path, tasks = work
-    return [_read_content(_open_repository(path), task) for task in tasks]
-
-
-@cache
-def _open_repository(path: str) -> "pygit2.Repository":
-    import pygit2
-
-    return pygit2.Repository(path)
+    return [_read_content(reopen_repository(path), task) for task in tasks]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,10 @@ from vedette.errors import UsageError
 from vedette.lab.worlds.git.blobs import BlobTask, Content, detect_listing_kind, read_blob, read_contents
 from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex, detect_own_host
 from vedette.lab.worlds.git.paths import HTML, SOURCE, XML, classify_path, page_for_path, page_url, site_for_page
-from vedette.lab.worlds.git.place import GitLocation, Tip, open_tip, parse_location
-from vedette.lab.worlds.git.walk import Progress, Step, walk_commits
+from vedette.lab.worlds.git.repository import GitLocation, Progress, Tip, open_tip, parse_location
+from vedette.lab.worlds.git.walk import Step, walk_commits
 from vedette.lab.worlds.history import PAGE, History
-from vedette.lab.worlds.history_file import PackedTexts, TextPacker
+from vedette.lab.worlds.history_file import PackedTexts, TextPacker, save_history
 from vedette.policy import Ints
 
 # A page lives while any of its files does, and shows the first of them. A change whose content cannot be read is no
@@ -363,3 +364,44 @@ class _LifeResolver:
     def _is_current(self, one: int, after: int, at_s: float, end_s: float) -> bool:
         superseded = after >= 0 and self._born_s[after] <= at_s
         return self._born_s[one] < end_s and not superseded
+
+
+class ImportSummary(NamedTuple):
+    """What was imported, in numbers.
+
+    ``contents`` are those that differ, ``in_waves`` counts the versions that came with many others, and ``missing``
+    what the repository lacked.
+    """
+
+    name: str
+    pages: int
+    versions: int
+    contents: int
+    links: int
+    sites: int
+    moves: int
+    in_waves: int
+    missing: int
+    size_bytes: int
+
+
+def import_git(
+    repo: str, out: str | Path, progress: Progress = lambda _done, _all: None, *, many: int = WAVE_THRESHOLD
+) -> ImportSummary:
+    """Reads ``[git:]PATH[#branch[:folder]]`` and writes it to a file; ``read_git`` explains the rest."""
+    target = Path(out)
+    if not target.parent.is_dir() or target.is_dir():
+        raise UsageError(f"{out}: name a file in a folder that is there")
+    history = read_git(repo, many=many, progress=progress)
+    return ImportSummary(
+        name=history.name,
+        pages=history.pages,
+        versions=len(history.version_page),
+        contents=len(np.unique(history.digest)),
+        links=len(history.link_to),
+        sites=len(history.site_names),
+        moves=int(np.count_nonzero(history.moved_to >= 0)),
+        in_waves=int(np.count_nonzero(history.wave)),
+        missing=history.missing,
+        size_bytes=save_history(history, target),
+    )
