@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from vedette.lab.judge.access_log import AccessEntry, LogHeader, read_log
 from vedette.lab.judge.politeness import VIOLATION_KINDS, Verdict, format_verdict, judge_log, parse_product_token
-from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 HEADER = LogHeader("made:test 1", 1.0, 1e9, 1e9, 8080)

@@ -89,7 +89,7 @@ def list_worlds() -> list[str]:
     """The names of recorded worlds that are here, and of the made ones."""
     from vedette.lab.worlds.ads_market import AD_MARKETS
     from vedette.lab.worlds.community import COMMUNITIES
-    from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES
+    from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
     made = {"made": ARRAY_SIZES, "market": AD_MARKETS, "community": COMMUNITIES}
     return [
@@ -133,7 +133,7 @@ def _locate_frontpages(rest: str) -> WorldLocation:
 
 
 def _locate_synthetic(rest: str) -> WorldLocation:
-    from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES
+    from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
     read = _SYNTHETIC_NAME.fullmatch(rest)
     if read is None or read[1].partition("+")[0] not in ARRAY_SIZES:
@@ -281,7 +281,7 @@ def get_cache_folder() -> Path:
 @lru_cache(maxsize=WORLDS_IN_MEMORY)
 def _load_history(place: WorldLocation) -> History:
     if place.kind == "made":
-        from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+        from vedette.lab.worlds.synthetic.history import build_synthetic_history
 
         return build_synthetic_history(place.part, place.seed)
     if place.kind == "live":

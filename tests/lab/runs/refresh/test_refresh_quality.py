@@ -33,7 +33,7 @@ from vedette.lab.quality.workload import (
 from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshSetup, run_refresh
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Ints, rng_for
 
 FIRST, SECOND = 1.0, 2**-1.5  # how probably the results at these ranks are viewed

@@ -21,7 +21,7 @@ from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import DAY_S, RefreshGame, RefreshSetup, find_sources, run_refresh
 from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
-from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed

@@ -18,8 +18,8 @@ from vedette.errors import UsageError
 from vedette.fetch.connect_to import parse_override
 from vedette.lab.judge.access_log import AccessEntry, read_log
 from vedette.lab.worlds.synthetic.connection import Limits
-from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import Server, connect_to_lines, open_server, open_world, serve, start_server
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Delivery, Reply, WorldHost, WorldRequest
 
 Result = TypeVar("Result")

@@ -13,11 +13,11 @@ from vedette.lab.worlds.synthetic.change_times import HOUR_S
 from vedette.lab.worlds.synthetic.grammar import Prose
 from vedette.lab.worlds.synthetic.hashing import fraction, hash_key, lcg_stream, mix
 from vedette.lab.worlds.synthetic.listings import simple_page
-from vedette.lab.worlds.synthetic.page_frame import strip_canonical
+from vedette.lab.worlds.synthetic.page_template import strip_canonical
 from vedette.lab.worlds.synthetic.pages import HTML
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb
 from vedette.lab.worlds.synthetic.sites import LINK_FARM, Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb
 from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply
 from vedette.model import Headers
 

@@ -10,15 +10,14 @@ from html import escape
 import numpy as np
 import xxhash
 
-from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import last_event
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix
-from vedette.lab.worlds.synthetic.page_frame import render_page
+from vedette.lab.worlds.synthetic.page_template import render_page
 from vedette.lab.worlds.synthetic.pages import HTML
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.synthetic.sites import Section, Site
 from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.world import Reply
 from vedette.model import Headers
 from vedette.policy import Ints
@@ -54,7 +53,7 @@ def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None =
 def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
     """The path at which a page answers now."""
     moved_s = traits.move_s(site, traits.life_hash(first), site.births.birth_s(number))
-    return (addresses.page_path if moved_s > now_s else addresses.moved_path)(site, number, first)
+    return (traits.page_path if moved_s > now_s else traits.moved_path)(site, number, first)
 
 
 def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes = b"") -> Iterator[bytes]:
@@ -62,7 +61,7 @@ def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes 
     for number in numbers:
         first = traits.page_hash(site, number)
         place = current_path(site, number, first, now_s)
-        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, addresses.page_title(site, first))
+        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, traits.page_title(site, first))
     yield b"</ul>\n"
 
 

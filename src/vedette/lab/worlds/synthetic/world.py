@@ -9,18 +9,16 @@ from typing import Literal
 from urllib.parse import parse_qsl
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.synthetic import addresses, faults, listings
-from vedette.lab.worlds.synthetic import faults as traps
-from vedette.lab.worlds.synthetic import machine_files as signposts
+from vedette.lab.worlds.synthetic import faults, listings, robots_sitemaps_feeds
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.grammar import Prose, build_library
 from vedette.lab.worlds.synthetic.listings import current_path, live_numbers
-from vedette.lab.worlds.synthetic.page_frame import strip_canonical
+from vedette.lab.worlds.synthetic.page_template import strip_canonical
+from vedette.lab.worlds.synthetic.page_traits import PageTruth, page_truth
 from vedette.lab.worlds.synthetic.pages import HTML, page_reply, page_state
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_web
 from vedette.lab.worlds.synthetic.sites import BLOG_HOST, LINK_FARM, SIZES, Site, build_sites, loopback_address
-from vedette.lab.worlds.synthetic.truth import PageTruth, page_truth
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb, build_web
 from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 UrlKind = Literal["page", "copy", "listing", "aside", "robots", "sitemap", "feed", "trap", "fault", "unknown"]
@@ -41,14 +39,14 @@ def _no_reply(_web: SyntheticWeb, _visit: PageRequest) -> Reply | None:
 
 def _answer_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     site, now_s = visit.site, visit.now_s
-    number = addresses.parse_number(site, visit.path)
+    number = traits.parse_number(site, visit.path)
     if number is None or not site.births.is_born(number, now_s):
         return None
     first = traits.page_hash(site, number)
     second, birth_s = traits.life_hash(first), site.births.birth_s(number)
     moved = traits.move_s(site, second, birth_s) <= now_s
-    asked, old = visit.path.encode("utf-8", "replace"), addresses.page_path(site, number, first)
-    new = addresses.moved_path(site, number, first) if moved else old
+    asked, old = visit.path.encode("utf-8", "replace"), traits.page_path(site, number, first)
+    new = traits.moved_path(site, number, first) if moved else old
     if asked not in (old, new):
         return None
     if traits.death_s(site, second, birth_s) <= now_s:
@@ -67,13 +65,13 @@ _ROUTES: Mapping[str, tuple[UrlKind, Handler]] = {
     "archive": ("listing", listings.archive_page),
     "about": ("aside", listings.about_page),
     "private": ("aside", listings.private_page),
-    "robots.txt": ("robots", signposts.robots_reply),
-    "sitemap.xml": ("sitemap", signposts.sitemap_reply),
-    "feed.xml": ("feed", signposts.feed_reply),
+    "robots.txt": ("robots", robots_sitemaps_feeds.robots_reply),
+    "sitemap.xml": ("sitemap", robots_sitemaps_feeds.sitemap_reply),
+    "feed.xml": ("feed", robots_sitemaps_feeds.feed_reply),
     "favicon.ico": ("aside", _favicon),
-    "calendar": ("trap", traps.calendar_page),
-    "members": ("trap", traps.members_page),
-    "browse": ("trap", traps.nested_folder_page),
+    "calendar": ("trap", faults.calendar_page),
+    "members": ("trap", faults.members_page),
+    "browse": ("trap", faults.nested_folder_page),
     "odd": ("fault", faults.odd_page),
 }
 _PAGE_ROUTE: tuple[UrlKind, Handler] = ("page", _answer_page)
@@ -108,11 +106,11 @@ def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 def find_page_number(site: Site, path: str) -> int | None:
     """The number of the page whose path, before or after a move, this is; born yet or not."""
-    number = addresses.parse_number(site, path)
+    number = traits.parse_number(site, path)
     if number is None or find_route(site, path) is not _PAGE_ROUTE:
         return None
     first, asked = traits.page_hash(site, number), path.encode("utf-8", "replace")
-    known = (addresses.page_path(site, number, first), addresses.moved_path(site, number, first))
+    known = (traits.page_path(site, number, first), traits.moved_path(site, number, first))
     return number if asked in known else None
 
 
@@ -168,11 +166,11 @@ class SyntheticWorld:
 
     def _reply_not_found(self, visit: PageRequest) -> Reply:
         if "soft404" in visit.site.features and visit.path not in ("/robots.txt", "/sitemap.xml", "/favicon.ico"):
-            return traps.soft_404_page(self._web, visit)
+            return faults.soft_404_page(self._web, visit)
         return _NOT_FOUND
 
     def _reply_unlisted_host(self, host: str, path: str) -> Reply:
-        return traps.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
+        return faults.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
 
     def _is_farm(self, host: str) -> bool:
         return host.endswith("." + LINK_FARM) and not self._calm

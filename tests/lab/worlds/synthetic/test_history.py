@@ -7,9 +7,9 @@ from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
-from vedette.lab.worlds.synthetic.truth import change_times
-from vedette.lab.worlds.synthetic_arrays.changes import expand_ranges
-from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES, build_synthetic_history
+from vedette.lab.worlds.synthetic.history import ARRAY_SIZES, build_synthetic_history
+from vedette.lab.worlds.synthetic.page_arrays import expand_ranges
+from vedette.lab.worlds.synthetic.page_traits import change_times
 from vedette.lab.worlds.world import WorldRequest
 
 END_S = START_S + 100 * DAY_S

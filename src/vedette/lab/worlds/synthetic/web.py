@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from vedette.lab.worlds.synthetic.addresses import page_link
 from vedette.lab.worlds.synthetic.hashing import MASK_64, fraction, mix
-from vedette.lab.worlds.synthetic.page_frame import PageTemplate, build_template
+from vedette.lab.worlds.synthetic.page_template import PageTemplate, build_template
+from vedette.lab.worlds.synthetic.page_traits import page_link
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.world import WorldRequest
 

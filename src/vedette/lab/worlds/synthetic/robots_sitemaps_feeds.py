@@ -6,15 +6,14 @@ A sitemap is honest, bare (no dates), or lying (every page modified today). robo
 import time
 from collections.abc import Iterator
 
-from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import DAY_S, ChangeProcess, last_event
 from vedette.lab.worlds.synthetic.hashing import mix
 from vedette.lab.worlds.synthetic.listings import conditional_reply, current_path, live_numbers, newest_pages
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb
+from vedette.lab.worlds.synthetic.page_traits import last_text_change_s
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import last_text_change_s
 from vedette.lab.worlds.synthetic.validators import format_http_date
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb
 from vedette.lab.worlds.world import Reply
 
 _PLAIN = ("content-type", "text/plain; charset=utf-8")
@@ -115,7 +114,7 @@ def _feed_items(site: Site, numbers: list[int], now_s: float) -> Iterator[tuple[
         place = current_path(site, number, first, now_s)
         yield (
             b"http://%b%b" % (site.name.encode(), place),
-            addresses.page_title(site, first),
+            traits.page_title(site, first),
             site.births.birth_s(number),
         )
 
