@@ -27,7 +27,7 @@ _TEMPLATES = (
     "{adj} {thing}",
     "{agent} {thing}",
 )
-_SYLLABLES = (
+_SYLLABLES = [
     "blo",
     "dra",
     "fex",
@@ -44,7 +44,7 @@ _SYLLABLES = (
     "wug",
     "yor",
     "zal",
-)
+]
 
 
 def phrase_need(topic: Topic, key: int) -> str:

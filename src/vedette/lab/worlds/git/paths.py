@@ -22,16 +22,8 @@ _GROUPS = {
 }
 INDEX_FILES = (
     *("index.html", "index.htm", "index.xhtml"),
-    *(
-        "index.md",
-        "index.markdown",
-        "_index.md",
-        "index.rst",
-        "index.txt",
-        "readme.md",
-        "readme.markdown",
-        "readme.rst",
-    ),
+    *("index.md", "index.markdown", "_index.md", "index.rst", "index.txt"),
+    *("readme.md", "readme.markdown", "readme.rst"),
 )
 _INDEX_RANKS = {name: rank for rank, name in enumerate(INDEX_FILES)}
 # Text files of documentation folders that speak to programs.
