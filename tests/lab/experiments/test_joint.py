@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 from tests.lab.altered_worlds import alter_future
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.joint import EXPERIMENT
