@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vedette.lab.visitors.browser import parse_results
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Habits, Hit, ResultPage, Search, View
-from vedette.lab.visitors.public import (
+from vedette.lab.visitors.population import (
     Appeal,
     Arrival,
     VisitorPopulation,

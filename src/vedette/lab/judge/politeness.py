@@ -1,4 +1,4 @@
-"""Was the crawler polite? The judge hears the access log of the server and nothing else.
+"""Politeness judge: finds every violation in the access log of a server, and asks nobody else.
 
 All times are world seconds. A gap runs from the end of an answer to the start of the next request, robots.txt and
 redirect hops included; both ends are logged in the client's favour, so whatever is named here did happen.
@@ -12,7 +12,7 @@ redirect hops included; both ends are logged in the client's favour, so whatever
     stale robots       a page on the word of a robots.txt older than a day
     retry-after        a request before the time that a 429 or 503 named
 
-Only requests of one agent count (by product token, in any case), so that a person may look at the made web meanwhile.
+Only requests of one agent count (by product token, in any case), so that a person may browse the synthetic web meanwhile.
 Restarts of the server or the crawler change nothing: one log is one client.
 """
 

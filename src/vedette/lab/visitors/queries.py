@@ -1,4 +1,4 @@
-"""How a wish becomes a query: phrases in the words of the made web's titles, slips of the finger, second attempts."""
+"""Queries of simulated visitors: what they want, in the words of synthetic titles, with typos and retries."""
 
 import math
 from collections.abc import Iterator, Sequence

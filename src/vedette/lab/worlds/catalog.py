@@ -1,4 +1,4 @@
-"""Opens worlds by name. What is slow to read is read once: into a file of the cache folder, and into memory.
+"""Catalog of worlds: open them by name. Slow ones are read once, into a file of the cache folder and into memory.
 
 The cache folder is the one that VEDETTE_CACHE names, else ~/.cache/vedette. It can be thrown away at any time.
 """
@@ -19,10 +19,10 @@ from vedette.lab.worlds.history import History
 
 # git:PATH[#BRANCH[:FOLDER]]   the history of a web site in git, or one that was imported
 # frontpages:FILE.npz          recorded front pages
-# made:NAME[:SEED]             a made web
-# live:FOLDER                  one's own crawl
-# market:NAME                  a made market of sponsored results
-# community:NAME               a made community that searches, votes and forgets
+# made:NAME[:SEED]             a synthetic web
+# live:FOLDER                  your own crawl
+# market:NAME                  a synthetic market of ads
+# community:NAME               a simulated community that searches, votes and forgets
 # jester:FILE                  recorded votes on jokes
 # clicks:FILE.tsv[+MODEL]      visitors that were fitted to a recorded log of searches and clicks
 # A path that exists wins. Else ``git:owner/name`` is looked for in the folder that VEDETTE_HISTORIES names, as
@@ -312,7 +312,7 @@ def _load_git_history(place: WorldLocation) -> History:
 def import_repository(
     place: WorldLocation, out: Path, progress: Progress = lambda _done, _all: None
 ) -> "ImportSummary":
-    """Read a repository into a file of its own; whoever does it at the same time comes to the same."""
+    """Read a repository into a file; processes that do it at the same time write the same."""
     from vedette.lab.worlds.git import import_git
 
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A history in one file, small and quick to open again.
+"""File format of histories: one file, small and quick to open again.
 
     8 bytes    the mark
     4 bytes    the format's number          (numbers are little-endian)

@@ -1,4 +1,4 @@
-"""One's own crawl as a history: what its archive holds, with the times at which things were seen.
+"""History of your own crawl: what its archive holds, with the times at which things were seen.
 
 Nobody knows what happened between two fetches of a page. Everything is taken to have happened at the fetch that brought
 it: a page is born when it was first had, a version begins when it was first seen, a page dies at the fetch that found

@@ -1,4 +1,4 @@
-"""What a world is: it answers what a request at time t would have brought, and nothing else.
+"""World interface: what a request at time t would have brought, and nothing else.
 
 A reply is a value, so that the same world can be served over HTTP and replayed without it.
 """

@@ -1,4 +1,4 @@
-"""BMIX with a bonus that knows how little a small rate varies."""
+"""BMIX-E: BMIX with a bonus tuned to the small variance of small rates."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""BMIX with both: the smaller bonus, and sparing who has little left."""
+"""BMIX-ET: the smaller bonus of BMIX-E, and the budget discount of BMIX-T."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""BMIX that spares who has little left."""
+"""BMIX-T: BMIX that spares advertisers with little budget left."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,10 +10,10 @@ from vedette.lab.baselines.ads.mix import Mix
 class BmixT(Mix):
     """BMIX-T: the bid counts times 1 - exp(-d'/d), where d' of the budget d is left.
 
-    Without a budget the factor is 1 - 1/e (see ``discount``).
+    Without a budget the factor is 1 - 1/e (see ``msvv_discount``).
 
     Useful where budgets are small and rates known to be large. Not useful with a bonus that outweighs the rate: it then
-    spares whoever happened to be clicked.
+    spares the ads that happened to be clicked.
 
     Reference: Pandey08, section 6.6.3.
     """

@@ -1,4 +1,4 @@
-"""The ads of the highest expected revenue, by the rates as they are estimated now."""
+"""GREEDY: the ads of the highest expected revenue, by the click rates estimated now."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""An upper confidence bound on the click-through rate, times the bid; budgets are somebody else's matter."""
+"""MIX: an upper confidence bound on the click-through rate, times the bid; budgets do not count."""
 
 from dataclasses import dataclass
 

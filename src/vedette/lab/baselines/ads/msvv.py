@@ -1,4 +1,4 @@
-"""GREEDY that spares who has little left."""
+"""MSVV: GREEDY that spares advertisers with little budget left."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""First a cluster of ads by what its ads earned together, then an ad in it."""
+"""Two-level bandit: first a cluster of ads by what its ads earned together, then an ad in it."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Any sources, each as likely as the others: what discovery costs whoever learns nothing."""
+"""Random polls: any sources, each as likely as the others."""
 
 from dataclasses import dataclass
 

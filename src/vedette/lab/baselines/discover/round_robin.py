@@ -1,4 +1,4 @@
-"""Every source in turn: the one that was not looked at for longest comes first."""
+"""Round robin: poll the source first that was not polled for longest."""
 
 from dataclasses import dataclass
 

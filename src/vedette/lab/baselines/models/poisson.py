@@ -1,4 +1,4 @@
-"""The rate of a memoryless page by itself: the maximum of the likelihood of looks that say "changed" or "unchanged"."""
+"""Poisson model: the rate of each page by maximum likelihood of fetches that say "changed" or "unchanged"."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Queries and importance together, nine parts to one, as printed (Impact08, section 5.4)."""
+"""Hybrid order: queries and importance, nine parts to one, as printed (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Queries and importance together, by weights that fit what first fetches brought."""
+"""Hybrid order with learned weights: queries and importance, fitted to what first fetches brought."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Most important by links first: PageRank over what is crawled, which the frontier has a share in, too."""
+"""PageRank order: most important by links first, over what is crawled and the frontier."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from vedette.policy import Floats
 class Pagerank(Stateless):
     """Fetch in the order of importance by links; worth = the ``importance`` that the batch has of each URL.
 
-    Whoever makes the batch works it out (``index.importance``). Where nobody did, the number of in-links stands for it.
+    The caller computes it (``index.importance``). Where it is missing, the number of in-links stands for it.
 
     Useful where important pages are wanted early whatever people ask. Not useful within one site, where links say how
     the menu is built. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*,

@@ -1,4 +1,4 @@
-"""What needy queries would see first, judged by URLs and anchor texts alone (Impact08, section 5)."""
+"""Query-driven order: what needy queries would see first, by URLs and anchor texts alone (Impact08, section 5)."""
 
 from dataclasses import dataclass
 

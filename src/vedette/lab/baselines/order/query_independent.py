@@ -1,4 +1,4 @@
-"""What the importance of a page says about its impact, whatever people ask (Impact08, section 5.4)."""
+"""Query-independent order: by the impact that pages of the same importance had (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 

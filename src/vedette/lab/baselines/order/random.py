@@ -1,4 +1,4 @@
-"""In any order: what everything else has to beat."""
+"""Random order: what every other order has to beat."""
 
 from dataclasses import dataclass
 

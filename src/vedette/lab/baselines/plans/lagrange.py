@@ -1,4 +1,4 @@
-"""A million pages: prices for each day's looks, each page the plan that is cheapest at them, and a certified gap.
+"""Plans for a million pages by Lagrangian relaxation: a price for each day, the cheapest plans, a certified gap.
 
 At prices w, page r follows the plan m with the least costs[m, r] + T_r (w . looks of m). Whatever the prices, the sum
 of these less w . budgets is a bound that no plans within the budgets can undercut; the best prices make it highest.

@@ -1,4 +1,4 @@
-"""By the share of those who saw a page that liked it, leaning on what pages are like in general."""
+"""Bayesian mean: the share of likes of a page, shrunk towards that of all pages."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

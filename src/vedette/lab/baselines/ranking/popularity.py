@@ -1,4 +1,4 @@
-"""Most liked first: what everybody does, and what shuts out whatever is new."""
+"""Popularity ranking: most liked first, which shuts out whatever is new."""
 
 from dataclasses import dataclass
 

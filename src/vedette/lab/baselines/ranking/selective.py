@@ -1,4 +1,4 @@
-"""Pages that nobody has seen get some of the places; the rest is ordered by popularity."""
+"""Selective promotion: pages that nobody has seen get some of the places, the rest goes by popularity."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Each page by a draw from what is believed of it."""
+"""Thompson sampling for rankings: each page by a draw from its posterior."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

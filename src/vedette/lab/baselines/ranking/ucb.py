@@ -1,4 +1,4 @@
-"""By the upper end of what is plausible: whoever was seen rarely is thought well of."""
+"""UCB1 ranking: by the upper confidence bound, which favors what few have seen."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Any page may be promoted: each is in the pool with probability r, anew for each list."""
+"""Uniform promotion: for each list, every page is in the promoted pool with probability r."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Recorded front pages, the world of discovery: read from a file, looked at, and made from the public recording."""
+"""Recorded front pages, the world of discovery: load and save them, poll them, import the public recording."""
 
 from vedette.lab.worlds.frontpages.arrays import Frontpages, PollResults, TargetVisibility
 from vedette.lab.worlds.frontpages.files import load_frontpages, save_frontpages

@@ -120,7 +120,7 @@ class Frontpages:
         return TargetVisibility(np.where(latest < 0, -1, earliest), latest)
 
     def host_view(self, host: str) -> "Frontpages":
-        """The world of one host alone: its sources and what they showed, numbered anew; the same object every time."""
+        """The world of one host alone: its sources and what they showed, renumbered; the same object every time."""
         if host not in self._host_views:
             self._host_views[host] = self._build_host_view(host)
         return self._host_views[host]

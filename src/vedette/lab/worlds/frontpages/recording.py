@@ -56,7 +56,7 @@ def read_scrapes(
 ) -> Generator[LinkHashes]:
     """What the blobs of each part show, part by part; None where the repository does not have one.
 
-    Whoever does not read to the end closes it, so that no process goes on.
+    Close it if you do not read to the end, so that no process goes on.
     """
     processes = worker_count()
     if processes == 1 or sum(map(len, parts)) < many:

@@ -1,4 +1,4 @@
-"""Reads every distinct blob once: what it says, how many words that is, and the addresses that it links to.
+"""Parse the blobs of a repository, each once: text, number of words, and the addresses that it links to.
 
 Most of the time of an import goes here, so blobs are shared out over the processors where there are many of them. A
 history writes most pages many times with small changes; blobs are read page by page, so that alike texts lie side by

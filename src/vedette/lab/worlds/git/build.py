@@ -1,4 +1,4 @@
-"""A git history as the past of a web: walk the branch, read its blobs, and put lives, versions and links together."""
+"""Build a history from git: walk the branch, read its blobs, and put lives, versions and links together."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

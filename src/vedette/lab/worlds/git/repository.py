@@ -154,7 +154,7 @@ def worker_count() -> int:
 
 @contextmanager
 def open_process_pool(processes: int) -> Generator[ProcessPoolExecutor]:
-    """So many processes; what they have not begun when this is left is not begun any more."""
+    """Open a pool of processes; work that has not begun when this is left is cancelled."""
     # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_init_worker, initargs=(os.getpid(),))

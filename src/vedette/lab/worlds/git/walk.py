@@ -1,4 +1,4 @@
-"""What each commit of a branch did to the files that may be pages.
+"""Walk the commits of a branch: what each did to the files that may be pages.
 
 Only *first parents* are followed: the states that the branch itself went through are what was published. Commits of a
 branch that was merged were never shown there, and what they brought arrives with the merge.

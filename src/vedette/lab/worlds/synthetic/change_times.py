@@ -1,4 +1,4 @@
-"""When things happen in the made web: births by the rhythm of a working week, and changes by several processes.
+"""Birth and change times of the synthetic web: a weekly rhythm, and Poisson, periodic and working-hours processes.
 
 Nothing is stored and nothing is played forward. A process is cut into windows; what happens in a window is a hash of
 its number, so the last event before any moment is found by looking back over a few windows.
@@ -24,7 +24,7 @@ from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, 
 from vedette.policy import Floats, Ints
 
 START_S = 1_767_571_200.0
-"""Monday 5 January 2026, 00:00 UTC: when every made world opens."""
+"""Monday 5 January 2026, 00:00 UTC: when every synthetic web opens."""
 
 HOUR_S = 3600.0
 DAY_S = 86_400.0

@@ -1,4 +1,4 @@
-"""What servers do wrong, each as a reply: slow, broken, endless, mislabelled, looping, overloaded.
+"""Faults and crawler traps of the synthetic web: slow, broken, endless, mislabelled, looping, overloaded servers.
 
 Some hosts show them all below ``/odd/``, one page for each. A few hosts are ill as a whole, some of the time or always.
 """

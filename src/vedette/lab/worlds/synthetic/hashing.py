@@ -1,4 +1,4 @@
-"""Numbers that look random and are not: every fact of the made web is a hash of where and when it stands.
+"""Hash functions of the synthetic web: every fact of it is a hash of where and when it stands.
 
 ``mix`` is the finaliser of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same to an array, to the same
 bits, so that a fact asked for one page and one computed for a million pages never disagree.

@@ -147,7 +147,7 @@ class _Waves(NamedTuple):
 
 
 def build_synthetic_history(name: str, seed: int) -> History:
-    """The made world of this size and seed for a hundred days; ``name`` may end in ``+waves`` and ``+bursts``."""
+    """Build a hundred days of the web of this size and seed; ``name`` may end in ``+waves`` and ``+bursts``."""
     size_name, *additions = name.removeprefix("made:").split("+")
     if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
         known = ", ".join(ARRAY_SIZES)

@@ -1,4 +1,4 @@
-"""Pages that lead to others: home, sections, tags and the archive.
+"""Listing pages of the synthetic web: home, sections, tags and the archive.
 
 Home, sections and tags show the newest for a while; the archive shows every live page in chunks by number, so nothing
 alive is more than three clicks from home. Listings name the address that a page has now.

@@ -1,4 +1,4 @@
-"""An ordinary page of the made web: a text with a title, links in it and below it, and now and then a turning box.
+"""Ordinary pages of the synthetic web: an article with a title, links in it and below it, perhaps a rotating box.
 
 The text is made of paragraphs in four groups. Each edit rewrites one group, so most of the page stays as it was. Links
 are chosen once, from pages born before this one and from stock pages of other hosts; they keep pointing to where a page

@@ -1,4 +1,4 @@
-"""What a host tells machines: robots.txt, sitemaps and feeds.
+"""Files of the synthetic web for crawlers: robots.txt, sitemaps and feeds.
 
 A sitemap is honest, bare (no dates), or lying (every page modified today). robots.txt changes about twice a year.
 """

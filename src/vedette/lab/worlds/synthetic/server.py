@@ -1,4 +1,4 @@
-"""Between HTTP and a world: which host is meant, what is answered without asking the world, what is written down."""
+"""HTTP server for a world: one port on the loopback addresses of its hosts, with an access log."""
 
 import argparse
 import asyncio

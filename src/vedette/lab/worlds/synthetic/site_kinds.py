@@ -1,4 +1,4 @@
-"""The six kinds of site, and what sets them apart: how large pages are, how often they are born, change and die."""
+"""Six kinds of synthetic site, by how large pages are and how often they are born, change and die."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The hosts of a world: how many pages each has, what it writes about, and in what ways it is odd.
+"""Hosts of a synthetic web: how many pages each has, what it writes about, and which oddities it shows.
 
 The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites hold most pages. The first hosts are
 dealt one of each behaviour, so that a world of six hosts shows them all; later ones draw by hash.

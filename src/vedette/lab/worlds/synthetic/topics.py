@@ -1,4 +1,4 @@
-"""What the made web talks about: eighteen trades and pastimes, each with the words that its sentences are built from.
+"""Topics of the synthetic web: eighteen trades and pastimes, each with the words that its sentences are built from.
 
 The verbs are regular and fit any of the topic's things, and each place brings its own preposition; so every sentence of
 ``text`` is grammatical whichever words it draws.

@@ -1,4 +1,4 @@
-"""Conditional requests: which validators a host sends, and when it answers 304.
+"""Conditional requests: which validators (ETag, Last-Modified) a host sends, and when it answers 304.
 
 Most hosts are honest. Some send only one validator, some none, and a few change the ETag every hour for the same text.
 """

@@ -1,4 +1,4 @@
-"""What the parts of the made web share while they answer: the sites, their frames, and who links to whom."""
+"""A synthetic web ready to answer: its sites, their templates, mirrors, and which hosts many pages link to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

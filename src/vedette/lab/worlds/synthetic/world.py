@@ -1,4 +1,4 @@
-"""The made web as a world: takes a question apart, finds who answers it, and tells the truth about itself.
+"""The synthetic web as a world: routes a request to what answers it, and knows the truth about every URL.
 
 What a URL answers is a pure function of seed, URL and time. Caches hold what was computed; nothing else is kept.
 """
@@ -97,7 +97,7 @@ def is_copy_query(query: str) -> bool:
 
 
 def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The reply of whoever answers this path, or None where nobody does."""
+    """Return the reply of the handler of this path, or None where there is none."""
     kind, handler = find_route(visit.site, visit.path)
     if visit.query and kind != "trap" and not is_copy_query(visit.query):
         return None
@@ -217,7 +217,7 @@ def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Itera
 
 
 def open_synthetic_world(name: str, seed: int = 1, *, calm: bool = False) -> SyntheticWorld:
-    """The made world of this size and seed; a calm one has neither traps nor faults."""
+    """Open the synthetic web of this size and seed; a calm one has neither traps nor faults."""
     if name not in SIZES:
         raise UsageError(f"no made world is called {name!r}; known: {', '.join(SIZES)}")
     proses = build_library(seed)

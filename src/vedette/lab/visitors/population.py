@@ -1,4 +1,4 @@
-"""The public: who comes when, and each visit from its first search to its last.
+"""A population of simulated visitors: who comes when, and each visit from its first search to its last.
 
 It knows no clock and no server. A visit is a generator: it says what is done next and is told what was found, so the
 same seed and the same answers are the same public.
@@ -275,7 +275,7 @@ class _VisitSimulator:
 
 
 def person_address(person: int) -> str:
-    """A loopback address of a person's own, beyond those of the made web's hosts.
+    """A loopback address of a person's own, beyond those of the synthetic web's hosts.
 
     >>> person_address(0), person_address(1000)
     ('127.251.0.1', '127.251.4.1')
