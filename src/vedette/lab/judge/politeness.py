@@ -12,7 +12,7 @@ redirect hops included; both ends are logged in the client's favour, so whatever
     stale robots       a page on the word of a robots.txt older than a day
     retry-after        a request before the time that a 429 or 503 named
 
-Only requests of one agent count (by product token, in any case), so that a person may browse the synthetic web meanwhile.
+Only requests of one agent count (by product token, in any case), so that a person may browse the web meanwhile.
 Restarts of the server or the crawler change nothing: one log is one client.
 """
 

@@ -2,8 +2,8 @@
 
 Pandey08 (section 6.6.3) prints the discount as 1 - exp(-d'/d), with d' of a budget d left. That is the discount
 1 - exp(x - 1) of Mehta, Saberi, Vazirani and Vazirani, x being the share that is spent, by other letters: so there is
-one function. An advertiser without a budget has all of it left, and counts 1 - 1/e, like any at the start of a day; without
-that, an advertiser would be preferred for having set no limit.
+one function. An advertiser without a budget has all of it left, and counts 1 - 1/e, like any at the start of a day;
+without that, an advertiser would be preferred for having set no limit.
 """
 
 import numpy as np
