@@ -183,7 +183,8 @@ def judge_log(
     """
     token = parse_product_token(user_agent)
     everything = list(entries)
-    judged = sorted((entry for entry in everything if parse_product_token(entry.agent) == token), key=_sort_key)
+    judged = [entry for entry in everything if parse_product_token(entry.agent) == token]
+    judged.sort(key=lambda entry: (entry.start_s, entry.end_s, entry.host, entry.target))
     rule = _Limits(delay_s, address_delay_s, per_address, tolerance_s + ROUNDING_WALL_S * header.speed)
     hearing = _Judge(rule, header, RobotsTracker(token), most)
     for entry in judged:
@@ -366,7 +367,3 @@ def _parse_retry_after(entry: AccessEntry) -> float | None:
     except (ValueError, OverflowError):
         return None
     return min(until_s, entry.end_s + DAY_S)
-
-
-def _sort_key(entry: AccessEntry) -> tuple[float, float, str, str]:
-    return entry.start_s, entry.end_s, entry.host, entry.target

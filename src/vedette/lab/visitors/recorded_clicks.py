@@ -54,13 +54,10 @@ def read_log(path: Path, grades: Mapping[tuple[str, str], float]) -> SearchLog:
                 shown.append((cells[3], cells[5 : 5 + RESULTS_PER_PAGE]))
                 clicked.append([False] * RESULTS_PER_PAGE)
             elif len(cells) >= 4 and cells[2] == "C" and cells[0] in latest:
-                _mark_click(shown[latest[cells[0]]][1], clicked[latest[cells[0]]], cells[3])
+                search = latest[cells[0]]
+                if cells[3] in shown[search][1]:
+                    clicked[search][shown[search][1].index(cells[3])] = True
     return _build_log(shown, clicked, grades)
-
-
-def _mark_click(results: list[str], clicked: list[bool], result: str) -> None:
-    if result in results:
-        clicked[results.index(result)] = True
 
 
 def _build_log(

@@ -58,7 +58,9 @@ def locate_world(name: str) -> WorldLocation:
     kind, sign, rest = typed.partition(":")
     if kind not in WORLD_KINDS or not sign or not rest:
         ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME"
-        raise UsageError(f'world "{name}": write {ways}, jester:FILE or clicks:FILE; {_describe_available()}')
+        raise UsageError(
+            f'world "{name}": write {ways}, jester:FILE or clicks:FILE; there are: {", ".join(list_worlds())}'
+        )
     return _LOCATORS[kind](rest)
 
 
@@ -97,10 +99,6 @@ def list_worlds() -> list[str]:
         *_iter_frontpage_worlds(),
         *(f"{kind}:{name}" for kind, names in made.items() for name in names),
     ]
-
-
-def _describe_available() -> str:
-    return f"there are: {', '.join(list_worlds())}"
 
 
 def _locate_git(rest: str) -> WorldLocation:

@@ -11,7 +11,7 @@ was gone counts as never gone (``missing`` counts those, and answers that cannot
 are in the history.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -129,7 +129,7 @@ def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float
     hosts = list(dict.fromkeys(origin_of(life.url).host for life in lives))
     numbers = {host: number for number, host in enumerate(hosts)}
     versions = [version for life in lives for version in life.versions]
-    links = list(_resolve_links(versions, pages))
+    links = [list(dict.fromkeys(pages[url] for url in version.links if url in pages)) for version in versions]
     return History(
         name=f"live:{name}",
         begin_s=lives[0].versions[0].at_s,
@@ -151,9 +151,3 @@ def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float
         missing=missing,
         texts=MemoryTexts([version.text for version in versions]),
     )
-
-
-def _resolve_links(versions: Sequence[_Version], pages: dict[str, int]) -> Iterator[list[int]]:
-    """The pages that each version leads to, each once."""
-    for version in versions:
-        yield list(dict.fromkeys(pages[url] for url in version.links if url in pages))

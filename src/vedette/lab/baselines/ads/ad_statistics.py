@@ -111,16 +111,14 @@ class AdStats:
         ads = self._ads.get(phrase, np.zeros(0, np.int64))
         bid = self._offers.bid[ads]
         payer = self._offers.advertiser[ads]
-        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~self._is_resting()[payer]]
+        resting = is_resting(self._remaining, self._budget, self._allowed)
+        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~resting[payer]]
         if not np.array_equal(may, self._may.get(phrase, may[:0])):
             self._may[phrase] = may
             self._asked_then[phrase] = self._asked[phrase]
             for name in ("shown", "clicked"):
                 self._counts[f"{name}_then"][ads] = self._counts[name][ads]
         return self._build_candidates(may)
-
-    def _is_resting(self) -> Bools:
-        return is_resting(self._remaining, self._budget, self._allowed)
 
     def _build_candidates(self, ads: Ints) -> AdCandidates:
         offers = self._offers

@@ -45,7 +45,8 @@ def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, to
     [3.0]
     """
     here = best = function(start)
-    curve = _initial_curvature(here)
+    # Steps of length 1 along the first slope: prices are of that size where costs count days.
+    curve: Floats = np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
     for _ in range(rounds):
         way = curve @ here.slope
         if float(here.slope @ way) <= tolerance * max(abs(here.value), 1.0):
@@ -55,11 +56,6 @@ def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, to
         curve = _update_curvature(curve, there.at - here.at, here.slope - there.slope)
         here = there
     return best
-
-
-def _initial_curvature(here: Point) -> Floats:
-    """Steps of length 1 along the first slope: prices are of that size where costs count days."""
-    return np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
 
 
 def _line_search(function: Callable[[Floats], Point], here: Point, way: Floats) -> Point:

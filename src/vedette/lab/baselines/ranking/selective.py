@@ -35,11 +35,12 @@ class Selective(Stateless, RandomizedRanking):
     degree: float = 0.1
     older_first: bool = False
     name: str = "selective"
+    most_aware: float = 0.0
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
         """The list, the pool, the coin."""
         popular = score_popularity(batch, older_first=self.older_first)
-        return build_merge(popular, batch.aware <= 0, self.first, self.degree)
+        return build_merge(popular, batch.aware <= self.most_aware, self.first, self.degree)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""
@@ -49,20 +50,14 @@ class Selective(Stateless, RandomizedRanking):
 
 
 @dataclass(frozen=True, slots=True)
-class RelaxedSelective(Stateless, RandomizedRanking):
+class RelaxedSelective(Selective):
     """The same with a larger pool: pages that few people have seen are promoted too, which Pandey08 left for later.
 
     Reference: Pandey08, section 5.7.2.
     """
 
-    first: int = 1
-    degree: float = 0.1
-    most_aware: float = 3.0
     name: str = "relaxed-selective"
-
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
-        """The list, the pool, the coin."""
-        return build_merge(score_popularity(batch), batch.aware <= self.most_aware, self.first, self.degree)
+    most_aware: float = 3.0
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""

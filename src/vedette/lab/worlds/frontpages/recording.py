@@ -82,13 +82,9 @@ def hash_links(body: bytes) -> bytes:
     articles = found.get("articles") if isinstance(found, dict) else None
     urls = [each.get("url") for each in articles if isinstance(each, dict)] if isinstance(articles, list) else []
     pages = (url.partition("#")[0] for url in urls if isinstance(url, str))
-    marks = (xxhash.xxh3_64_intdigest(_encode_url(page)) for page in pages if page)
-    return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
-
-
-def _encode_url(url: str) -> bytes:
     # JSON can spell half of a pair of surrogates, which UTF-8 cannot.
-    return url.encode("utf-8", "surrogatepass")
+    marks = (xxhash.xxh3_64_intdigest(page.encode("utf-8", "surrogatepass")) for page in pages if page)
+    return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
 
 
 def _read_batch(repository: "pygit2.Repository", part: BlobBatch) -> LinkHashes:

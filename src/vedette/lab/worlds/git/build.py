@@ -79,7 +79,8 @@ class _LifeTracker:
         changed = [page for page in touched if self._current_blob(page) != self._last_blob(page)]
         wave = len(changed) > many
         gone = {page: self.alive.pop(page) for page in changed if self._current_file(page) is None}
-        came = {page: len(self.lives) + place for place, page in enumerate(self._list_births(changed))}
+        births = [page for page in changed if page not in self.alive and self._current_file(page) is not None]
+        came = {page: len(self.lives) + place for place, page in enumerate(births)}
         for page in changed:
             shown = self._current_file(page)
             if shown is None:
@@ -117,41 +118,32 @@ class _LifeTracker:
     def _last_blob(self, page: str) -> bytes | None:
         return self.lives[self.alive[page]].versions[-1].blob if page in self.alive else None
 
-    def _list_births(self, changed: Iterable[str]) -> Iterator[str]:
-        return (page for page in changed if page not in self.alive and self._current_file(page) is not None)
-
     def _match_moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """Lives that ended, with those that took their place: the same content first, then what git finds similar."""
         if not gone or not came:
             return
         taken: set[str] = set()
-        for old, new in (*self._match_same_content(gone, came), *_list_renames(step)):
+        renamed = ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
+        for old, new in (*self._match_same_content(gone, came), *renamed):
             if old in gone and new in came and old not in taken and new not in taken:
                 taken |= {old, new}
                 yield gone[old], came[new]
 
     def _match_same_content(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Pages that went and came with the same content; if they can, those that are called alike."""
-        for name in (_name, _any_name):
+        for by_name in (True, False):
             waiting: dict[tuple[bytes, str], list[str]] = {}
             for page, life in reversed([*gone.items()]):
-                waiting.setdefault((self.lives[life].versions[-1].blob, name(page)), []).append(page)
+                waiting.setdefault((self.lives[life].versions[-1].blob, _name(page) if by_name else ""), []).append(
+                    page
+                )
             for page, life in came.items():
-                if same := waiting.get((self.lives[life].versions[0].blob, name(page))):
+                if same := waiting.get((self.lives[life].versions[0].blob, _name(page) if by_name else "")):
                     yield same.pop(), page
-
-
-def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
-    return ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
 
 
 def _name(page: str) -> str:
     return page.rstrip("/").rpartition("/")[2]
-
-
-def _any_name(page: str) -> str:
-    del page
-    return ""
 
 
 WAVE_THRESHOLD = 20  # pages that change at once make a wave
@@ -276,7 +268,8 @@ def _build_history(
         moved_to=np.array([life.moved_to for life in lives], np.int64),
         version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
         version_at_s=np.array([version.at_s for version in versions]),
-        digest=np.array([_blob_digest(version.blob) for version in versions], np.uint64),
+        # 0 is the digest that no page has.
+        digest=np.array([int.from_bytes(version.blob[:8], "big") or 1 for version in versions], np.uint64),
         words=np.array(read.words, np.int64)[content],
         wave=np.array([version.wave for version in versions], np.bool_),
         link_start=start,
@@ -297,10 +290,6 @@ def _content_number(read: _ContentTable, version: Version) -> int:
     number = read.numbers[version.blob, _parser_name(version.path)]
     assert number is not None, "a version that cannot be read"
     return number
-
-
-def _blob_digest(blob: bytes) -> int:
-    return int.from_bytes(blob[:8], "big") or 1  # nought is what no page has
 
 
 def _build_link_graph(

@@ -61,14 +61,9 @@ class SyntheticPages:
 def list_pages(sites: Sequence[Site], begin_s: float, end_s: float) -> SyntheticPages:
     """All addresses that live at some time of a span, by birth."""
     parts = [part for index, site in enumerate(sites) for part in _site_pages(index, site, begin_s, end_s)]
-    pages = _concatenate(parts)
+    columns = ([getattr(part, one.name) for part in parts] for one in fields(SyntheticPages))
+    pages = SyntheticPages(*map(np.concatenate, columns))
     return pages.select(np.argsort(pages.born_s, kind="stable"))
-
-
-def _concatenate(parts: Sequence[SyntheticPages]) -> SyntheticPages:
-    return SyntheticPages(
-        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(SyntheticPages))
-    )
 
 
 def _site_pages(index: int, site: Site, begin_s: float, end_s: float) -> tuple[SyntheticPages, ...]:

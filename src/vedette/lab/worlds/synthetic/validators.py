@@ -46,16 +46,12 @@ def is_not_modified(question: WorldRequest, stamped: Headers) -> bool:
     wanted = question.if_none_match
     if wanted is not None:
         etag = dict(stamped).get("etag")
-        return etag is not None and any(_is_etag_match(part, etag) for part in wanted.split(","))
+        return etag is not None and any(part.strip().removeprefix("W/") in (etag, "*") for part in wanted.split(","))
     since = question.if_modified_since
     modified = None if since is None else dict(stamped).get("last-modified")
     if since is None or modified is None:
         return False
     return since == modified or _is_not_after(modified, since)
-
-
-def _is_etag_match(part: str, etag: str) -> bool:
-    return part.strip().removeprefix("W/") in (etag, "*")
 
 
 def _is_not_after(modified: str, since: str) -> bool:

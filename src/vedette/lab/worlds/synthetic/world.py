@@ -33,10 +33,6 @@ def _favicon(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     return Reply(200, (("content-type", "image/gif"),), b"GIF89a\1\0\1\0\0\0\0;")
 
 
-def _no_reply(_web: SyntheticWeb, _visit: PageRequest) -> Reply | None:
-    return None
-
-
 def _answer_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     site, now_s = visit.site, visit.now_s
     number = traits.parse_number(site, visit.path)
@@ -84,7 +80,7 @@ def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
     if head.startswith("sitemap-"):
         head = "sitemap.xml"
     if head in _REQUIRED_FEATURES and _REQUIRED_FEATURES[head] not in site.features:
-        return "unknown", _no_reply
+        return "unknown", lambda _web, _visit: None
     return _ROUTES.get(head, _PAGE_ROUTE)
 
 
@@ -156,7 +152,7 @@ class SyntheticWorld:
         path, _, query = question.target.partition("?")
         door = self._host_sites.get(host)
         if door is None:
-            return self._reply_unlisted_host(host, path)
+            return faults.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
         site, mirror = door
         visit = PageRequest(site, path, query, now_s, question)
         reply = faults.outage_reply(visit) or answer(self._web, visit) or self._reply_not_found(visit)
@@ -168,9 +164,6 @@ class SyntheticWorld:
         if "soft404" in visit.site.features and visit.path not in ("/robots.txt", "/sitemap.xml", "/favicon.ico"):
             return faults.soft_404_page(self._web, visit)
         return _NOT_FOUND
-
-    def _reply_unlisted_host(self, host: str, path: str) -> Reply:
-        return faults.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
 
     def _is_farm(self, host: str) -> bool:
         return host.endswith("." + LINK_FARM) and not self._calm
