@@ -5,6 +5,7 @@ from statistics import fmean, pvariance
 
 import numpy as np
 import pytest
+from tests.lab.change_moments import edit_times
 
 from vedette.lab.worlds.synthetic.change_times import (
     DAY_S,
@@ -16,7 +17,6 @@ from vedette.lab.worlds.synthetic.change_times import (
     ChangeLaw,
     ChangeProcess,
     edit_state,
-    edit_times,
     last_event,
 )
 from vedette.lab.worlds.synthetic.hashing import mix

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.lab.change_moments import change_times
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
@@ -9,7 +10,6 @@ from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
 from vedette.lab.worlds.synthetic.history import ARRAY_SIZES, build_synthetic_history
 from vedette.lab.worlds.synthetic.page_arrays import expand_ranges
-from vedette.lab.worlds.synthetic.page_traits import change_times
 from vedette.lab.worlds.world import WorldRequest
 
 END_S = START_S + 100 * DAY_S

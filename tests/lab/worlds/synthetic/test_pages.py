@@ -8,10 +8,11 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from tests.lab.change_moments import change_times
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
-from vedette.lab.worlds.synthetic.page_traits import PageTruth, change_times, last_text_change_s, page_truth
+from vedette.lab.worlds.synthetic.page_traits import PageTruth, last_text_change_s, page_truth
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.world import Reply, WorldRequest
 

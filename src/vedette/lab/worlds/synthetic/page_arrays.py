@@ -4,7 +4,7 @@ An address is a page: one that moves dies, and another is born in its place with
 sections) are pages, too, with numbers below 0.
 
 A window of a change process holds what a hash of its number says, so all windows of all pages are computed side by
-side: what ``change_times.edit_times`` says of one page, ``list_changes`` says of many.
+side: what ``change_times.edit_state`` says of one page at a time, ``list_changes`` says of many for all time.
 """
 
 from collections.abc import Sequence

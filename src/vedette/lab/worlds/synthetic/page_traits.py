@@ -13,7 +13,6 @@ A path that is not exactly what the page's number gives is nobody's path.
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -29,7 +28,6 @@ from vedette.lab.worlds.synthetic.change_times import (
     ChangeLaw,
     ChangeProcess,
     edit_state,
-    edit_times,
 )
 from vedette.lab.worlds.synthetic.grammar import Phrase
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix, mix_all
@@ -273,9 +271,3 @@ def last_text_change_s(site: Site, number: int, now_s: float) -> float:
     """When the text of a page last changed, its birth included; boxes and rebuilds do not count."""
     process = change_process(site, life_hash(page_hash(site, number)))
     return edit_state(process, site.births.birth_s(number), now_s).last_s
-
-
-def change_times(site: Site, number: int, until_s: float) -> Iterator[float]:
-    """Every change of a page's text after its birth, up to a time, in order."""
-    process = change_process(site, life_hash(page_hash(site, number)))
-    yield from edit_times(process, site.births.birth_s(number), until_s)

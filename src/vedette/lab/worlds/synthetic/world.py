@@ -115,32 +115,21 @@ _UNKNOWN_HOST = Reply(421, (("content-type", "text/plain"),), b"No such host her
 
 
 class SyntheticWorld:
-    """A web made from a seed; see ``open_synthetic_world``."""
+    """A web generated from a seed; see ``open_synthetic_world``.
+
+    ``name`` opens it on a command line, ``start_s`` is the world time at which it opens. ``sites`` are the ordinary
+    hosts, largest first, without mirrors and farms.
+    """
 
     def __init__(self, name: str, web: SyntheticWeb, proses: tuple[Prose, ...], *, calm: bool) -> None:
-        self._name = name
+        self.name, self.start_s = name, START_S
         self._web = web
         self._proses = proses
         self._calm = calm
-        self._sites = {site.name: site for site in web.sites}
+        self.sites: Mapping[str, Site] = {site.name: site for site in web.sites}
         self._host_sites: dict[str, tuple[Site, bool]] = {site.name: (site, False) for site in web.sites}
         self._host_sites |= {mirror: (web.sites[index], True) for index, mirror in web.mirrors.items()}
         self._hosts = tuple(_assign_addresses(web.seed, tuple(self._host_sites), calm=calm))
-
-    @property
-    def name(self) -> str:
-        """How it is written on the command line, with its seed."""
-        return self._name
-
-    @property
-    def start_s(self) -> float:
-        """The world time at which it opens."""
-        return START_S
-
-    @property
-    def sites(self) -> Mapping[str, Site]:
-        """The ordinary hosts and what is settled about each, largest first; mirrors and farms are not among them."""
-        return self._sites
 
     def hosts(self) -> tuple[WorldHost, ...]:
         """Every host, in a fixed order."""
