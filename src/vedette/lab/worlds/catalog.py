@@ -17,6 +17,10 @@ from vedette.lab.core.registry import suggest_name
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History
 
+if TYPE_CHECKING:
+    from vedette.lab.worlds.git import ImportSummary
+    from vedette.lab.worlds.git.repository import Progress
+
 # git:PATH[#BRANCH[:FOLDER]]   the history of a web site in git, or one that was imported
 # frontpages:FILE.npz          recorded front pages
 # made:NAME[:SEED]             a synthetic web
@@ -235,13 +239,8 @@ _LOCATORS: Mapping[str, Callable[[str], WorldLocation]] = {
 }
 
 
-if TYPE_CHECKING:
-    from vedette.lab.worlds.git import ImportSummary
-
-
 WORLDS_IN_MEMORY = 2
 CHUNK_BYTES = 1 << 20
-Progress = Callable[[int, int], None]
 
 
 def open_history(name: str) -> History:
@@ -308,7 +307,7 @@ def _load_git_history(place: WorldLocation) -> History:
 
 
 def import_repository(
-    place: WorldLocation, out: Path, progress: Progress = lambda _done, _all: None
+    place: WorldLocation, out: Path, progress: "Progress" = lambda _done, _all: None
 ) -> "ImportSummary":
     """Read a repository into a file; processes that do it at the same time write the same."""
     from vedette.lab.worlds.git import import_git

@@ -5,7 +5,7 @@ from statistics import fmean, pvariance
 
 import numpy as np
 import pytest
-from tests.lab.change_moments import edit_times
+from tests.lab.synthetic_pages import edit_times
 
 from vedette.lab.worlds.synthetic.change_times import (
     DAY_S,

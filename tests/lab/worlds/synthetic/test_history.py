@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.lab.change_moments import change_times
+from tests.lab.synthetic_pages import change_times
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History

@@ -20,7 +20,15 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, fraction, mix, mix_all
+from vedette.lab.worlds.synthetic.hashing import (
+    LCG_INCREMENT,
+    LCG_MULTIPLIER,
+    MASK_64,
+    fraction,
+    fractions,
+    mix,
+    mix_all,
+)
 from vedette.policy import Floats, Ints
 
 START_S = 1_767_571_200.0
@@ -160,7 +168,7 @@ class BirthSchedule:
         unique, where = np.unique(blocks, return_inverse=True)
         bases = mix_all(np.uint64(self.key) ^ unique.astype(np.uint64))
         words = mix_all(bases[:, None] + np.arange(_BIRTHS_PER_BLOCK, dtype=np.uint64)[None, :])
-        darts = np.sort((words >> np.uint64(11)).astype(np.float64) * 2.0**-53, axis=1)
+        darts = np.sort(fractions(words), axis=1)
         readings = (blocks + darts[where, indexes]) * _BIRTHS_PER_BLOCK / self.per_s
         return START_S + np.floor(self.rhythm.offsets_s(readings))
 

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from vedette.policy import Floats
+
 HashArray = npt.NDArray[np.uint64]
 
 MASK_64 = (1 << 64) - 1
@@ -46,6 +48,11 @@ def hash_key(*parts: int | str) -> int:
 def fraction(word: int) -> float:
     """The upper 53 bits as a number in [0, 1)."""
     return (word >> 11) * 2.0**-53
+
+
+def fractions(words: HashArray) -> Floats:
+    """``fraction`` of every word."""
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def lcg_stream(key: int) -> Iterator[int]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from vedette.lab.worlds.history import Bools
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import EVENTS_PER_WINDOW, POISSON_CDF, RHYTHMS, START_S
-from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, HashArray, mix_all
+from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, HashArray, fractions, mix_all
 from vedette.lab.worlds.synthetic.page_traits import CHANGE_LAWS, ChangeProcesses
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.policy import Floats, Ints
@@ -218,26 +218,22 @@ def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floa
 def _window_events(keys: HashArray, window: Ints) -> tuple[Ints, Floats]:
     """The events of windows: to which one each belongs, and where it lies, in windows since the start."""
     state = mix_all(keys ^ window.astype(np.uint64))
-    left = np.searchsorted(POISSON_CDF, _fractions(state), side="right")
+    left = np.searchsorted(POISSON_CDF, fractions(state), side="right")
     owners, places = [], []
     open_ = np.arange(len(window))
     while len(open_ := open_[left[open_] > 0]):
         state[open_] = state[open_] * np.uint64(LCG_MULTIPLIER) + np.uint64(LCG_INCREMENT)
         left[open_] -= 1
         owners.append(open_)
-        places.append(window[open_] + _fractions(state[open_]))
+        places.append(window[open_] + fractions(state[open_]))
     none: list[Ints] = [np.zeros(0, np.int64)]
     return np.concatenate(owners or none), np.concatenate(places or [np.zeros(0)])
 
 
 def _periodic_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
     per_s = process.per_s[rows]
-    phase_s = START_S + _fractions(process.key[rows]) / per_s
+    phase_s = START_S + fractions(process.key[rows]) / per_s
     first = np.floor((after_s[rows] - phase_s) * per_s).astype(np.int64) + 1
     last = np.floor((until_s[rows] - phase_s) * per_s).astype(np.int64)
     place, turn = expand_ranges(first, last)
     return Changes(rows[place], phase_s[place] + turn / per_s[place])
-
-
-def _fractions(words: HashArray) -> Floats:
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,11 +1,28 @@
-"""Changes of synthetic pages, listed by each of the two forms that must agree: as arrays, and as served."""
+"""Questions to the synthetic web: replies, links, and changes by the two forms that must agree, arrays and served."""
+
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
+from selectolax.lexbor import LexborHTMLParser
 
+from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.change_times import ChangeProcess
 from vedette.lab.worlds.synthetic.page_arrays import list_changes
 from vedette.lab.worlds.synthetic.page_traits import CHANGE_LAWS, ChangeProcesses, last_text_change_s
 from vedette.lab.worlds.synthetic.sites import Site
+from vedette.lab.worlds.world import Reply, WorldRequest
+
+
+def ask(world: SyntheticWorld, url: str, now_s: float, **validators: str | None) -> Reply:
+    """The reply to a URL."""
+    parts = urlsplit(url)
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    return world.reply(WorldRequest(parts.netloc, target, **validators), now_s)
+
+
+def hrefs(url: str, body: bytes) -> list[str]:
+    """Absolute targets of all links of a page."""
+    return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
 
 
 def edit_times(process: ChangeProcess, birth_s: float, until_s: float) -> list[float]:
