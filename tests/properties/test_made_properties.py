@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import DAY_S, RHYTHMS, START_S
 from vedette.lab.worlds.synthetic.hashing import mix, mix_all
-from vedette.lab.worlds.synthetic.page_traits import lifetimes
+from vedette.lab.worlds.synthetic.page_traits import lifetimes, page_truth
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.page_traits import page_truth
 from vedette.lab.worlds.synthetic.validators import format_http_date
-from vedette.timeutil import parse_http_date
 from vedette.lab.worlds.world import WorldRequest
+from vedette.timeutil import parse_http_date
 
 WORDS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 20_000)
