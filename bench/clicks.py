@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from vedette.lab.runs.ranking.click_study import compare_likelihoods, evaluate_reranking
-from vedette.lab.visitors.search_log import read_grades, read_log
+from vedette.lab.visitors.recorded_clicks import read_grades, read_log
 
 
 def main() -> None:

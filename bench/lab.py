@@ -15,7 +15,7 @@ from time import process_time
 
 from vedette.lab.experiments.refresh import build_setup
 from vedette.lab.runs.refresh.run import RefreshGame, run_refresh
-from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+from vedette.lab.worlds.synthetic.history import build_synthetic_history
 
 LONGEST_S = 600.0
 

@@ -42,7 +42,7 @@ from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates
 from vedette.engine.search.search import Searcher
 from vedette.lab.core.statistics import Interval, PairedDifference, bootstrap_interval, compare_paired
 from vedette.lab.visitors.habits import Habits, Hit
-from vedette.lab.visitors.public import VisitorPopulation, estimate_appeal, page_quality, simulate_reading
+from vedette.lab.visitors.population import VisitorPopulation, estimate_appeal, page_quality, simulate_reading
 from vedette.lab.visitors.queries import zipf_shares
 from vedette.learn.clicks.impressions import build_impressions
 from vedette.learn.clicks.reputations import learn_reputations

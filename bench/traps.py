@@ -37,8 +37,8 @@ from vedette.frontier.traps import PERMIT, Deferral, FetchYield, TrapDetector
 from vedette.frontier.url_patterns import url_to_pattern
 from vedette.lab.worlds.synthetic import SIZES, SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.grammar import build_library
-from vedette.lab.worlds.synthetic.shared import build_web
 from vedette.lab.worlds.synthetic.sites import SiteFeature, build_sites
+from vedette.lab.worlds.synthetic.web import build_web
 from vedette.lab.worlds.world import Reply, WorldRequest
 from vedette.model import Site, registrable_domain
 from vedette.parse.html.page import parse_page

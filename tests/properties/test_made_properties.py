@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import RHYTHMS, START_S
 from vedette.lab.worlds.synthetic.hashing import mix, mix_all
-from vedette.lab.worlds.synthetic.page_traits import lifetimes
+from vedette.lab.worlds.synthetic.page_traits import lifetimes, page_truth
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import page_truth
-from vedette.lab.worlds.synthetic.validators import format_http_date, parse_http_date
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import WorldRequest
-from vedette.timeutil import DAY_S
+from vedette.timeutil import DAY_S, parse_date
 
 WORDS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 20_000)
@@ -109,4 +108,4 @@ def test_a_rhythm_can_be_read_backwards(name: str, offset_s: float) -> None:
 @given(st.integers(0, 4_000_000_000))
 def test_http_dates_are_read_as_written(moment_s: int) -> None:
     """A date survives being written and read."""
-    assert parse_http_date(format_http_date(moment_s)) == moment_s
+    assert parse_date(format_http_date(moment_s)) == moment_s

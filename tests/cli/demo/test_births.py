@@ -8,7 +8,7 @@ import pytest
 from vedette.cli import main
 from vedette.cli.demo.births import BirthsReport, StrategyResult, format_text, to_dict
 from vedette.errors import UsageError
-from vedette.lab.judge.birth_delays import AlertDelays
+from vedette.lab.judge.alert_delays import AlertDelays
 
 
 def run() -> BirthsReport:

@@ -93,12 +93,12 @@ def test_learning_from_a_handful_falls_back_on_importance() -> None:
     one = brought()
     columns = {name: getattr(one, name) for name in TrainingPages.__dataclass_fields__ if not name.startswith("found_")}
     urls = [f"https://a.test/x{page}" for page in range(3)]
-    small = {name: value[:3] for name, value in columns.items() if name != "strings"}
+    small = {name: value[:3] for name, value in columns.items() if name != "texts"}
     nothing = np.zeros(0, np.int64)
     told = described(urls, [])
     few.learn(
         TrainingPages(
-            **{**small, "strings": told.texts, "found": np.arange(3)},
+            **{**small, "texts": told.texts, "found": np.arange(3)},
             found_row=nothing,
             found_query=nothing,
             found_score=np.zeros(0),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Measurements, Span

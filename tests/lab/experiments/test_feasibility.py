@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.lab.core.experiment import Experiment, Measurements
 from vedette.lab.experiments import feasibility, new_sites

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.lab.experiments.importance import build_rows, compute_impact, compute_importance, spearman, take_snapshot
 from vedette.lab.quality.query_files import build_queries

@@ -5,7 +5,8 @@ from math import inf
 
 import numpy as np
 import pytest
-from tests.lab.small_histories import P, V, web
+from tests.lab.altered_worlds import alter_future
+from tests.lab.histories import P, V, web
 
 from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.joint import EXPERIMENT
@@ -15,7 +16,6 @@ from vedette.lab.quality.scoring import BooleanScoring
 from vedette.lab.quality.workload import FROM_PAGES, QuerySet, build_workload
 from vedette.lab.runs.joint.rows import PERIODS, SPLITS, JointMonitor, build_rows
 from vedette.lab.runs.joint.run import Batch, JointGame, Split, find_crawled, run_joint
-from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.history_views import cut_window
 from vedette.policy import rng_for

@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 from tests.frontier.stumps import stump
-from tests.lab.small_history import Life, small_history
+from tests.lab.histories import Life, small_history
 
 from vedette.attention import step_visibility
 from vedette.errors import UsageError

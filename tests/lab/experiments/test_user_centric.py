@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.lab.small_history import Life, small_history
+from tests.lab.histories import Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.experiments.user_centric import (

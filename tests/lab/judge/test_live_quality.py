@@ -8,7 +8,7 @@ import pytest
 from vedette.lab.judge.access_log import AccessEntry
 from vedette.lab.judge.live_quality import CrawlerLog, CrawlQuality, GroundTruth, HeldPage, measure_runs
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.truth import last_text_change_s
+from vedette.lab.worlds.synthetic.page_traits import last_text_change_s
 
 DAY_S = 86_400.0
 DAYS = 6

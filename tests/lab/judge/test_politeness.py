@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from vedette.lab.judge.access_log import AccessEntry, LogHeader, read_log
 from vedette.lab.judge.politeness import VIOLATION_KINDS, Verdict, format_verdict, judge_log, parse_product_token
-from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 HEADER = LogHeader("made:test 1", 1.0, 1e9, 1e9, 8080)
@@ -336,7 +336,7 @@ def read_answer(answers: BinaryIO) -> None:
 @pytest.mark.usefixtures("_world_on_path")
 def test_impolite_client_at_a_real_server_is_found_out(tmp_path: Path) -> None:
     """Page before robots.txt, no pause, a disallowed page, and Retry-After ignored: all seen in the server's log."""
-    with start_server("test_judge:tiny_world", 1, log_path=tmp_path / "log") as web:
+    with start_server("test_politeness:tiny_world", 1, log_path=tmp_path / "log") as web:
         crawl(web, ["/early", "/robots.txt", "/secret", "/busy", "/again"], rest_s=0.0)
     header, entries = read_log(tmp_path / "log")
     counts = dict(judge_log(entries, header, delay_s=50.0, address_delay_s=50.0).counts)
@@ -353,7 +353,7 @@ def test_impolite_client_at_a_real_server_is_found_out(tmp_path: Path) -> None:
 def test_polite_client_at_a_real_server_in_fast_time_is_not_accused(tmp_path: Path) -> None:
     """A client that waits exactly its delay after the last byte is never shown with less, even at great speed."""
     targets = ["/robots.txt", *(f"/{number}" for number in range(300))]
-    with start_server("test_judge:tiny_world", 1, speed=100_000.0, log_path=tmp_path / "log") as web:
+    with start_server("test_politeness:tiny_world", 1, speed=100_000.0, log_path=tmp_path / "log") as web:
         crawl(web, targets, rest_s=60.0)
     header, entries = read_log(tmp_path / "log")
     verdict = judge_log(entries, header, delay_s=60.0, address_delay_s=60.0)

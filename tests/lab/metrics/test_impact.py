@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_history import Life, small_history
+from tests.lab.histories import Life, small_history
 
 from vedette.attention import step_visibility, visibility
 from vedette.lab.metrics.impact import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact

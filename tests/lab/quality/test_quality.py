@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_history import Life, small_history
+from tests.lab.histories import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
 from vedette.lab.quality.change import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_history import Kept, Life, small_history
+from tests.lab.histories import Kept, Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.quality import query_files

@@ -18,7 +18,7 @@ from vedette.adapters.clock import real_clock
 from vedette.cli.demo.command import parse_visitors
 from vedette.config import Rate, Serve
 from vedette.lab.visitors.habits import Habits
-from vedette.lab.visitors.public import VisitorPopulation
+from vedette.lab.visitors.population import VisitorPopulation
 from vedette.lab.visitors.traffic import MAX_SEARCHES_PER_S, Tally, run_visitors, start_visitors
 from vedette.lab.worlds.synthetic.topics import TOPICS
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vedette.lab.visitors.browser import parse_results
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Habits, Hit, ResultPage, Search, View
-from vedette.lab.visitors.public import (
+from vedette.lab.visitors.population import (
     Appeal,
     Arrival,
     VisitorPopulation,
@@ -223,7 +223,7 @@ def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
     assert sum(count == 1 for count in asked.values()) > 100
 
 
-def test_what_is_wanted_is_what_the_made_web_writes_about() -> None:
+def test_what_is_wanted_is_what_the_synthetic_web_writes_about() -> None:
     """Wishes are in words of its topics, towns and titles; what is wanted in vain is no word of it."""
     phrases = [phrase for topic in TOPICS for words in astuple(topic)[2:] for phrase in words]
     known = {word[:3].lower() for phrase in (*phrases, *TOWNS, "how to") for word in phrase.split()}

@@ -96,7 +96,7 @@ def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
         register_world(f"git:{repository(folders / 'b' / 'twin')}")
 
 
-def test_a_seed_is_part_of_a_made_world() -> None:
+def test_a_seed_is_part_of_a_synthetic_world() -> None:
     """Another seed is another web, and its label says so; seed 1 is what is meant where none is said."""
     assert get_label("made:tiny:1") == get_label("made:tiny") == "made:tiny"
     assert fingerprint_world("made:tiny:2") != fingerprint_world("made:tiny")

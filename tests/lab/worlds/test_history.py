@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.altered_worlds import alter_future
 from tests.lab.histories import END_S, histories, same
 
 from vedette.errors import StoreCorrupt, StoreNewer, UsageError
-from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History, HistoryFetcher, Texts
 from vedette.lab.worlds.history_file import load_history, save_history
 

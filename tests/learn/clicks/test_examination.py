@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vedette.lab.visitors.click_models import draw_cascade_clicks, draw_position_clicks, examination_probabilities
+from vedette.lab.visitors.recorded_clicks import draw_cascade_clicks, draw_position_clicks, examination_probabilities
 from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel, fit_cascade, fit_position
 from vedette.policy import rng_for
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.synthetic.page_traits import last_text_change_s, page_truth
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
 from vedette.lab.worlds.world import WorldRequest
 from vedette.model import fingerprint as link_print
 from vedette.parse.change.comparison import (

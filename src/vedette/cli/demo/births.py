@@ -35,9 +35,16 @@ from vedette.config import override
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.engine.scheduling.schedule import is_good
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.birth_delays import AlertDelays, earliest_times, measure_delays
+from vedette.lab.judge.alert_delays import (
+    AlertDelays,
+    ReceivedItem,
+    WebhookReceiver,
+    earliest_times,
+    measure_delays,
+    read_received,
+    start_receiver,
+)
 from vedette.lab.judge.live_quality import Snapshot
-from vedette.lab.judge.webhook_receiver import ReceivedItem, WebhookReceiver, read_received, start_receiver
 from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.presets import BIRTHS_PLACE, births_world
 from vedette.lab.worlds.synthetic.server import start_server

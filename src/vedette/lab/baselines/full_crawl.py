@@ -1,4 +1,4 @@
-"""What a look at all sources says of each: which share of all new pages it leads to, and who leads to the same.
+"""Statistics of full crawls: which share of all new pages each source leads to, and which lead to the same.
 
 The policies of Pandey08 (section 3.6) learn from full crawls: one batch tells of every known page which new ones it
 leads to. A crawl that brought nothing new says nothing of shares, and leaves everything as it was.

@@ -1,4 +1,4 @@
-"""GREEDY: few sets that cover much. Again and again, the one that covers most of what is not covered yet.
+"""Greedy set cover: again and again, take the set that covers most of what is not covered yet.
 
 With ``k`` sets it covers at least 1 - 1/e of what any ``k`` sets cover. A set is a number with a bit for each thing:
 pages of one site share their navigation, so a few hundred distinct numbers stand for thousands of pages.

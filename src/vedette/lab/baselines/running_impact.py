@@ -1,11 +1,10 @@
-"""The worth of unseen URLs, brought up to date as links to them are seen: what a crawler keeps while it runs.
+"""Running impact estimates of unseen URLs, updated as links to them are seen.
 
 A link brings the URL, its words, and who says so. What earlier links said is needed, too, but not their words: only
 which n-grams of needy queries they had. Most have none, so what is kept is bounded by the share of needy queries; and
 by ``MAX_HITS`` a URL, and by ``MAX_URLS`` URLs, since links are written by strangers.
 
-Whoever learns anew (``learn``) may have other needy queries; what was kept of links is forgotten then, and comes back
-as links are seen.
+``learn`` may bring other needy queries; what was kept of links is forgotten then, and comes back as links are seen.
 """
 
 import numpy as np

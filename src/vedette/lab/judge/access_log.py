@@ -1,4 +1,4 @@
-"""What a server of the lab saw, as JSON lines: the only witness that the judge of politeness hears.
+"""Access log of a lab server, as JSON lines: all that the politeness judge goes by.
 
 The first line says which world, how fast its time ran and at which port; every other line is one request, appended in
 the order in which answers ended. Both times are bounds in the client's favour: a request begins when its head is

@@ -1,4 +1,4 @@
-"""How well live crawlers kept a made web: freshness, quality of search and what they cost, against the truth.
+"""Quality of live crawlers on a synthetic web: freshness, search quality and cost, against the truth.
 
 What a crawler *holds* is read off its state now and then (``Snapshot``): which URLs, and from when its answers are.
 What it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
@@ -14,7 +14,7 @@ What it *cost* is what the log of its server says. What pages said then, and say
 All are means over the moments of looking. A *refresh* is a fetch of a URL that had a page when it was last asked
 for. The other fetches are not the policy's to decide: sources (feeds, sitemaps, home pages), robots.txt, pages that are
 new, and URLs that had gone or moved, which are asked for ever more rarely. But all wait for one budget, so a policy
-that refreshes more leaves less for them: whoever compares refreshes looks at these, too.
+that refreshes more leaves less for them: to compare refreshes, compare these, too.
 
 A copy is what an answer with a body brought. A server that wrongly says "not modified" leaves the crawler with the old
 text, and so it is counted.
@@ -176,7 +176,7 @@ class CrawlerLog(NamedTuple):
 
 
 class QualitySample(NamedTuple):
-    """How a crawler stood at a moment, so many days after the begin."""
+    """How a crawler stood at a moment, ``day`` days after the begin."""
 
     day: float
     freshness: float

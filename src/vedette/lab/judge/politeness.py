@@ -1,4 +1,4 @@
-"""Was the crawler polite? The judge hears the access log of the server and nothing else.
+"""Politeness judge: finds every violation in the access log of a server, and asks nobody else.
 
 All times are world seconds. A gap runs from the end of an answer to the start of the next request, robots.txt and
 redirect hops included; both ends are logged in the client's favour, so whatever is named here did happen.
@@ -12,7 +12,7 @@ redirect hops included; both ends are logged in the client's favour, so whatever
     stale robots       a page on the word of a robots.txt older than a day
     retry-after        a request before the time that a 429 or 503 named
 
-Only requests of one agent count (by product token, in any case), so that a person may look at the made web meanwhile.
+Only requests of one agent count (by product token, in any case), so that a person may browse the web meanwhile.
 Restarts of the server or the crawler change nothing: one log is one client.
 """
 
@@ -183,7 +183,8 @@ def judge_log(
     """
     token = parse_product_token(user_agent)
     everything = list(entries)
-    judged = sorted((entry for entry in everything if parse_product_token(entry.agent) == token), key=_sort_key)
+    judged = [entry for entry in everything if parse_product_token(entry.agent) == token]
+    judged.sort(key=lambda entry: (entry.start_s, entry.end_s, entry.host, entry.target))
     rule = _Limits(delay_s, address_delay_s, per_address, tolerance_s + ROUNDING_WALL_S * header.speed)
     hearing = _Judge(rule, header, RobotsTracker(token), most)
     for entry in judged:
@@ -366,7 +367,3 @@ def _parse_retry_after(entry: AccessEntry) -> float | None:
     except (ValueError, OverflowError):
         return None
     return min(until_s, entry.end_s + DAY_S)
-
-
-def _sort_key(entry: AccessEntry) -> tuple[float, float, str, str]:
-    return entry.start_s, entry.end_s, entry.host, entry.target

@@ -1,11 +1,7 @@
-"""Who searches? A made public with known habits, which asks a real server over real HTTP and opens what it finds.
+"""Simulated visitors with known habits, who search a real server over real HTTP and open what they find.
 
-It gives the demo's console something to show, and later learning a truth to be tested against: how people read a page
-of results is stated in ``habits`` and ``reading``, and what they do is drawn from it. ``VisitorPopulation`` decides,
-with neither clock nor socket; ``outing`` carries it out.
-
-- ``interests``: what people want, which drifts, and now and then becomes a fashion. ``phrasing``: how they type it.
-- ``reading``: what they look at and open. ``public``: who comes when, and a visit from the first search to the last.
-- ``result_page``, ``browser``: a page of results as it is served, and how it is asked for. ``outing``: all of it, in a
-  process of its own.
+They give the demo's console something to show, and learning a truth to be tested against: how people read a page of
+results is stated in ``habits``, and what they do is drawn from it. ``population`` decides, with neither clock nor
+socket; ``browser`` and ``traffic`` carry it out. ``queries`` has what people want, which drifts, and how they type it.
+``recorded_clicks`` has visitors fitted to a recorded log instead.
 """

@@ -1,4 +1,4 @@
-"""A visitor's browser: real HTTP to one server, from the visitor's own address, with what a browser sends along."""
+"""Browser of a simulated visitor: HTTP to one server from its own address, with the headers of a browser."""
 
 import json
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Hit, ResultPage, Search, View
-from vedette.lab.visitors.public import Person
+from vedette.lab.visitors.population import Person
 
 MAX_HITS = 100
 MAX_DIGITS = 18  # digits; no page has a higher one

@@ -1,7 +1,7 @@
-"""How the made public behaves: every number of its model, in one place.
+"""Habits of simulated visitors: every parameter of their model, and the actions of a visit.
 
 Rhythm, interests and fashions run in world time, as the web does that they are about. Pauses run in wall time: however
-fast a made world turns, somebody needs a moment to read a title.
+fast a synthetic web runs, somebody needs a moment to read a title.
 """
 
 from collections.abc import Generator
@@ -30,7 +30,7 @@ EMPTY_PAGE = ResultPage()
 
 
 class Search(NamedTuple):
-    """Search, so many wall seconds after the deed before."""
+    """Search, this many wall seconds after the action before."""
 
     after_s: float
     query: str

@@ -1,4 +1,4 @@
-"""How a wish becomes a query: phrases in the words of the made web's titles, slips of the finger, second attempts."""
+"""Queries of simulated visitors: what they want, in the words of synthetic titles, with typos and retries."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _TEMPLATES = (
     "{adj} {thing}",
     "{agent} {thing}",
 )
-_SYLLABLES = (
+_SYLLABLES = [
     "blo",
     "dra",
     "fex",
@@ -45,7 +45,7 @@ _SYLLABLES = (
     "wug",
     "yor",
     "zal",
-)
+]
 
 
 def phrase_need(topic: Topic, key: int) -> str:

@@ -1,9 +1,9 @@
-"""The public on its way: visits begun and carried on in their time, in a process of its own that ends with its parent.
+"""Simulated search traffic: visits started and carried on in their time, in a process that ends with its parent.
 
     run              this process, until somebody says stop
     start_visitors   a child process
 
-Trouble is shrugged off: whoever is refused or not answered goes home, and others come.
+Trouble is ignored: a visitor who is refused or not answered leaves, and others come.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Self
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.lab.visitors.browser import Browser, fetch_page_count
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Search, View, VisitActions
-from vedette.lab.visitors.public import SEARCHES_PER_VISIT, Arrival, VisitorPopulation
+from vedette.lab.visitors.population import SEARCHES_PER_VISIT, Arrival, VisitorPopulation
 
 MAX_SEARCHES_PER_S = 5.0  # searches a second of wall time, however many would like to
 MAX_CONCURRENT_VISITS = 200
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """What the child process does: search until it is told to stop, and say what came of it."""
     options = _parse_options(arguments)
     signal.signal(signal.SIGTERM, _raise_stop)
-    # Ctrl-C reaches a whole process group; whoever started us says when to stop.
+    # Ctrl-C reaches a whole process group; the parent says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tally = run_visitors(
         VisitorPopulation(options.seed),

@@ -1,4 +1,4 @@
-"""Made markets of sponsored results: who bids what for which phrase, what is asked when, and what would be clicked.
+"""Synthetic ad markets: who bids what for which phrase, which queries come when, and what would be clicked.
 
     market:few       8 days of 3 000 queries, budgets half of what could be earned without any
     market:new-ads   the same, and a tenth of the ads is replaced by new ones each day
@@ -171,7 +171,7 @@ def _apply_variant(setting: AdMarketSetting, variant: re.Match[str] | None) -> A
 
 
 def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
-    """All days of a market. The same seed gives the same days, whoever is asked to choose."""
+    """All days of a market. The same seed gives the same days, whichever policy chooses."""
     rng = rng_for(seed, "lab/market")
     popularity: Floats = np.arange(1.0, PHRASES + 1) ** -ZIPF_EXPONENT
     popularity /= popularity.sum()
@@ -188,7 +188,7 @@ def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
 
 
 class _Ads(NamedTuple):
-    """Ads with their rates; ``shared`` is what the phrase and the advertiser add to a rate, ``days_left`` days to live."""
+    """Ads with their rates; ``shared`` is what phrase and advertiser add to a rate, ``days_left`` days to live."""
 
     offers: AdOffers
     rate: Floats
@@ -230,7 +230,7 @@ def _add_priors(setting: AdMarketSetting, offers: AdOffers, rate: Floats, rng: n
 
 
 def _draw_budgets(setting: AdMarketSetting, ads: _Ads, popularity: Floats, rng: np.random.Generator) -> Floats:
-    """In whole cents; infinite for whoever has none."""
+    """In whole cents; infinite for those without one."""
     best = np.zeros(PHRASES)
     np.maximum.at(best, ads.offers.phrase, ads.offers.bid * ads.rate)
     earned = setting.queries * float(popularity @ best)

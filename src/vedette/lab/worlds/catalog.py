@@ -1,4 +1,4 @@
-"""Opens worlds by name. What is slow to read is read once: into a file of the cache folder, and into memory.
+"""Catalog of worlds: open them by name. Slow ones are read once, into a file of the cache folder and into memory.
 
 The cache folder is the one that VEDETTE_CACHE names, else ~/.cache/vedette. It can be thrown away at any time.
 """
@@ -17,12 +17,16 @@ from vedette.lab.core.registry import suggest_name
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History
 
+if TYPE_CHECKING:
+    from vedette.lab.worlds.git import ImportSummary
+    from vedette.lab.worlds.git.repository import Progress
+
 # git:PATH[#BRANCH[:FOLDER]]   the history of a web site in git, or one that was imported
 # frontpages:FILE.npz          recorded front pages
-# made:NAME[:SEED]             a made web
-# live:FOLDER                  one's own crawl
-# market:NAME                  a made market of sponsored results
-# community:NAME               a made community that searches, votes and forgets
+# made:NAME[:SEED]             a synthetic web
+# live:FOLDER                  your own crawl
+# market:NAME                  a synthetic market of ads
+# community:NAME               a simulated community that searches, votes and forgets
 # jester:FILE                  recorded votes on jokes
 # clicks:FILE.tsv[+MODEL]      visitors that were fitted to a recorded log of searches and clicks
 # A path that exists wins. Else ``git:owner/name`` is looked for in the folder that VEDETTE_HISTORIES names, as
@@ -58,7 +62,9 @@ def locate_world(name: str) -> WorldLocation:
     kind, sign, rest = typed.partition(":")
     if kind not in WORLD_KINDS or not sign or not rest:
         ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME"
-        raise UsageError(f'world "{name}": write {ways}, jester:FILE or clicks:FILE; {_describe_available()}')
+        raise UsageError(
+            f'world "{name}": write {ways}, jester:FILE or clicks:FILE; there are: {", ".join(list_worlds())}'
+        )
     return _LOCATORS[kind](rest)
 
 
@@ -89,7 +95,7 @@ def list_worlds() -> list[str]:
     """The names of recorded worlds that are here, and of the made ones."""
     from vedette.lab.worlds.ads_market import AD_MARKETS
     from vedette.lab.worlds.community import COMMUNITIES
-    from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES
+    from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
     made = {"made": ARRAY_SIZES, "market": AD_MARKETS, "community": COMMUNITIES}
     return [
@@ -97,10 +103,6 @@ def list_worlds() -> list[str]:
         *_iter_frontpage_worlds(),
         *(f"{kind}:{name}" for kind, names in made.items() for name in names),
     ]
-
-
-def _describe_available() -> str:
-    return f"there are: {', '.join(list_worlds())}"
 
 
 def _locate_git(rest: str) -> WorldLocation:
@@ -116,7 +118,8 @@ def _locate_git(rest: str) -> WorldLocation:
             return WorldLocation("git", f"git:{typed.strip('/')}{_format_fragment(part)}", path, part)
     where = f"{HISTORIES_VARIABLE}/{flat}/repo" if _is_relative_name(typed) else "a folder of yours"
     raise WorldMissing(
-        f"git:{rest} is not here: clone the repository to {where} ({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
+        f"git:{rest} is not here: clone the repository to {where} "
+        f"({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
     )
 
 
@@ -126,13 +129,13 @@ def _locate_frontpages(rest: str) -> WorldLocation:
         if _exists(path):
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
-        f"frontpages:{rest} is not here: put the file into {DATA_VARIABLE}/discovery ({_describe_variable(DATA_VARIABLE)}), or make one: "
-        "vedette lab import-frontpages CLONE OUT"
+        f"frontpages:{rest} is not here: put the file into {DATA_VARIABLE}/discovery "
+        f"({_describe_variable(DATA_VARIABLE)}), or make one: vedette lab import-frontpages CLONE OUT"
     )
 
 
 def _locate_synthetic(rest: str) -> WorldLocation:
-    from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES
+    from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
     read = _SYNTHETIC_NAME.fullmatch(rest)
     if read is None or read[1].partition("+")[0] not in ARRAY_SIZES:
@@ -236,13 +239,8 @@ _LOCATORS: Mapping[str, Callable[[str], WorldLocation]] = {
 }
 
 
-if TYPE_CHECKING:
-    from vedette.lab.worlds.git import ImportSummary
-
-
 WORLDS_IN_MEMORY = 2
 CHUNK_BYTES = 1 << 20
-Progress = Callable[[int, int], None]
 
 
 def open_history(name: str) -> History:
@@ -280,7 +278,7 @@ def get_cache_folder() -> Path:
 @lru_cache(maxsize=WORLDS_IN_MEMORY)
 def _load_history(place: WorldLocation) -> History:
     if place.kind == "made":
-        from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+        from vedette.lab.worlds.synthetic.history import build_synthetic_history
 
         return build_synthetic_history(place.part, place.seed)
     if place.kind == "live":
@@ -309,9 +307,9 @@ def _load_git_history(place: WorldLocation) -> History:
 
 
 def import_repository(
-    place: WorldLocation, out: Path, progress: Progress = lambda _done, _all: None
+    place: WorldLocation, out: Path, progress: "Progress" = lambda _done, _all: None
 ) -> "ImportSummary":
-    """Read a repository into a file of its own; whoever does it at the same time comes to the same."""
+    """Read a repository into a file; processes that do it at the same time write the same."""
     from vedette.lab.worlds.git import import_git
 
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -320,7 +318,7 @@ def import_repository(
 
 def _iter_git_identity(place: WorldLocation) -> Iterator[bytes]:
     """The commit that is read, and by which rules; of an imported history its bytes."""
-    from vedette.lab.worlds.git.place import open_tip, parse_location
+    from vedette.lab.worlds.git.repository import open_tip, parse_location
     from vedette.lab.worlds.history_file import FORMAT
 
     if _is_repository(place.path):

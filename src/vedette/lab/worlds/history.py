@@ -1,8 +1,7 @@
-"""A web's whole past as arrays: which pages there were, what they said from when to when, and where they led.
+"""History of a web as arrays: which pages there were, what they said from when to when, and where they led.
 
-Worlds of every kind become this: a git history, a made web, one's own crawl. It is for those who run experiments.
-A policy never sees it: it is told what a fetch at a time would have brought (``HistoryFetcher``), and nothing of what
-comes later.
+Worlds of every kind become this: a git history, a synthetic web, your own crawl. A policy never sees it, but only what
+a fetch at a time would have brought (``HistoryFetcher``), and nothing of what comes later.
 """
 
 from collections.abc import Sequence
@@ -26,6 +25,28 @@ class Texts:
         """What a version says: its words, without markup."""
         del version
         return ""
+
+
+class MemoryTexts(Texts):
+    """Texts that are held in memory."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def text(self, version: int) -> str:
+        """Return the text of a version."""
+        return self._texts[version]
+
+
+class SelectedTexts(Texts):
+    """The texts of some versions of another history, numbered in the given order."""
+
+    def __init__(self, texts: Texts, versions: Ints) -> None:
+        self._texts, self._versions = texts, versions
+
+    def text(self, version: int) -> str:
+        """Return the text of a version."""
+        return self._texts.text(int(self._versions[version]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +151,7 @@ class HistoryFetcher:
         self.fetches = 0
 
     def fetch(self, pages: Ints, now_s: float) -> FetchAnswers:
-        """What these pages answer now. Whoever asks for an earlier time than before is wrong, not early."""
+        """Return what these pages answer now; ``now_s`` never goes back."""
         assert now_s >= self._now_s, "a fetch in the past"
         self._now_s = now_s
         self.fetches += len(pages)

@@ -1,4 +1,4 @@
-"""A history in one file, small and quick to open again.
+"""File format of histories: one file, small and quick to open again.
 
     8 bytes    the mark
     4 bytes    the format's number          (numbers are little-endian)
@@ -16,7 +16,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,13 +105,9 @@ def pack_texts(history: History) -> PackedTexts:
         return history.texts
     _, firsts, numbers = np.unique(history.digest, return_index=True, return_inverse=True)
     packer = TextPacker()
-    for text in _iter_texts(history.texts, firsts.tolist()):
-        packer.add(text)
+    for version in firsts.tolist():
+        packer.add(history.texts.text(version))
     return packer.finish(numbers.astype(np.int64))
-
-
-def _iter_texts(texts: Texts, versions: Iterable[int]) -> Iterable[str]:
-    return map(texts.text, versions)
 
 
 MAGIC = b"VEDHIST\n"

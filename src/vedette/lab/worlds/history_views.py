@@ -1,7 +1,7 @@
-"""A web without its waves: as if nobody had ever changed more than a few pages at once.
+"""Views of a history: a span of its time, and the same web without rebuild waves.
 
-Most changes of built sites are rebuild waves, and whoever notices a wave has an easy game. So experiments are played on
-both. A version that came in a wave is left out, and its page goes on as it was; births stay, whatever they came with.
+Most changes of built sites are rebuild waves, which are easy to notice, so experiments run with and without them. A
+version that came in a wave is left out, and its page goes on as it was; births stay, whatever they came with.
 """
 
 from dataclasses import replace
@@ -9,19 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from vedette.lab.quality.corpus import concat_ranges
-from vedette.lab.worlds.history import Bools, History, Texts
-from vedette.policy import Ints
-
-
-class _SelectedTexts(Texts):
-    """The texts of some versions of a history."""
-
-    def __init__(self, texts: Texts, kept: list[int]) -> None:
-        self._texts, self._kept = texts, kept
-
-    def text(self, version: int) -> str:
-        """What a version says."""
-        return self._texts.text(self._kept[version])
+from vedette.lab.worlds.history import Bools, History, SelectedTexts
 
 
 def cut_window(history: History, begin_s: float, end_s: float) -> History:
@@ -63,19 +51,8 @@ def cut_window(history: History, begin_s: float, end_s: float) -> History:
         wave=history.wave[versions],
         link_start=np.concatenate([[0], np.cumsum(kept)]).astype(np.int64),
         link_to=to[to >= 0],
-        texts=_SelectedTexts(history.texts, versions.tolist()),
+        texts=SelectedTexts(history.texts, versions),
     )
-
-
-class _WindowTexts(Texts):
-    """The texts of those versions that are left."""
-
-    def __init__(self, texts: Texts, versions: Ints) -> None:
-        self._texts, self._versions = texts, versions
-
-    def text(self, version: int) -> str:
-        """What a version says."""
-        return self._texts.text(int(self._versions[version]))
 
 
 def has_waves(history: History) -> bool:
@@ -97,7 +74,7 @@ def remove_waves(history: History) -> History:
         wave=history.wave[left],
         link_start=np.append(0, np.cumsum(ends - starts)),
         link_to=history.link_to[concat_ranges(starts, ends)],
-        texts=_WindowTexts(history.texts, left),
+        texts=SelectedTexts(history.texts, left),
     )
 
 

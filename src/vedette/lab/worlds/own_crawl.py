@@ -1,4 +1,4 @@
-"""One's own crawl as a history: what its archive holds, with the times at which things were seen.
+"""History of your own crawl: what its archive holds, with the times at which things were seen.
 
 Nobody knows what happened between two fetches of a page. Everything is taken to have happened at the fetch that brought
 it: a page is born when it was first had, a version begins when it was first seen, a page dies at the fetch that found
@@ -11,7 +11,7 @@ was gone counts as never gone (``missing`` counts those, and answers that cannot
 are in the history.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -29,7 +29,7 @@ from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.errors import UsageError
 from vedette.index.stored_text import unpack_page
-from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, Texts
+from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, MemoryTexts
 from vedette.model import Failure, Site, origin_of
 
 MAX_BODY_BYTES = 16 << 20
@@ -57,17 +57,6 @@ class _Life:
     died_s: float = inf
     moved_to_url: str = ""
     versions: list[_Version] = field(default_factory=list)
-
-
-class _MemoryTexts(Texts):
-    """Texts in memory: those of one's own crawl are what one has room for."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
-
-    def text(self, version: int) -> str:
-        """What a version says."""
-        return self._texts[version]
 
 
 def load_crawl_history(folder: Path) -> History:
@@ -140,7 +129,7 @@ def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float
     hosts = list(dict.fromkeys(origin_of(life.url).host for life in lives))
     numbers = {host: number for number, host in enumerate(hosts)}
     versions = [version for life in lives for version in life.versions]
-    links = list(_resolve_links(versions, pages))
+    links = [list(dict.fromkeys(pages[url] for url in version.links if url in pages)) for version in versions]
     return History(
         name=f"live:{name}",
         begin_s=lives[0].versions[0].at_s,
@@ -160,11 +149,5 @@ def _build_history(name: str, lives: Sequence[_Life], missing: int, end_s: float
         link_to=np.array([page for each in links for page in each], np.int64),
         site_names=tuple(hosts),
         missing=missing,
-        texts=_MemoryTexts([version.text for version in versions]),
+        texts=MemoryTexts([version.text for version in versions]),
     )
-
-
-def _resolve_links(versions: Sequence[_Version], pages: dict[str, int]) -> Iterator[list[int]]:
-    """The pages that each version leads to, each once."""
-    for version in versions:
-        yield list(dict.fromkeys(pages[url] for url in version.links if url in pages))

@@ -1,9 +1,9 @@
-"""What a world is: it answers what a request at time t would have brought, and nothing else.
+"""World interface: what a request at time t would have brought, and nothing else.
 
 A reply is a value, so that the same world can be served over HTTP and replayed without it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from vedette.model import Headers
@@ -75,3 +75,35 @@ class World(Protocol):
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """What this request brings at this world time: a pure function of world, question and time."""
+
+
+CONSTANT_HEADERS: Headers = (
+    ("content-type", "text/html; charset=utf-8"),
+    ("etag", '"constant"'),
+    ("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantWorld:
+    """One page of ``size_bytes`` for every target of every name below ``.test``: measures what serving alone costs."""
+
+    size_bytes: int
+    start_s: float = 1_704_067_200.0
+    _reply: Reply = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_reply", Reply(200, CONSTANT_HEADERS, b"x" * self.size_bytes))
+
+    @property
+    def name(self) -> str:
+        """How it is written on the command line."""
+        return f"constant:{self.size_bytes}"
+
+    def hosts(self) -> tuple[WorldHost, ...]:
+        """One wildcard."""
+        return (WorldHost("*.test", "127.0.0.1"),)
+
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:  # noqa: ARG002 - that neither matters is the point
+        """The one page."""
+        return self._reply

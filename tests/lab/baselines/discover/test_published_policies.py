@@ -41,7 +41,7 @@ def book_of(sources: int) -> PollHistory:
 
 def rows_of(options: Sources, rows: list[int]) -> Sources:
     """Some of the sources to choose from."""
-    names = ("place", "host", "last_look_s", "failures", "looks", "found", "links", "look_s", "yields")
+    names = ("place", "host", "last_poll_s", "failures", "polls", "found", "links", "poll_s", "yields")
     columns = {name: getattr(options, name)[rows] for name in names}
     return replace(options, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.lab.runs.discovery.arrivals import (
     Backlinks,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.lab.core.experiment import Cell, Measurements
 from vedette.lab.core.registry import load_policies

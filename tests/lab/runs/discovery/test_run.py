@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.altered_worlds import alter_frontpages
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
 from vedette.discover.polling.sources import RECENT_POLLS, PollHistory, PollResults, Sources
@@ -24,7 +25,7 @@ from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS
 from vedette.lab.runs.discovery.run import DiscoveryPolicy, Outcome, create_chooser, run_discovery
-from vedette.lab.worlds.frontpages import Frontpages, alter_future, save_frontpages
+from vedette.lab.worlds.frontpages import Frontpages, save_frontpages
 from vedette.policy import Ints, Picks
 
 
@@ -235,7 +236,7 @@ def leak_of(policy: DiscoveryPolicy | type[Cheat]) -> int | None:
         at_work = policy(world) if isinstance(policy, type) else policy
         return [LoggedDecision(at, chosen.tolist()) for at, chosen in enumerate(run(world, at_work, 2).chosen)]
 
-    return find_first_leak(decisions, busy_world(), lambda world, at, seed: alter_future(world, int(at), seed), 10)
+    return find_first_leak(decisions, busy_world(), lambda world, at, seed: alter_frontpages(world, int(at), seed), 10)
 
 
 @pytest.mark.parametrize("name", load_policies("discover"))

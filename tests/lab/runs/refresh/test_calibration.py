@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.lab.small_histories import P, V, web
+from tests.lab.histories import P, V, web
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.small_history import Life, small_history
+from tests.lab.histories import Life, small_history
 
 from vedette.attention import visibility
 from vedette.lab.quality.change import delta_q_a

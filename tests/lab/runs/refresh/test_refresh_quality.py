@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.lab.small_history import Life, small_history
+from tests.lab.altered_worlds import alter_future
+from tests.lab.histories import Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
@@ -31,9 +32,8 @@ from vedette.lab.quality.workload import (
 )
 from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, run_refresh
-from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Ints, rng_for
 from vedette.timeutil import DAY_S, HOUR_S
 

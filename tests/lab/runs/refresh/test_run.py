@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lab.altered_worlds import alter_future
 from tests.lab.git_repositories import Repository
 
 from vedette.lab.bounds.known_rates import build_bound_known, solve_frequency, solve_slope
@@ -18,10 +19,9 @@ from vedette.lab.metrics.online_freshness import FreshnessMeter
 from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
 from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, find_sources, run_refresh
-from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
-from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
+from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed

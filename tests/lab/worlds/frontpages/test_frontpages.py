@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.altered_worlds import alter_frontpages
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, front, fronts
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.frontpages import Frontpages, alter_future, import_frontpages, load_frontpages, save_frontpages
+from vedette.lab.worlds.frontpages import Frontpages, import_frontpages, load_frontpages, save_frontpages
 from vedette.lab.worlds.frontpages.recording import LINK_HASH_DTYPE, ImportSummary, hash_links
 
 
@@ -162,7 +163,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
 @given(world=fronts(), index=st.integers(0, 40), seed=st.integers(0, 99))
 def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed: int) -> None:
     """Every look before the index brings the same, and the same scrapes failed."""
-    other = alter_future(world, index, seed)
+    other = alter_frontpages(world, index, seed)
     assert everything(other, index) == everything(world, index)
     assert np.array_equal(other.ok[:index], world.ok[:index])
 
@@ -170,7 +171,7 @@ def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed:
 def test_an_altered_world_has_another_future() -> None:
     """A source that shows all is another one afterwards, and half of what comes up later does not."""
     rows = [(0, target, 0, 10) for target in range(5)] + [(0, target, 6, 10) for target in range(5, 45)]
-    other = alter_future(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
+    other = alter_frontpages(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
     assert told(other, 0, 5) == []
     assert max(len(told(other, source, 5)) for source in (1, 2)) == 5
     assert 5 + 5 <= max(len(told(other, source, 6)) for source in (1, 2)) <= 5 + 35

@@ -5,6 +5,7 @@ from statistics import fmean, pvariance
 
 import numpy as np
 import pytest
+from tests.lab.synthetic_pages import edit_times
 
 from vedette.lab.worlds.synthetic.change_times import (
     RHYTHMS,
@@ -13,7 +14,6 @@ from vedette.lab.worlds.synthetic.change_times import (
     ChangeLaw,
     ChangeProcess,
     edit_state,
-    edit_times,
     last_event,
 )
 from vedette.lab.worlds.synthetic.hashing import mix

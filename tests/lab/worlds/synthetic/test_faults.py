@@ -5,7 +5,7 @@ from collections.abc import Callable
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
+from tests.lab.synthetic_pages import ask, hrefs
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.sites import Site
@@ -17,17 +17,6 @@ from vedette.timeutil import DAY_S, HOUR_S
 def world() -> SyntheticWorld:
     """A small world with everything that can go wrong."""
     return open_synthetic_world("small")
-
-
-def ask(world: SyntheticWorld, url: str, now_s: float) -> Reply:
-    """The reply to a URL."""
-    parts = urlsplit(url)
-    return world.reply(WorldRequest(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
-
-
-def hrefs(url: str, body: bytes) -> list[str]:
-    """Absolute targets of all links of a page."""
-    return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
 
 
 def host_with(world: SyntheticWorld, feature: str) -> Site:

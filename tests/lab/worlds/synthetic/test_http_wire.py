@@ -12,10 +12,10 @@ from vedette.lab.worlds.synthetic.http_wire import (
     MalformedRequest,
     body_pieces,
     encode_chunk,
-    format_http_date,
     format_response_head,
     parse_request_head,
 )
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Delivery, Reply
 
 

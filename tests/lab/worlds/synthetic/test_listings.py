@@ -7,11 +7,10 @@ from urllib.parse import urljoin, urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
+from tests.lab.synthetic_pages import ask, hrefs
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
-from vedette.lab.worlds.world import Reply, WorldRequest
+from vedette.lab.worlds.synthetic.page_traits import last_text_change_s, page_truth
 from vedette.timeutil import DAY_S
 
 
@@ -19,17 +18,6 @@ from vedette.timeutil import DAY_S
 def world() -> SyntheticWorld:
     """A small world without traps and faults."""
     return open_synthetic_world("small", calm=True)
-
-
-def ask(world: SyntheticWorld, url: str, now_s: float) -> Reply:
-    """The reply to a URL."""
-    parts = urlsplit(url)
-    return world.reply(WorldRequest(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
-
-
-def hrefs(url: str, body: bytes) -> list[str]:
-    """Absolute targets of all links of a page."""
-    return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
 
 
 def depths(world: SyntheticWorld, now_s: float) -> dict[str, int]:

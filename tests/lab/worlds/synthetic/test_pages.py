@@ -8,11 +8,12 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from tests.lab.synthetic_pages import ask, change_times, hrefs
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
+from vedette.lab.worlds.synthetic.page_traits import PageTruth, last_text_change_s, page_truth
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import PageTruth, change_times, last_text_change_s, page_truth
-from vedette.lab.worlds.world import Reply, WorldRequest
+from vedette.lab.worlds.world import Reply
 from vedette.timeutil import DAY_S, HOUR_S
 
 HONEST = ("both", "etag", "modified")
@@ -24,22 +25,9 @@ def world() -> SyntheticWorld:
     return open_synthetic_world("small", calm=True)
 
 
-def ask(world: SyntheticWorld, url: str, now_s: float, **validators: str | None) -> Reply:
-    """The reply to a URL."""
-    parts = urlsplit(url)
-    target = parts.path + (f"?{parts.query}" if parts.query else "")
-    return world.reply(WorldRequest(parts.netloc, target, **validators), now_s)
-
-
 def header(reply: Reply, name: str) -> str | None:
     """The value of a header, if it is sent."""
     return dict(reply.headers).get(name)
-
-
-def links(url: str, body: bytes) -> list[str]:
-    """Absolute targets of all links of a page."""
-    tree = LexborHTMLParser(body)
-    return [urljoin(url, node.attributes["href"] or "") for node in tree.css("a[href]")]
 
 
 def truths(world: SyntheticWorld) -> Iterator[tuple[Site, PageTruth]]:
@@ -233,7 +221,7 @@ def test_every_link_leads_to_something_known(world: SyntheticWorld) -> None:
     checked: dict[str, None] = {}
     for host in world.sites:
         for url in world.live_pages(host, now_s)[::25]:
-            checked |= dict.fromkeys(links(url, ask(world, url, now_s).body))
+            checked |= dict.fromkeys(hrefs(url, ask(world, url, now_s).body))
     for url in checked:
         reply = ask(world, url, now_s)
         if reply.status in (301, 308):

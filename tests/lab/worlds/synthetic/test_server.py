@@ -18,8 +18,8 @@ from vedette.errors import UsageError
 from vedette.fetch.connect_to import parse_override
 from vedette.lab.judge.access_log import AccessEntry, read_log
 from vedette.lab.worlds.synthetic.connection import Limits
-from vedette.lab.worlds.synthetic.http_wire import format_http_date
 from vedette.lab.worlds.synthetic.server import Server, connect_to_lines, open_server, open_world, serve, start_server
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Delivery, Reply, WorldHost, WorldRequest
 
 Result = TypeVar("Result")
@@ -571,7 +571,7 @@ def _world_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_world_on_path")
 def test_child_serves_to_a_real_client_and_stop_leaves_no_process(tmp_path: Path) -> None:
     """The crawler's own HTTP library gets pages over one connection; after stop there is no process and no port."""
-    with start_server("test_made_server:small_world", 1, speed=60.0, log_path=tmp_path / "log") as web:
+    with start_server("test_server:small_world", 1, speed=60.0, log_path=tmp_path / "log") as web:
         curl = pycurl.Curl()
         curl.setopt(pycurl.CONNECT_TO, [f"one.test:80:{web.hosts['one.test']}:{web.port}"])
         connects = 0
@@ -595,7 +595,7 @@ def test_child_ends_with_its_parent() -> None:
     """A parent that is killed cannot stop its server; the server sees it and stops by itself."""
     script = (
         "import time; from vedette.lab.worlds.synthetic.server import start_server; "
-        "print(start_server('test_made_server:small_world', 1).port, flush=True); time.sleep(600)"
+        "print(start_server('test_server:small_world', 1).port, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

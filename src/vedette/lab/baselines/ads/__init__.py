@@ -1,1 +1,1 @@
-"""Ads."""
+"""Ad policies from the literature that the lab compares with, and their statistics."""

@@ -1,7 +1,7 @@
-"""What is known of ads: how often each was asked for, shown and clicked, and what its advertiser has left today.
+"""Ad statistics: how often each was asked for, shown and clicked, and what its advertiser has left today.
 
 One pass over the ads of a phrase answers a query: they are kept together, with those that may be shown set apart, and
-this is only done anew where money or the ads have changed.
+this is repeated only where money or the ads have changed.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class AdStats:
         self._factors = factors
 
     def set_spend_limit(self, share: float) -> None:
-        """From now on whoever was charged this share of the day's budget rests."""
+        """Rest advertisers from now on that were charged this share of the day's budget."""
         if share != self._allowed:
             self._flush_all()
             self._allowed = share
@@ -91,7 +91,7 @@ class AdStats:
             options.views[row] += self._factors[slot]
         for slot in clicked.nonzero()[0].tolist():
             options.clicked[rows[slot]] += 1.0
-        # Last: who is charged may no longer be shown, and the options are made anew.
+        # Last: who is charged may no longer be shown, and the options are rebuilt.
         for slot in clicked.nonzero()[0].tolist():
             self._charge(int(options.advertiser[rows[slot]]), float(charged[slot]))
 
@@ -111,16 +111,14 @@ class AdStats:
         ads = self._ads.get(phrase, np.zeros(0, np.int64))
         bid = self._offers.bid[ads]
         payer = self._offers.advertiser[ads]
-        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~self._is_resting()[payer]]
+        resting = is_resting(self._remaining, self._budget, self._allowed)
+        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~resting[payer]]
         if not np.array_equal(may, self._may.get(phrase, may[:0])):
             self._may[phrase] = may
             self._asked_then[phrase] = self._asked[phrase]
             for name in ("shown", "clicked"):
                 self._counts[f"{name}_then"][ads] = self._counts[name][ads]
         return self._build_candidates(may)
-
-    def _is_resting(self) -> Bools:
-        return is_resting(self._remaining, self._budget, self._allowed)
 
     def _build_candidates(self, ads: Ints) -> AdCandidates:
         offers = self._offers

@@ -1,4 +1,4 @@
-"""MIX among the ads whose advertisers can still pay."""
+"""BMIX: MIX among the ads whose advertisers can still pay."""
 
 from dataclasses import dataclass
 

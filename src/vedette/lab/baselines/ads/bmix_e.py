@@ -1,15 +1,13 @@
-"""BMIX with a bonus that knows how little a small rate varies."""
+"""BMIX-E: BMIX with a bonus tuned to the small variance of small rates."""
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import click_rates, tuned_bonus
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.ads.estimates import tuned_bonus
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)
-class BmixE(ScorePolicy):
+class BmixE(CountScore):
     """BMIX-E: the bonus is sqrt(ln n_j / n_ij min(1/4, c (1 - c) + sqrt(2 ln n_j / n_ij))).
 
     Useful as the best of its family where budgets are loose. Not useful with few queries an ad: the inner root is again
@@ -20,7 +18,4 @@ class BmixE(ScorePolicy):
 
     name: str = "bmix-e"
 
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """The printed priority."""
-        rate = click_rates(options)
-        return (rate + tuned_bonus(options, rate)) * options.bid
+    bonus = staticmethod(tuned_bonus)

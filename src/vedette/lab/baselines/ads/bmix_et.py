@@ -1,15 +1,13 @@
-"""BMIX with both: the smaller bonus, and sparing who has little left."""
+"""BMIX-ET: the smaller bonus of BMIX-E, and the budget discount of BMIX-T."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from vedette.lab.baselines.ads.estimates import click_rates, msvv_discount, tuned_bonus
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.ads.bmix_e import BmixE
 
 
 @dataclass(frozen=True, slots=True)
-class BmixEt(ScorePolicy):
+class BmixEt(BmixE):
     """BMIX-ET: the bonus of BMIX-E, the discount of BMIX-T.
 
     Useful where budgets are tight. Not useful where they are loose: it gives up revenue for what is never short.
@@ -18,8 +16,4 @@ class BmixEt(ScorePolicy):
     """
 
     name: str = "bmix-et"
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """The priority of BMIX-E with the discounted bid."""
-        rate, counted = click_rates(options), msvv_discount(options.remaining, options.budget) * options.bid
-        return (rate + tuned_bonus(options, rate)) * counted
+    discounted: ClassVar[bool] = True

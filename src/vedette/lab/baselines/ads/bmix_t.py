@@ -1,28 +1,22 @@
-"""BMIX that spares who has little left."""
+"""BMIX-T: BMIX that spares advertisers with little budget left."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from vedette.lab.baselines.ads.estimates import click_rates, mix_bonus, msvv_discount
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.ads.mix import Mix
 
 
 @dataclass(frozen=True, slots=True)
-class BmixT(ScorePolicy):
+class BmixT(Mix):
     """BMIX-T: the bid counts times 1 - exp(-d'/d), where d' of the budget d is left.
 
-    Without a budget the factor is 1 - 1/e (see ``discount``).
+    Without a budget the factor is 1 - 1/e (see ``msvv_discount``).
 
     Useful where budgets are small and rates known to be large. Not useful with a bonus that outweighs the rate: it then
-    spares whoever happened to be clicked.
+    spares the ads that happened to be clicked.
 
     Reference: Pandey08, section 6.6.3.
     """
 
     name: str = "bmix-t"
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """The priority of BMIX with the discounted bid."""
-        counted = msvv_discount(options.remaining, options.budget) * options.bid
-        return (click_rates(options) + mix_bonus(options)) * counted
+    discounted: ClassVar[bool] = True

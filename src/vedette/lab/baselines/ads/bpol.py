@@ -1,4 +1,4 @@
-"""A budget for any bandit: drop who cannot pay, and start the bandit anew whenever somebody drops out."""
+"""BPOL: a budget for any bandit. Drop ads that cannot pay, and restart the bandit when one drops out."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from vedette.serve.ads.candidates import AdCandidates, RankedPicks
 class Bpol:
     """BPOL: one bandit a phrase, which forgets all it counted when the ads that it may show change.
 
-    Whoever runs out of budget is dropped before it is asked (``ad_book``). Forgetting is what the proof needs; with
+    Ads that run out of budget are dropped before (``ad_statistics``). Forgetting is what the proof needs; with
     ``keeps`` what was counted stays as a prior, which Pandey08 does in its experiments, and BPOL of MIX is then BMIX.
 
         bpol >= opt / 2 - (types r_max + r_max sum over phrases of (batches) f(N)) / 2

@@ -1,9 +1,9 @@
-"""How much less the ads of an advertiser count as its budget for the day is spent.
+"""Estimates that ad baselines score by: click rates, exploration bonuses, and the discount of a spent budget.
 
 Pandey08 (section 6.6.3) prints the discount as 1 - exp(-d'/d), with d' of a budget d left. That is the discount
 1 - exp(x - 1) of Mehta, Saberi, Vazirani and Vazirani, x being the share that is spent, by other letters: so there is
-one function. Whoever has no budget has all of it left, and counts 1 - 1/e, like anyone at the start of a day; without
-that, an advertiser would be preferred for having set no limit.
+one function. An advertiser without a budget has all of it left, and counts 1 - 1/e, like any at the start of a day;
+without that, an advertiser would be preferred for having set no limit.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def click_rates(options: AdCandidates) -> Floats:
     return found
 
 
-def mix_bonus(options: AdCandidates) -> Floats:
+def mix_bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG001 - the shape that bonuses have
     """The exploration factor of MIX: sqrt(2 ln n_j / n_ij); infinite where nothing was shown."""
     return np.sqrt(2.0 * _log_ratio(options))
 

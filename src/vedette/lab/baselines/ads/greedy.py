@@ -1,15 +1,12 @@
-"""The ads of the highest expected revenue, by the rates as they are estimated now."""
+"""GREEDY: the ads of the highest expected revenue, by the click rates estimated now."""
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import click_rates
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)
-class Greedy(ScorePolicy):
+class Greedy(CountScore):
     """GREEDY: show the ads with the largest c b, where c is clicks by showings and b the bid.
 
     An ad that was never shown comes first, so each is shown once; after that nothing is tried. With known rates and no
@@ -22,7 +19,3 @@ class Greedy(ScorePolicy):
     """
 
     name: str = "greedy"
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """Expected revenue."""
-        return click_rates(options) * options.bid

@@ -1,4 +1,4 @@
-"""Click rates as a linear function of features, with a bonus for what the features leave unsure."""
+"""Linear bandit: click rates as a linear function of features, with a bonus for what they leave unsure."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +16,7 @@ MIN_RATE = 1e-4
 
 
 class LinearMemory(NamedTuple):
-    """What follows for each ad, as clicks of so many showings."""
+    """What follows for each ad, as clicks of a number of showings."""
 
     ads: AdPriors
 
@@ -43,7 +43,7 @@ class LinearRates(ScorePolicy):
         return LinearMemory(NO_PRIORS)
 
     def observe(self, state: LinearMemory, batch: AdCandidates, now: float) -> LinearMemory:  # noqa: ARG002 - as above
-        """Solve it anew for all ads."""
+        """Solve it again for all ads."""
         if not len(batch):
             return state
         x = _build_features(batch)

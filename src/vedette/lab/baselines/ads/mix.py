@@ -1,15 +1,13 @@
-"""An upper confidence bound on the click-through rate, times the bid; budgets are somebody else's matter."""
+"""MIX: an upper confidence bound on the click-through rate, times the bid; budgets do not count."""
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import click_rates, mix_bonus
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.ads.estimates import mix_bonus
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)
-class Mix(ScorePolicy):
+class Mix(CountScore):
     """MIX: priority (c + sqrt(2 ln n_j / n_ij)) b, infinite for an ad that was never shown.
 
     n_j counts the queries of the phrase and is carried over the days with n_ij. It makes at most
@@ -23,6 +21,4 @@ class Mix(ScorePolicy):
 
     name: str = "mix"
 
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """The printed priority."""
-        return (click_rates(options) + mix_bonus(options)) * options.bid
+    bonus = staticmethod(mix_bonus)

@@ -1,15 +1,13 @@
-"""GREEDY that spares who has little left."""
+"""MSVV: GREEDY that spares advertisers with little budget left."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from vedette.lab.baselines.ads.estimates import click_rates, msvv_discount
-from vedette.policy import Floats
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.lab.baselines.bases import CountScore
 
 
 @dataclass(frozen=True, slots=True)
-class Msvv(ScorePolicy):
+class Msvv(CountScore):
     """MSVV: the largest c b (1 - exp(x - 1)), x being the share of the budget that is spent.
 
     With known rates and bids that are small beside budgets it earns at least 1 - 1/e of what could be earned, whatever
@@ -22,8 +20,4 @@ class Msvv(ScorePolicy):
     """
 
     name: str = "msvv"
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
-        """Expected revenue with the discounted bid."""
-        counted = msvv_discount(options.remaining, options.budget) * options.bid
-        return click_rates(options) * counted
+    discounted: ClassVar[bool] = True

@@ -1,17 +1,17 @@
-"""First a cluster of ads by what its ads earned together, then an ad in it."""
+"""Two-level bandit: first a cluster of ads by what its ads earned together, then an ad in it."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.lab.baselines.ads.estimates import click_rates, tuned_bonus
+from vedette.lab.baselines.ads.bmix_e import BmixE
 from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
+from vedette.serve.ads.by_score import AdPriors
 from vedette.serve.ads.candidates import AdCandidates
 
 
 @dataclass(frozen=True, slots=True)
-class TwoLevel(ScorePolicy):
+class TwoLevel(BmixE):
     """Two levels for clustered ads: each cluster of a phrase is an arm of its own, and so is each ad within it.
 
     A cluster's counts are those of its ads together, its bid that of its best; clusters and ads are both judged as by
@@ -26,22 +26,16 @@ class TwoLevel(ScorePolicy):
 
     name: str = "two-level"
 
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """The cluster's priority, divided among its ads."""
         kinds, of = np.unique(options.cluster, return_inverse=True)
-        cluster = _priority(_merge_clusters(options, of, len(kinds)))
-        ad = _priority(options)
+        cluster, ad = (BmixE.score(self, told, rows) for rows in (_merge_clusters(options, of, len(kinds)), options))
         best = _max_by_cluster(ad, of, len(kinds))[of]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(best > 0, ad / best, 1.0)
         # What was never shown comes first in its cluster, and what was shown waits for it.
         share[np.isinf(ad)] = 1.0
         return cluster[of] * share
-
-
-def _priority(options: AdCandidates) -> Floats:
-    rate = click_rates(options)
-    return (rate + tuned_bonus(options, rate)) * options.bid
 
 
 def _merge_clusters(options: AdCandidates, of: Ints, kinds: int) -> AdCandidates:

@@ -1,1 +1,1 @@
-"""Discover."""
+"""Discovery policies from the literature that the lab compares with."""

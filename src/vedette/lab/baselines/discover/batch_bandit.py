@@ -1,4 +1,4 @@
-"""A bandit over sources, played k at a time, whose rounds are the new pages themselves."""
+"""Batch bandit over sources: k polls at a time, whose rounds are the new pages themselves."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""One page for each cluster of pages that led to the same at the latest full crawl."""
+"""CLIQ-1: one page for each cluster of pages that led to the same at the latest full crawl."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""One page for each cluster of pages that led to the same, and every page that ever led to anything."""
+"""CLIQ-WIN: one page for each cluster that led to the same, and every page that ever led to anything."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -59,7 +59,7 @@ class CliqWin:
         return ClusterState(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
     def observe(self, state: ClusterState, batch: Sources, now: float) -> ClusterState:  # noqa: ARG002 - crawls are its time
-        """Cluster anew, and add the shares; a crawl without anything new changes nothing."""
+        """Cluster again, and add the shares; a crawl without anything new changes nothing."""
         if not count_new(batch):
             return state
         led = grow_rows(state.share_sum, batch.place)

@@ -1,4 +1,4 @@
-"""CLIQ-WIN with clusters of pages that led to almost the same: the other reading of its parameter."""
+"""CLIQ-WIN with strict clusters of pages that led to almost the same: the other reading of its parameter."""
 
 from dataclasses import dataclass
 

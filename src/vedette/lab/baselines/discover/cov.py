@@ -1,4 +1,4 @@
-"""The cover that would have found what was new at the latest full crawl."""
+"""COV: poll the greedy cover of what was new at the latest full crawl."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The pages that led to most of what was new at the latest full crawl."""
+"""OD-1: poll the pages that led to most of what was new at the latest full crawl."""
 
 from dataclasses import dataclass
 

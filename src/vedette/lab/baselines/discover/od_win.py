@@ -1,4 +1,4 @@
-"""The pages that led to most of what was new, over all full crawls so far."""
+"""OD-WIN: poll the pages that led to most of what was new, over all full crawls so far."""
 
 from dataclasses import dataclass
 

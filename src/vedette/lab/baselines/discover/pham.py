@@ -1,4 +1,4 @@
-"""A predictor of yields picks most of the sources, staleness the others; a bandit says how many are which."""
+"""Pham: a predictor of yields picks most of the sources, staleness the others, and a bandit how many are which."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Pham's crawler with a bandit whose rewards are between 0 and 1, as UCB1 assumes."""
+"""Pham with rewards between 0 and 1, as UCB1 assumes."""
 
 from dataclasses import dataclass
 

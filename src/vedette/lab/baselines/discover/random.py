@@ -1,17 +1,16 @@
-"""Any sources, each as likely as the others: what discovery costs whoever learns nothing."""
+"""Random polls: any sources, each as likely as the others."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.bases import Stateless
 from vedette.policy import Picks
-
-# Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Stateless):
     """Look at k sources drawn without replacement, uniformly.
 
         propensity = k / n    the probability that a source is among the k
@@ -23,21 +22,13 @@ class Random:
 
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollHistory
-    >>> policy = Random()
-    >>> picks = policy.choose((), PollHistory(np.zeros(4, np.int64)).list_options(), k=2, now=0.0, rng=rng_for(1, "discover"))
+    >>> policy, options = Random(), PollHistory(np.zeros(4, np.int64)).list_options()
+    >>> picks = policy.choose((), options, k=2, now=0.0, rng=rng_for(1, "discover"))
     >>> picks.rows.tolist(), picks.propensities.tolist()
     ([3, 0], [0.5, 0.5])
     """
 
     name: str = "random"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is learned, so the state is empty."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What a look brought changes nothing."""
-        return state
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, any of them."""

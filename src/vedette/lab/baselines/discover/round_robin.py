@@ -1,17 +1,16 @@
-"""Every source in turn: the one that was not looked at for longest comes first."""
+"""Round robin: poll the source first that was not polled for longest."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.bases import Stateless
 from vedette.policy import Picks
-
-# Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRobin:
+class RoundRobin(Stateless):
     """Look at the k stalest sources; those never looked at come first, ties go by place. A failed look counts, too.
 
         order = last_look, then place
@@ -26,21 +25,14 @@ class RoundRobin:
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollResults, PollHistory
     >>> book, none = PollHistory(np.zeros(3, np.int64)), np.zeros(0, np.int64)
-    >>> seen = book.record(PollResults(np.array([0]), np.array([True]), np.array([0, 0]), none, none.astype(bool)), 60.0)
+    >>> came = PollResults(np.array([0]), np.array([True]), np.array([0, 0]), none, none.astype(bool))
+    >>> seen = book.record(came, 60.0)
     >>> policy = RoundRobin()
     >>> policy.choose((), book.list_options(), k=2, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
     [1, 2]
     """
 
     name: str = "round-robin"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """When sources were looked at is told with each batch, so the state is empty."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What a look brought changes nothing."""
-        return state
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, stalest first; nothing is drawn."""

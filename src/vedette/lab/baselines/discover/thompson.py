@@ -1,4 +1,4 @@
-"""A rate for each source and hour of the day, drawn from what is believed of it; the k highest draws are looked at."""
+"""Thompson sampling for discovery: draw a rate for each source and hour of the day, poll the k highest."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

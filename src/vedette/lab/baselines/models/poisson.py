@@ -1,4 +1,4 @@
-"""The rate of a memoryless page by itself: the maximum of the likelihood of looks that say "changed" or "unchanged"."""
+"""Poisson model: the rate of each page by maximum likelihood of fetches that say "changed" or "unchanged"."""
 
 from dataclasses import dataclass
 
@@ -48,8 +48,8 @@ class Poisson:
     access).
 
     >>> model = Poisson()
-    >>> weekly = KnownPages(np.arange(1), np.array([7 * 86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
-    ...                before_s=np.zeros(1))
+    >>> weekly = KnownPages(np.arange(1), np.array([7 * 86400.0]), np.array([True]), np.array([False]),
+    ...                     np.array([np.nan]), before_s=np.zeros(1))
     >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), weekly)
     >>> bool(model.rates(memory, weekly).mean[0] > 1 / 30)
     True

@@ -1,4 +1,4 @@
-"""Ages in continuous time: a page as a renewal process, and the two-stage model of why pages change.
+"""Renewal model: a page as a renewal process in continuous time, and the two-stage model of why pages change.
 
 A renewal process begins anew at every change; all of it follows from the *survival*, the probability that a life
 between two changes lasts longer than t. An age chain is the same thing in steps (``TwoStageLife.chain``).

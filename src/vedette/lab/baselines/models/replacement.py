@@ -1,4 +1,4 @@
-"""Changed or not: a page that leaves what its copy says, and may come back to it."""
+"""Replacement model: a page leaves the content of its copy, and may come back to it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Signals that a page has changed (a sitemap's date, a feed, a ping), trusted as far as their site's proved right."""
+"""Change signals (a sitemap's date, a feed, a ping), trusted as far as those of their site proved right."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Order."""
+"""Crawl orders from the literature that the lab compares with."""

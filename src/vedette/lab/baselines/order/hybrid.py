@@ -1,19 +1,20 @@
-"""Queries and importance together, nine parts to one, as printed (Impact08, section 5.4)."""
+"""Hybrid order: queries and importance, nine parts to one, as printed (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
-from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.impact.estimator import ImpactModel
+from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import ImpactOrder
 from vedette.policy import Floats
 
 BY_QUERIES, BY_IMPORTANCE = 0.9, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Hybrid:
+class Hybrid(ImpactOrder):
     """Fetch in the order of worth = .9 query-based estimate + .1 query-independent estimate, both in units of impact.
 
     Useful where both say something. Not useful where the weights do not fit: see ``hybrid-learned``, and ``impact``.
@@ -27,14 +28,6 @@ class Hybrid:
     """
 
     name: str = "hybrid"
-
-    def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Nothing was fetched yet."""
-        return create_model(config)
-
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The weighted average of both estimates."""

@@ -1,17 +1,18 @@
-"""Queries and importance together, by weights that fit what first fetches brought."""
+"""Hybrid order with learned weights: queries and importance, fitted to what first fetches brought."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
-from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.impact.estimator import ImpactModel
+from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import ImpactOrder
 from vedette.policy import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class HybridLearned:
+class HybridLearned(ImpactOrder):
     """Fetch in the order of worth = a query-based estimate + b query-independent estimate, a and b not below 0.
 
     The printed weights suit the printed web. Here they are those that come nearest to what crawled pages brought, by
@@ -28,14 +29,6 @@ class HybridLearned:
     """
 
     name: str = "hybrid-learned"
-
-    def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Nothing was fetched yet."""
-        return create_model(config)
-
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The average by learned weights."""

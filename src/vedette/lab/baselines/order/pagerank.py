@@ -1,4 +1,4 @@
-"""Most important by links first: PageRank over what is crawled, which the frontier has a share in, too."""
+"""PageRank order: most important by links first, over what is crawled and the frontier."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,15 @@ import numpy as np
 
 from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import Stateless
 from vedette.policy import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Pagerank:
+class Pagerank(Stateless):
     """Fetch in the order of importance by links; worth = the ``importance`` that the batch has of each URL.
 
-    Whoever makes the batch works it out (``index.importance``). Where nobody did, the number of in-links stands for it.
+    The caller computes it (``index.importance``). Where it is missing, the number of in-links stands for it.
 
     Useful where important pages are wanted early whatever people ask. Not useful within one site, where links say how
     the menu is built. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*,
@@ -27,14 +28,6 @@ class Pagerank:
     """
 
     name: str = "pagerank"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is learned here, so the state is empty."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Links that fetches brought are in the importance of the next batch."""
-        return state
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The importance of each."""

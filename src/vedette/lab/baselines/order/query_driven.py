@@ -1,17 +1,18 @@
-"""What needy queries would see first, judged by URLs and anchor texts alone (Impact08, section 5)."""
+"""Query-driven order: what needy queries would see first, by URLs and anchor texts alone (Impact08, section 5)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
-from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.impact.estimator import ImpactModel
+from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import ImpactOrder
 from vedette.policy import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class QueryDriven:
+class QueryDriven(ImpactOrder):
     """Fetch in the order of the impact that the sketches of queries let expect.
 
     worth = sum of f(q) over the queries where the page is among the first K by its expected score, among all that is
@@ -30,14 +31,6 @@ class QueryDriven:
     """
 
     name: str = "query-driven"
-
-    def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Nothing was fetched yet."""
-        return create_model(config)
-
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The impact that sketches let expect."""

@@ -1,17 +1,18 @@
-"""What the importance of a page says about its impact, whatever people ask (Impact08, section 5.4)."""
+"""Query-independent order: by the impact that pages of the same importance had (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.frontier.impact.estimator import ImpactModel, create_model, train_model
-from vedette.frontier.impact.url_features import TrainingPages, complete_batch
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model
+from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import ImpactOrder
 from vedette.policy import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class QueryIndependent:
+class QueryIndependent(ImpactOrder):
     """Fetch in the order of the impact that pages of this importance had: worth = a + b x + c x^2, fitted to what came.
 
     Useful where nothing is known of queries, and as one half of ``hybrid``. Not useful for what many ask and few link
@@ -27,13 +28,9 @@ class QueryIndependent:
 
     name: str = "query-independent"
 
-    def start(self, config: None) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing was fetched yet."""
+    def start(self, config: ImpactSettings | None) -> ImpactModel:  # noqa: ARG002 - queries make no difference
+        """Return a model without queries that has seen no fetch."""
         return create_model(None)
-
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
-        return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The impact that is usual at this importance."""
@@ -42,4 +39,5 @@ class QueryIndependent:
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The importance and what follows, in words."""
         full = complete_batch(batch)
-        return f"by importance alone: {full.importance[row]:.3g} usually brings {state.estimate_by_importance(full)[row]:.3g}"
+        usual = state.estimate_by_importance(full)[row]
+        return f"by importance alone: {full.importance[row]:.3g} usually brings {usual:.3g}"

@@ -1,15 +1,16 @@
-"""In any order: what everything else has to beat."""
+"""Random order: what every other order has to beat."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.baselines.bases import Stateless
 from vedette.policy import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Stateless):
     """Fetch in an order that is drawn: worth is even between 0 and 1.
 
     Useful as the yardstick of every order (Impact08, section 6.2). Not useful for anything else.
@@ -22,14 +23,6 @@ class Random:
     """
 
     name: str = "random"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is learned, so the state is empty."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What was fetched changes nothing."""
-        return state
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """A lot for each."""

@@ -1,4 +1,4 @@
-"""Which pages to look at on which of the next days, so that as few as can be are out of date: plans of n days.
+"""Refresh plans of n days: which pages to fetch on which day, so that as few as possible are out of date.
 
 Each page has 2^n plans, numbered by their looks: bit t of a plan is set where it looks on day t. What a page costs
 under a plan does not depend on the others (``outlook``), so they meet in the daily budgets alone.
@@ -21,11 +21,11 @@ __all__ = [
     "TwoDays",
     "best_plans",
     "best_two_days",
-    "solve_certified",
-    "plan_matrix",
-    "memoryless_outlook",
     "compute_outlook",
-    "plan_costs",
-    "two_day_costs",
     "format_plan",
+    "memoryless_outlook",
+    "plan_costs",
+    "plan_matrix",
+    "solve_certified",
+    "two_day_costs",
 ]

@@ -1,4 +1,4 @@
-"""The exact optimum for any number of days, of few pages: page after page, for every budget that may be left."""
+"""Exact n-day plans for few pages by dynamic programming: page after page, for every budget that may be left."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""A million pages: prices for each day's looks, each page the plan that is cheapest at them, and a certified gap.
+"""Plans for a million pages by Lagrangian relaxation: a price for each day, the cheapest plans, a certified gap.
 
 At prices w, page r follows the plan m with the least costs[m, r] + T_r (w . looks of m). Whatever the prices, the sum
 of these less w . budgets is a bound that no plans within the budgets can undercut; the best prices make it highest.
@@ -45,7 +45,8 @@ def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, to
     [3.0]
     """
     here = best = function(start)
-    curve = _initial_curvature(here)
+    # Steps of length 1 along the first slope: prices are of that size where costs count days.
+    curve: Floats = np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
     for _ in range(rounds):
         way = curve @ here.slope
         if float(here.slope @ way) <= tolerance * max(abs(here.value), 1.0):
@@ -55,11 +56,6 @@ def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, to
         curve = _update_curvature(curve, there.at - here.at, here.slope - there.slope)
         here = there
     return best
-
-
-def _initial_curvature(here: Point) -> Floats:
-    """Steps of length 1 along the first slope: prices are of that size where costs count days."""
-    return np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
 
 
 def _line_search(function: Callable[[Floats], Point], here: Point, way: Floats) -> Point:

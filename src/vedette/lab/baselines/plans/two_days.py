@@ -1,4 +1,4 @@
-"""Two days: the costs of the print, and the exact optimum as a flow (Figure 2).
+"""Exact two-day plans as a min-cost flow (Figure 2), and the costs of the paper.
 
 For each number k of pages that are looked at on both days, the numbers of pages under the other plans follow from the
 budgets, and what is left is a transport problem from pages to four plans, whose solutions are whole. From one k to the

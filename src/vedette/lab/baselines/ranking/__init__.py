@@ -1,1 +1,1 @@
-"""Ranking."""
+"""Ranking policies from the literature that the lab compares with."""

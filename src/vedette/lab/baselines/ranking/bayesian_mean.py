@@ -1,11 +1,12 @@
-"""By the share of those who saw a page that liked it, leaning on what pages are like in general."""
+"""Bayesian mean: the share of likes of a page, shrunk towards that of all pages."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats, Picks
+from vedette.lab.baselines.bases import RandomizedRanking
+from vedette.policy import Floats
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
@@ -37,7 +38,7 @@ def beta_counts(state: GlobalCounts, batch: Candidates) -> tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class BayesianMean:
+class BayesianMean(RandomizedRanking):
     """Order by ``(likes + 5 s) / (aware + 5)`` with s the share of likes among all views of all pages.
 
     Useful where every page is seen by somebody anyway. Not useful on its own where new pages are many: it learns what
@@ -58,10 +59,6 @@ class BayesianMean:
         """The order, with lots among equals."""
         liked, not_liked = beta_counts(state, batch)
         return rank_with_ties(batch.relevance * liked / (liked + not_liked))
-
-    def choose(self, state: GlobalCounts, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k best means."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The mean, in words."""

@@ -1,10 +1,11 @@
-"""Most liked first: what everybody does, and what shuts out whatever is new."""
+"""Popularity ranking: most liked first, which shuts out whatever is new."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.policy import Floats, Picks
+from vedette.lab.baselines.bases import RandomizedRanking, Stateless
+from vedette.policy import Floats
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
@@ -24,7 +25,7 @@ def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Popularity:
+class Popularity(Stateless, RandomizedRanking):
     """Nonrandomised ranking: by popularity, equals in any order, or the older first.
 
     Useful as the yardstick of Pandey08, and where pages live long and are seen by many. Not useful where good pages are
@@ -41,21 +42,9 @@ class Popularity:
     older_first: bool = False
     name: str = "popularity"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Likes are told with each batch."""
-        return state
-
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order, with lots among equals."""
         return rank_with_ties(score_popularity(batch, older_first=self.older_first))
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k most popular."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Likes, in words."""

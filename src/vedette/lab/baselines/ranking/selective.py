@@ -1,12 +1,13 @@
-"""Pages that nobody has seen get some of the places; the rest is ordered by popularity."""
+"""Selective promotion: pages that nobody has seen get some of the places, the rest goes by popularity."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from vedette.lab.baselines.bases import RandomizedRanking, Stateless
 from vedette.lab.baselines.ranking.popularity import score_popularity
-from vedette.policy import Floats, Picks
+from vedette.policy import Floats
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 
@@ -18,7 +19,7 @@ def build_merge(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degr
 
 
 @dataclass(frozen=True, slots=True)
-class Selective:
+class Selective(Stateless, RandomizedRanking):
     """Selective promotion, exactly as Pandey08 has it: the pool is what has an awareness of zero, and no more.
 
     Each list keeps its first ``first - 1`` places (k) and gives every further one to the pool with ``degree`` (r).
@@ -34,23 +35,12 @@ class Selective:
     degree: float = 0.1
     older_first: bool = False
     name: str = "selective"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Awareness is told with each batch."""
-        return state
+    most_aware: float = 0.0
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
         """The list, the pool, the coin."""
         popular = score_popularity(batch, older_first=self.older_first)
-        return build_merge(popular, batch.aware <= 0, self.first, self.degree)
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """One list, dealt anew."""
-        return self.plan(state, options, now).draw(k, rng)
+        return build_merge(popular, batch.aware <= self.most_aware, self.first, self.degree)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""
@@ -60,32 +50,14 @@ class Selective:
 
 
 @dataclass(frozen=True, slots=True)
-class RelaxedSelective:
+class RelaxedSelective(Selective):
     """The same with a larger pool: pages that few people have seen are promoted too, which Pandey08 left for later.
 
     Reference: Pandey08, section 5.7.2.
     """
 
-    first: int = 1
-    degree: float = 0.1
-    most_aware: float = 3.0
     name: str = "relaxed-selective"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Awareness is told with each batch."""
-        return state
-
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
-        """The list, the pool, the coin."""
-        return build_merge(score_popularity(batch), batch.aware <= self.most_aware, self.first, self.degree)
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """One list, dealt anew."""
-        return self.plan(state, options, now).draw(k, rng)
+    most_aware: float = 3.0
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Whether it is promoted, in words."""

@@ -1,10 +1,11 @@
-"""Each page by a draw from what is believed of it."""
+"""Thompson sampling for rankings: each page by a draw from its posterior."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from vedette.lab.baselines.bases import RandomizedRanking, Stateless
 from vedette.lab.baselines.ranking.bayesian_mean import GlobalCounts, beta_counts, count_all
 from vedette.policy import Floats, Ints, Picks
 from vedette.serve.rank.explore.candidates import Candidates
@@ -41,7 +42,7 @@ class ThompsonDraws(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Thompson:
+class Thompson(Stateless, RandomizedRanking):
     """Thompson sampling with a flat prior: ``draw ~ Beta(1 + likes, 1 + aware - likes)``, highest first.
 
     Useful as the textbook's rival. Not useful where most pages are poor: a flat prior believes each new one to please
@@ -52,21 +53,9 @@ class Thompson:
 
     name: str = "thompson"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Views and likes are told with each batch."""
-        return state
-
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
         """The laws to draw from."""
         return ThompsonDraws(1 + batch.likes, 1 + np.maximum(batch.aware - batch.likes, 0.0), batch.relevance, 1.0)
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k highest draws."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """What is believed, in words."""
@@ -74,7 +63,7 @@ class Thompson:
 
 
 @dataclass(frozen=True, slots=True)
-class DampedThompson:
+class DampedThompson(RandomizedRanking):
     """The same, leaning on what pages are like in general (``bayesian_mean``), with draws half as far from the mean.
 
     Useful where views are few: it explores what is nearly as good as the best. Not useful where the best are one in
@@ -96,10 +85,6 @@ class DampedThompson:
     def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
         """The laws to draw from."""
         return ThompsonDraws(*beta_counts(state, batch), batch.relevance, 0.5)
-
-    def choose(self, state: GlobalCounts, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k highest draws."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """What is believed, in words."""

@@ -1,10 +1,11 @@
-"""By the upper end of what is plausible: whoever was seen rarely is thought well of."""
+"""UCB1 ranking: by the upper confidence bound, which favors what few have seen."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.policy import Floats, Picks
+from vedette.lab.baselines.bases import RandomizedRanking, Stateless
+from vedette.policy import Floats
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
@@ -13,7 +14,7 @@ UNSEEN = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Ucb:
+class Ucb(Stateless, RandomizedRanking):
     """UCB1: order by ``likes / aware + sqrt(2 ln n / aware)`` with n all views of the batch; the unseen first.
 
     Useful as the textbook's rival. Not useful here: the bonus lives on a scale from 0 to 1, and likes are rare, so it
@@ -24,21 +25,9 @@ class Ucb:
 
     name: str = "ucb"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Views and likes are told with each batch."""
-        return state
-
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
         """The order by upper bounds."""
         return rank_with_ties(batch.relevance * _bounds(batch))
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k highest bounds."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The bound, in words."""

@@ -1,10 +1,11 @@
-"""Any page may be promoted: each is in the pool with probability r, anew for each list."""
+"""Uniform promotion: for each list, every page is in the promoted pool with probability r."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from vedette.lab.baselines.bases import RandomizedRanking, Stateless
 from vedette.lab.baselines.ranking.popularity import score_popularity
 from vedette.policy import Ints, Picks
 from vedette.serve.rank.explore.candidates import Candidates
@@ -43,7 +44,7 @@ class ShuffledOrder(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(Stateless, RandomizedRanking):
     """Uniform promotion: the pool of a list holds every page with probability ``degree`` (r), and so does each place.
 
     Useful to see what chance alone brings. Not useful otherwise: it promotes what everybody knows.
@@ -55,21 +56,9 @@ class Uniform:
     degree: float = 0.1
     name: str = "uniform"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is remembered."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
-        """Likes are told with each batch."""
-        return state
-
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> ShuffledOrder:  # noqa: ARG002 - as above
         """The order that is shaken."""
         return ShuffledOrder(best_first(score_popularity(batch)), self.first, self.degree)
-
-    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """One list, dealt anew."""
-        return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """Likes, and the chance of any page."""

@@ -32,7 +32,7 @@ from vedette.lab.quality.workload import Workload, build_workload, compute_slot_
 from vedette.lab.worlds.catalog import locate_world
 from vedette.lab.worlds.git.blobs import MAX_BYTES
 from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex
-from vedette.lab.worlds.git.place import open_tip, parse_location
+from vedette.lab.worlds.git.repository import open_tip, parse_location
 from vedette.lab.worlds.history import History
 from vedette.parse.html.page import parse_page
 from vedette.parse.text.charsets import decode_page

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from vedette.lab.core.statistics import Interval, bootstrap_interval
-from vedette.lab.visitors.search_log import RESULTS_PER_PAGE, SearchLog, split_halves
+from vedette.lab.visitors.recorded_clicks import RESULTS_PER_PAGE, SearchLog, split_halves
 from vedette.learn.clicks.examination import ClickLog, fit_cascade, fit_position
 from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints

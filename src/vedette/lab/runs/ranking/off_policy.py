@@ -25,8 +25,13 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Measurements
 from vedette.lab.core.registry import suggest_name
 from vedette.lab.core.statistics import bootstrap_interval
-from vedette.lab.visitors.click_models import draw_cascade_clicks, draw_position_clicks
-from vedette.lab.visitors.search_log import RESULTS_PER_PAGE, read_log, split_halves
+from vedette.lab.visitors.recorded_clicks import (
+    RESULTS_PER_PAGE,
+    draw_cascade_clicks,
+    draw_position_clicks,
+    read_log,
+    split_halves,
+)
 from vedette.lab.worlds.catalog import locate_world
 from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel, fit_cascade, fit_position
 from vedette.learn.clicks.impressions import Bools

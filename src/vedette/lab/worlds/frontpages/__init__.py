@@ -1,6 +1,6 @@
-"""Recorded front pages, the world of discovery: read from a file, looked at, and made from the public recording."""
+"""Recorded front pages, the world of discovery: load and save them, poll them, import the public recording."""
 
-from vedette.lab.worlds.frontpages.arrays import Frontpages, PollResults, TargetVisibility, alter_future
+from vedette.lab.worlds.frontpages.arrays import Frontpages, PollResults, TargetVisibility
 from vedette.lab.worlds.frontpages.files import load_frontpages, save_frontpages
 from vedette.lab.worlds.frontpages.recording import import_frontpages
 
@@ -8,7 +8,6 @@ __all__ = [
     "Frontpages",
     "PollResults",
     "TargetVisibility",
-    "alter_future",
     "import_frontpages",
     "load_frontpages",
     "save_frontpages",

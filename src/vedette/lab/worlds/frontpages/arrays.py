@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.policy import Ints, rng_for
+from vedette.policy import Ints
 
 Bools = npt.NDArray[np.bool_]
 
@@ -73,7 +73,7 @@ class Frontpages:
     _host_views: dict[str, "Frontpages"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_shelf", _build_block_index(self))
+        object.__setattr__(self, "_block_index", _build_block_index(self))
 
     @property
     def snapshots(self) -> int:
@@ -120,7 +120,7 @@ class Frontpages:
         return TargetVisibility(np.where(latest < 0, -1, earliest), latest)
 
     def host_view(self, host: str) -> "Frontpages":
-        """The world of one host alone: its sources and what they showed, numbered anew; the same object every time."""
+        """The world of one host alone: its sources and what they showed, renumbered; the same object every time."""
         if host not in self._host_views:
             self._host_views[host] = self._build_host_view(host)
         return self._host_views[host]
@@ -174,43 +174,3 @@ def _row_visibility(world: Frontpages, begin: int, end: int) -> tuple[Ints, Ints
     first[inside] = next_ok[start[inside], world.source[inside]]
     gone[inside] = last_ok[stop[inside] - 1, world.source[inside]] + 1
     return first, gone
-
-
-def alter_future(world: Frontpages, index: int, seed: int) -> Frontpages:
-    """A world with the same past and another future, for those who must prove that they do not know it.
-
-    From snapshot ``index`` on, every source shows what another one would have shown, half of what comes up then is
-    gone, and targets that were never seen before are others.
-    """
-    rng = rng_for(seed, "lab/frontpages/altered")
-    moved = _draw_cycle(world.sources, rng)
-    born = np.full(world.targets, world.snapshots, np.int64)
-    np.minimum.at(born, world.target, world.start)
-    later = np.flatnonzero(born >= index)
-    renamed = np.arange(world.targets)
-    renamed[later] = rng.permutation(later)
-    past = np.flatnonzero(world.start < index)
-    future = np.flatnonzero((world.stop > index) & ((world.start < index) | (rng.random(len(world.start)) < 0.5)))
-    ok = world.ok.copy()
-    ok[index:, moved] = world.ok[index:]
-    return Frontpages(
-        name=world.name,
-        times=world.times,
-        source=np.concatenate([world.source[past], moved[world.source[future]]]),
-        target=np.concatenate([world.target[past], renamed[world.target[future]]]),
-        start=np.concatenate([world.start[past], np.maximum(world.start[future], index)]),
-        stop=np.concatenate([np.minimum(world.stop[past], index), world.stop[future]]),
-        ok=ok,
-        host=world.host,
-        source_names=world.source_names,
-        host_names=world.host_names,
-        targets=world.targets,
-    )
-
-
-def _draw_cycle(count: int, rng: np.random.Generator) -> Ints:
-    """A place for each of ``count`` that is another's: a ring in random order, everybody moves up by one."""
-    ring = rng.permutation(count)
-    moved = np.empty(count, np.int64)
-    moved[ring] = np.roll(ring, 1)
-    return moved

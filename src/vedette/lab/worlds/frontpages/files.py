@@ -1,4 +1,4 @@
-"""Recordings of front pages on disk: read with every check that an experiment relies on, and written.
+"""Files of recorded front pages: load with every check that an experiment relies on, and save.
 
 A file is a numpy archive (.npz) of ``times`` (unix seconds), ``source``, ``target``, ``start``, ``stop`` (a row for
 each time that a source showed a target; snapshot numbers, stop exclusive), ``observed`` (rows of snapshot, source and

@@ -1,4 +1,4 @@
-"""Makes a file of front pages out of a clone of the public recording (defgsus/frontpage-archive-2 and its like).
+"""Import recorded front pages: a file out of a clone of the public recording (defgsus/frontpage-archive-2 and such).
 
 The recording is a git repository to which a program committed about every hour. Each source is a file
 ``docs/snapshots/HOST/NAME.json`` that holds what it last looked like: a ``timestamp``, the ``response`` with its
@@ -11,10 +11,9 @@ Sources are numbered by when they come, and then by name; targets by when they a
 import json
 import sys
 from array import array
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,18 +24,24 @@ import xxhash
 from vedette.errors import UsageError
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.lab.worlds.frontpages.files import save_frontpages
-from vedette.lab.worlds.git.place import open_tip, parse_location
+from vedette.lab.worlds.git.repository import (
+    Progress,
+    Tip,
+    find_blob,
+    open_process_pool,
+    open_tip,
+    parse_location,
+    reopen_repository,
+    worker_count,
+)
 from vedette.lab.worlds.git.walk import repair_commit_times
-from vedette.lab.worlds.pools import open_process_pool, worker_count
-
-# All time of an import goes here: a year has more than a million scrapes, and a thousandth of a second goes into each.
-# What is wanted of a scrape is which addresses it shows. Nobody needs to read them, so each is kept as a number of 64
-# bits: that two among a million share one has a chance of three in a hundred million.
-
 
 if TYPE_CHECKING:
     import pygit2
 
+# All time of an import goes here: a year has more than a million scrapes, and a thousandth of a second goes into each.
+# What is wanted of a scrape is which addresses it shows. Nobody needs to read them, so each is kept as a number of 64
+# bits: that two among a million share one has a chance of three in a hundred million.
 
 LINK_HASH_DTYPE = np.dtype("<u8")  # what stands for an address
 PARALLEL_FROM = 4000  # scrapes; for fewer, other processes are not worth their start
@@ -51,7 +56,7 @@ def read_scrapes(
 ) -> Generator[LinkHashes]:
     """What the blobs of each part show, part by part; None where the repository does not have one.
 
-    Whoever does not read to the end closes it, so that no process goes on.
+    Close it if you do not read to the end, so that no process goes on.
     """
     processes = worker_count()
     if processes == 1 or sum(map(len, parts)) < many:
@@ -77,13 +82,9 @@ def hash_links(body: bytes) -> bytes:
     articles = found.get("articles") if isinstance(found, dict) else None
     urls = [each.get("url") for each in articles if isinstance(each, dict)] if isinstance(articles, list) else []
     pages = (url.partition("#")[0] for url in urls if isinstance(url, str))
-    marks = (xxhash.xxh3_64_intdigest(_encode_url(page)) for page in pages if page)
-    return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
-
-
-def _encode_url(url: str) -> bytes:
     # JSON can spell half of a pair of surrogates, which UTF-8 cannot.
-    return url.encode("utf-8", "surrogatepass")
+    marks = (xxhash.xxh3_64_intdigest(page.encode("utf-8", "surrogatepass")) for page in pages if page)
+    return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
 
 
 def _read_batch(repository: "pygit2.Repository", part: BlobBatch) -> LinkHashes:
@@ -91,34 +92,17 @@ def _read_batch(repository: "pygit2.Repository", part: BlobBatch) -> LinkHashes:
 
 
 def _read_scrape(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
-    import pygit2
-
-    try:
-        found = repository[pygit2.Oid(raw=blob)]
-    except (KeyError, OSError, ValueError, pygit2.GitError):
+    found = find_blob(repository, blob)
+    if found is None:
         return None
-    if not isinstance(found, pygit2.Blob) or found.size > MAX_BYTES:
-        return b""
-    return hash_links(found.data)
+    return b"" if found.size > MAX_BYTES else hash_links(found.data)
 
 
 def _read_batch_in_worker(path: str, part: BlobBatch) -> LinkHashes:
-    return _read_batch(_open_repository(path), part)
-
-
-@cache
-def _open_repository(path: str) -> "pygit2.Repository":
-    import pygit2
-
-    return pygit2.Repository(path)
-
-
-if TYPE_CHECKING:
-    import pygit2
+    return _read_batch(reopen_repository(path), part)
 
 
 _FOLDER = "docs/snapshots"
-Progress = Callable[[int, int], None]
 
 
 class ImportSummary(NamedTuple):
@@ -155,7 +139,7 @@ def import_frontpages(
         raise UsageError(f"{out}: name a file in a folder that is there")
     place = parse_location(str(clone))
     tip = open_tip(place)
-    snapshots, missing = _list_snapshots(tip.repository, tip.commit)
+    snapshots, missing = _list_snapshots(tip)
     if not snapshots:
         raise UsageError(f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; name a clone of the recording")
     tape = _RecordingBuilder(missing=missing)
@@ -177,9 +161,9 @@ def _save(tape: "_RecordingBuilder", world: Frontpages, out: Path) -> ImportSumm
     )
 
 
-def _list_snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list[_Snapshot], int]:
+def _list_snapshots(tip: Tip) -> tuple[list[_Snapshot], int]:
     """Every commit of the main line that touches a source, oldest first, and how many objects were not there."""
-    commits, missing = _list_first_parents(repository, last)
+    commits, missing = tip.list_first_parents()
     known: dict[str, bytes] = {}
     found = []
     for commit in commits:
@@ -193,19 +177,6 @@ def _list_snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> t
         if fresh:
             found.append(_Snapshot(commit.commit_time, tuple(fresh), tuple(fresh.values())))
     return found, missing
-
-
-def _list_first_parents(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list["pygit2.Commit"], int]:
-    """The commits, oldest first, and whether (1) the past breaks off. What was merged in is in the merge."""
-    import pygit2
-
-    line = [last]
-    while line[-1].parent_ids:
-        parent: object = repository.get(line[-1].parent_ids[0])
-        if not isinstance(parent, pygit2.Commit):
-            return line[::-1], 1
-        line.append(parent)
-    return line[::-1], 0
 
 
 def _list_source_files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Reads every distinct blob once: what it says, how many words that is, and the addresses that it links to.
+"""Parse the blobs of a repository, each once: text, number of words, and the addresses that it links to.
 
 Most of the time of an import goes here, so blobs are shared out over the processors where there are many of them. A
 history writes most pages many times with small changes; blobs are read page by page, so that alike texts lie side by
@@ -7,17 +7,19 @@ side, where they compress best.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urljoin
 
 from vedette.discover.formats.feeds import is_feed, parse_feed
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.lab.worlds.git.paths import HTML, XML, classify_path
+from vedette.lab.worlds.git.repository import find_blob, open_process_pool, reopen_repository, worker_count
 from vedette.lab.worlds.history import FEED, SITEMAP
-from vedette.lab.worlds.pools import open_process_pool, worker_count
 from vedette.parse.html.page import count_words, parse_page
 from vedette.parse.text.charsets import decode_page
+
+if TYPE_CHECKING:
+    import pygit2
 
 # No reader of the languages: it finds links as they are usually written, and takes the marks off the words.
 # Everything is one pass of patterns that are bounded and never try the same piece twice, so that no text takes long.
@@ -45,7 +47,8 @@ _EMBEDDED_URI = re.compile(rf"`([^`<]{{0,{_MAX_LABEL}}})<([^`<>\s]{{1,{_MAX_URL}
 _TARGET = re.compile(rf"^\.\. _[^:\n]{{1,{_MAX_LABEL}}}:[ \t]{{1,9}}([^\s]{{1,{_MAX_URL}}})[ \t]*$", re.MULTILINE)
 _TOCTREE = re.compile(r"^([ \t]{0,40})\.\. toctree::[^\n]*\n((?:\1[ \t]+[^\n]*\n?|[ \t]*\n)*)", re.MULTILINE)
 _TOCTREE_ENTRY = re.compile(
-    rf"^[ \t]{{1,40}}+(?:[^:\n<][^\n<]{{0,{_MAX_LABEL}}}<([^<>\s]{{1,{_MAX_URL}}})>|([^:\s<][^\s<]{{0,{_MAX_URL}}}+))[ \t]*$",
+    rf"^[ \t]{{1,40}}+(?:[^:\n<][^\n<]{{0,{_MAX_LABEL}}}<([^<>\s]{{1,{_MAX_URL}}})>"
+    rf"|([^:\s<][^\s<]{{0,{_MAX_URL}}}+))[ \t]*$",
     re.MULTILINE,
 )
 _DIRECTIVE = re.compile(r"^[ \t]{0,40}(?:\.\. [^\n]*|:[\w -]{1,40}:[^\n]*|[=~^\"'`#*+-]{3,}[ \t]*)$", re.MULTILINE)
@@ -94,10 +97,6 @@ def _collapse_whitespace(text: str) -> str:
     return "\n".join(" ".join(block.split()) for block in _BLANK_LINES.split(text.strip()) if block.strip())
 
 
-if TYPE_CHECKING:
-    import pygit2
-
-
 MAX_BYTES = 4 << 20  # what lies behind in a blob makes no difference
 PARALLEL_FROM = 4000  # blobs; for fewer, other processes are not worth their start
 BATCH_SIZE = 64
@@ -129,20 +128,16 @@ def read_contents(repository: "pygit2.Repository", tasks: Sequence[BlobTask]) ->
 
 def read_blob(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
     """The bytes of a blob, up to a limit; None where they are not there or cannot be read."""
-    import pygit2
-
-    try:
-        found = repository[pygit2.Oid(raw=blob)]
-    except (KeyError, OSError, ValueError, pygit2.GitError):
-        return None
-    return found.data[:MAX_BYTES] if isinstance(found, pygit2.Blob) else None
+    found = find_blob(repository, blob)
+    return None if found is None else found.data[:MAX_BYTES]
 
 
 def detect_listing_kind(body: bytes) -> int | None:
     """Whether the bytes of an XML file announce pages, and how: ``FEED``, ``SITEMAP``, or None.
 
-    >>> detect_listing_kind(b"<rss version='2.0'>") == FEED, detect_listing_kind(b"<urlset>") == SITEMAP, detect_listing_kind(b"<project>")
-    (True, True, None)
+    >>> bodies = (b"<rss version='2.0'>", b"<urlset>", b"<project>")
+    >>> [detect_listing_kind(body) for body in bodies] == [FEED, SITEMAP, None]
+    True
     """
     if is_feed(body):
         return FEED
@@ -204,11 +199,4 @@ def _read_in_parallel(path: str, tasks: Sequence[BlobTask], processes: int) -> I
 
 def _read_batch(work: tuple[str, Iterable[BlobTask]]) -> list[Content | None]:
     path, tasks = work
-    return [_read_content(_open_repository(path), task) for task in tasks]
-
-
-@cache
-def _open_repository(path: str) -> "pygit2.Repository":
-    import pygit2
-
-    return pygit2.Repository(path)
+    return [_read_content(reopen_repository(path), task) for task in tasks]

@@ -1,8 +1,9 @@
-"""A git history as the past of a web: walk the branch, read its blobs, and put lives, versions and links together."""
+"""Build a history from git: walk the branch, read its blobs, and put lives, versions and links together."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,10 @@ from vedette.errors import UsageError
 from vedette.lab.worlds.git.blobs import BlobTask, Content, detect_listing_kind, read_blob, read_contents
 from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex, detect_own_host
 from vedette.lab.worlds.git.paths import HTML, SOURCE, XML, classify_path, page_for_path, page_url, site_for_page
-from vedette.lab.worlds.git.place import GitLocation, Tip, open_tip, parse_location
-from vedette.lab.worlds.git.walk import Progress, Step, walk_commits
+from vedette.lab.worlds.git.repository import GitLocation, Progress, Tip, open_tip, parse_location
+from vedette.lab.worlds.git.walk import Step, walk_commits
 from vedette.lab.worlds.history import PAGE, History
-from vedette.lab.worlds.history_file import PackedTexts, TextPacker
+from vedette.lab.worlds.history_file import PackedTexts, TextPacker, save_history
 from vedette.policy import Ints
 
 # A page lives while any of its files does, and shows the first of them. A change whose content cannot be read is no
@@ -78,7 +79,8 @@ class _LifeTracker:
         changed = [page for page in touched if self._current_blob(page) != self._last_blob(page)]
         wave = len(changed) > many
         gone = {page: self.alive.pop(page) for page in changed if self._current_file(page) is None}
-        came = {page: len(self.lives) + place for place, page in enumerate(self._list_births(changed))}
+        births = [page for page in changed if page not in self.alive and self._current_file(page) is not None]
+        came = {page: len(self.lives) + place for place, page in enumerate(births)}
         for page in changed:
             shown = self._current_file(page)
             if shown is None:
@@ -116,41 +118,32 @@ class _LifeTracker:
     def _last_blob(self, page: str) -> bytes | None:
         return self.lives[self.alive[page]].versions[-1].blob if page in self.alive else None
 
-    def _list_births(self, changed: Iterable[str]) -> Iterator[str]:
-        return (page for page in changed if page not in self.alive and self._current_file(page) is not None)
-
     def _match_moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """Lives that ended, with those that took their place: the same content first, then what git finds similar."""
         if not gone or not came:
             return
         taken: set[str] = set()
-        for old, new in (*self._match_same_content(gone, came), *_list_renames(step)):
+        renamed = ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
+        for old, new in (*self._match_same_content(gone, came), *renamed):
             if old in gone and new in came and old not in taken and new not in taken:
                 taken |= {old, new}
                 yield gone[old], came[new]
 
     def _match_same_content(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Pages that went and came with the same content; if they can, those that are called alike."""
-        for name in (_name, _any_name):
+        for by_name in (True, False):
             waiting: dict[tuple[bytes, str], list[str]] = {}
             for page, life in reversed([*gone.items()]):
-                waiting.setdefault((self.lives[life].versions[-1].blob, name(page)), []).append(page)
+                waiting.setdefault((self.lives[life].versions[-1].blob, _name(page) if by_name else ""), []).append(
+                    page
+                )
             for page, life in came.items():
-                if same := waiting.get((self.lives[life].versions[0].blob, name(page))):
+                if same := waiting.get((self.lives[life].versions[0].blob, _name(page) if by_name else "")):
                     yield same.pop(), page
-
-
-def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
-    return ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
 
 
 def _name(page: str) -> str:
     return page.rstrip("/").rpartition("/")[2]
-
-
-def _any_name(page: str) -> str:
-    del page
-    return ""
 
 
 WAVE_THRESHOLD = 20  # pages that change at once make a wave
@@ -275,7 +268,8 @@ def _build_history(
         moved_to=np.array([life.moved_to for life in lives], np.int64),
         version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
         version_at_s=np.array([version.at_s for version in versions]),
-        digest=np.array([_blob_digest(version.blob) for version in versions], np.uint64),
+        # 0 is the digest that no page has.
+        digest=np.array([int.from_bytes(version.blob[:8], "big") or 1 for version in versions], np.uint64),
         words=np.array(read.words, np.int64)[content],
         wave=np.array([version.wave for version in versions], np.bool_),
         link_start=start,
@@ -296,10 +290,6 @@ def _content_number(read: _ContentTable, version: Version) -> int:
     number = read.numbers[version.blob, _parser_name(version.path)]
     assert number is not None, "a version that cannot be read"
     return number
-
-
-def _blob_digest(blob: bytes) -> int:
-    return int.from_bytes(blob[:8], "big") or 1  # nought is what no page has
 
 
 def _build_link_graph(
@@ -363,3 +353,44 @@ class _LifeResolver:
     def _is_current(self, one: int, after: int, at_s: float, end_s: float) -> bool:
         superseded = after >= 0 and self._born_s[after] <= at_s
         return self._born_s[one] < end_s and not superseded
+
+
+class ImportSummary(NamedTuple):
+    """What was imported, in numbers.
+
+    ``contents`` are those that differ, ``in_waves`` counts the versions that came with many others, and ``missing``
+    what the repository lacked.
+    """
+
+    name: str
+    pages: int
+    versions: int
+    contents: int
+    links: int
+    sites: int
+    moves: int
+    in_waves: int
+    missing: int
+    size_bytes: int
+
+
+def import_git(
+    repo: str, out: str | Path, progress: Progress = lambda _done, _all: None, *, many: int = WAVE_THRESHOLD
+) -> ImportSummary:
+    """Reads ``[git:]PATH[#branch[:folder]]`` and writes it to a file; ``read_git`` explains the rest."""
+    target = Path(out)
+    if not target.parent.is_dir() or target.is_dir():
+        raise UsageError(f"{out}: name a file in a folder that is there")
+    history = read_git(repo, many=many, progress=progress)
+    return ImportSummary(
+        name=history.name,
+        pages=history.pages,
+        versions=len(history.version_page),
+        contents=len(np.unique(history.digest)),
+        links=len(history.link_to),
+        sites=len(history.site_names),
+        moves=int(np.count_nonzero(history.moved_to >= 0)),
+        in_waves=int(np.count_nonzero(history.wave)),
+        missing=history.missing,
+        size_bytes=save_history(history, target),
+    )

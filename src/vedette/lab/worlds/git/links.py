@@ -1,4 +1,4 @@
-"""Which pages of a world the addresses mean that its pages link to.
+"""Resolve links of a git history: which page of the world each address means.
 
 An address is resolved as a browser would, and then as the server of such a folder would: ``a/index.html`` is ``a/``,
 and ``a`` is ``a/`` or ``a.html`` where it is no page itself. In a world of sources ``a``, ``a/``, ``a.html`` and

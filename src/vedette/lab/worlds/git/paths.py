@@ -1,4 +1,4 @@
-"""Which files of a folder are pages, and under what address a server would show them.
+"""Pages by file path: which files of a repository are pages, and under what URL a server would show them.
 
 - HTML files (``.html .htm .xhtml``) are pages. Where the whole history has more *sources* (``.md .markdown .rst``, and
   ``.txt`` below a folder called ``doc`` or ``docs``) than HTML files, the sources are the pages instead, and the HTML
@@ -22,16 +22,8 @@ _GROUPS = {
 }
 INDEX_FILES = (
     *("index.html", "index.htm", "index.xhtml"),
-    *(
-        "index.md",
-        "index.markdown",
-        "_index.md",
-        "index.rst",
-        "index.txt",
-        "readme.md",
-        "readme.markdown",
-        "readme.rst",
-    ),
+    *("index.md", "index.markdown", "_index.md", "index.rst", "index.txt"),
+    *("readme.md", "readme.markdown", "readme.rst"),
 )
 _INDEX_RANKS = {name: rank for rank, name in enumerate(INDEX_FILES)}
 # Text files of documentation folders that speak to programs.

@@ -1,4 +1,4 @@
-"""What each commit of a branch did to the files that may be pages.
+"""Walk the commits of a branch: what each did to the files that may be pages.
 
 Only *first parents* are followed: the states that the branch itself went through are what was published. Commits of a
 branch that was merged were never shown there, and what they brought arrives with the merge.
@@ -10,17 +10,16 @@ can have seen what was between.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vedette.lab.worlds.git.paths import classify_path
-from vedette.lab.worlds.git.place import GitLocation, Tip, missing_folder_error
+from vedette.lab.worlds.git.repository import GitLocation, Progress, Tip, missing_folder_error
 
 if TYPE_CHECKING:
     import pygit2
 
 
-Progress = Callable[[int, int], None]
 FILE_MODES = frozenset({0o100644, 0o100755, 0o100664})  # no symbolic link, no module
 # How many files may come and go in one step for similar ones to be looked for: the work grows with the square.
 MAX_RENAMES = 400
@@ -39,10 +38,9 @@ class Step(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """All steps in order, the time of the first and last commit, and how many objects were not there."""
+    """All steps in order, the time of the last commit, and how many objects were not there."""
 
     steps: tuple[Step, ...]
-    begin_s: float
     end_s: float
     missing: int
 
@@ -53,7 +51,7 @@ class _MissingObjectError(Exception):
 
 def walk_commits(tip: Tip, place: GitLocation, progress: Progress) -> Walk:
     """The steps of a branch in one folder, from its first commit on."""
-    commits, missing = _list_first_parents(tip)
+    commits, missing = tip.list_first_parents()
     times = repair_commit_times([commit.commit_time for commit in commits])
     last_of_second = [row for row, at_s in enumerate(times) if row + 1 == len(times) or times[row + 1] > at_s]
     before: pygit2.Tree | None = None
@@ -73,7 +71,7 @@ def walk_commits(tip: Tip, place: GitLocation, progress: Progress) -> Walk:
     progress(len(last_of_second), len(last_of_second))
     if not there and not missing:
         raise missing_folder_error(place, tip.commit)
-    return Walk(tuple(steps), times[0], times[-1], missing)
+    return Walk(tuple(steps), times[-1], missing)
 
 
 def repair_commit_times(times: Sequence[int]) -> list[float]:
@@ -108,21 +106,6 @@ def _longest_nondecreasing(times: Sequence[int]) -> frozenset[int]:
         chosen.append(row)
         row = before[row]
     return frozenset(chosen)
-
-
-def _list_first_parents(tip: Tip) -> tuple[list["pygit2.Commit"], int]:
-    """The commits from the first one on, and whether (1) the chain breaks before its end."""
-    import pygit2
-
-    commit, found, broken = tip.commit, [tip.commit], 0
-    while commit.parent_ids:
-        parent: object = tip.repository.get(commit.parent_ids[0])
-        if not isinstance(parent, pygit2.Commit):
-            broken = 1
-            break
-        commit = parent
-        found.append(commit)
-    return found[::-1], broken
 
 
 def _find_folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":

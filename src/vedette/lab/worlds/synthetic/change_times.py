@@ -1,4 +1,4 @@
-"""When things happen in the made web: births by the rhythm of a working week, and changes by several processes.
+"""Birth and change times of the synthetic web: a weekly rhythm, and Poisson, periodic and working-hours processes.
 
 Nothing is stored and nothing is played forward. A process is cut into windows; what happens in a window is a hash of
 its number, so the last event before any moment is found by looking back over a few windows.
@@ -16,17 +16,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, fraction, mix, mix_all
+from vedette.lab.worlds.synthetic.hashing import (
+    LCG_INCREMENT,
+    LCG_MULTIPLIER,
+    MASK_64,
+    fraction,
+    fractions,
+    mix,
+    mix_all,
+)
 from vedette.policy import Floats, Ints
 from vedette.timeutil import HOUR_S, WEEK_S
 
 START_S = 1_767_571_200.0
-"""Monday 5 January 2026, 00:00 UTC: when every made world opens."""
+"""Monday 5 January 2026, 00:00 UTC: when every synthetic web opens."""
 
+
+_Share = TypeVar("_Share", float, Floats)
 
 PARAGRAPH_GROUPS = 4
 _BIRTHS_PER_BLOCK = 32
@@ -127,7 +137,7 @@ class BirthSchedule:
 
     def births_s(self, numbers: Ints) -> Floats:
         """``birth_s`` of many numbers at once."""
-        ages = np.ceil(self.span_s * self._age_curves((self.stock - numbers) / self.stock))
+        ages = np.ceil(self.span_s * self._age_curve(np.maximum((self.stock - numbers) / self.stock, 0.0)))
         return np.where(numbers < self.stock, START_S - ages, self._later_births_s(numbers - self.stock))
 
     def count_born(self, now_s: float) -> int:
@@ -145,16 +155,10 @@ class BirthSchedule:
         """Whether the page of this number exists by now."""
         return (number < self.stock and now_s >= START_S) or self.birth_s(number) <= now_s
 
-    def _age_curve(self, share: float) -> float:
+    def _age_curve(self, share: _Share) -> _Share:
         if self.growth == 1.0:
             return share
-        return share * (share if self.growth == 2.0 else math.sqrt(share))
-
-    def _age_curves(self, shares: Floats) -> Floats:
-        shares = np.maximum(shares, 0.0)
-        if self.growth == 1.0:
-            return shares
-        return shares * (shares if self.growth == 2.0 else np.sqrt(shares))
+        return share * (share if self.growth == 2.0 else np.sqrt(share))
 
     def _later_births_s(self, later: Ints) -> Floats:
         later = np.maximum(later, 0)
@@ -162,7 +166,7 @@ class BirthSchedule:
         unique, where = np.unique(blocks, return_inverse=True)
         bases = mix_all(np.uint64(self.key) ^ unique.astype(np.uint64))
         words = mix_all(bases[:, None] + np.arange(_BIRTHS_PER_BLOCK, dtype=np.uint64)[None, :])
-        darts = np.sort((words >> np.uint64(11)).astype(np.float64) * 2.0**-53, axis=1)
+        darts = np.sort(fractions(words), axis=1)
         readings = (blocks + darts[where, indexes]) * _BIRTHS_PER_BLOCK / self.per_s
         return START_S + np.floor(self.rhythm.offsets_s(readings))
 
@@ -218,31 +222,8 @@ def last_event(process: ChangeProcess, now_s: float) -> tuple[float, int]:
     return process.moment_s((window + places[index]) * EVENTS_PER_WINDOW / process.per_s), (window << 6) + index + 1
 
 
-def edit_times(process: ChangeProcess, birth_s: float, until_s: float) -> Iterator[float]:
-    """The moments after birth, up to a time, at which the page changes, in order."""
-    if process.law == "never" or until_s <= birth_s:
-        return
-    if process.law == "periodic":
-        yield from _periodic_times(process, birth_s, until_s)
-        return
-    width = EVENTS_PER_WINDOW / process.per_s
-    low, high = process.clock_at(birth_s), process.clock_at(until_s)
-    for window in range(math.floor(low / width), math.floor(high / width) + 1):
-        for place in _window_events(process.key, window)[0]:
-            if low < (window + place) * width <= high:
-                yield process.moment_s((window + place) * width)
-
-
 def _phase_s(process: ChangeProcess) -> float:
     return START_S + fraction(process.key) / process.per_s
-
-
-def _periodic_times(process: ChangeProcess, birth_s: float, until_s: float) -> Iterator[float]:
-    phase_s = _phase_s(process)
-    first = math.floor((birth_s - phase_s) * process.per_s) + 1
-    last = math.floor((until_s - phase_s) * process.per_s)
-    for turn in range(first, last + 1):
-        yield phase_s + turn / process.per_s
 
 
 def _periodic_edits(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:

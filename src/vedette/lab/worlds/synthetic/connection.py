@@ -1,4 +1,4 @@
-"""One client of the made web: requests in, answers out, strictly in order and one at a time.
+"""A client connection to the synthetic web: requests in, responses out, strictly in order and one at a time.
 
 The common answer (a body that fits the socket, no delay) is one write and no task. Every other delivery is a task
 that hands over a piece whenever the transport has room, so an endless body holds one piece in memory; it ends with

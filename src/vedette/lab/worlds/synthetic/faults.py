@@ -1,4 +1,4 @@
-"""What servers do wrong, each as a reply: slow, broken, endless, mislabelled, looping, overloaded.
+"""Faults and crawler traps of the synthetic web: slow, broken, endless, mislabelled, looping, overloaded servers.
 
 Some hosts show them all below ``/odd/``, one page for each. A few hosts are ill as a whole, some of the time or always.
 """
@@ -12,11 +12,11 @@ from functools import cache
 from vedette.lab.worlds.synthetic.grammar import Prose
 from vedette.lab.worlds.synthetic.hashing import fraction, hash_key, lcg_stream, mix
 from vedette.lab.worlds.synthetic.listings import simple_page
-from vedette.lab.worlds.synthetic.page_frame import strip_canonical
+from vedette.lab.worlds.synthetic.page_template import strip_canonical
 from vedette.lab.worlds.synthetic.pages import HTML
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb
 from vedette.lab.worlds.synthetic.sites import LINK_FARM, Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb
 from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply
 from vedette.model import Headers
 from vedette.timeutil import HOUR_S

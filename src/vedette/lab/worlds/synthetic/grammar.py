@@ -1,4 +1,4 @@
-"""English for the made web: a small grammar that is run once per topic, and pools of its sentences as ready bytes.
+"""Text generator of the synthetic web: a small English grammar, run once per topic into pools of ready sentences.
 
 Making a page then costs a few list look-ups per paragraph. Everything in a pool is escaped for HTML already.
 """

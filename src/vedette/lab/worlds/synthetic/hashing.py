@@ -1,4 +1,4 @@
-"""Numbers that look random and are not: every fact of the made web is a hash of where and when it stands.
+"""Hash functions of the synthetic web: every fact of it is a hash of where and when it stands.
 
 ``mix`` is the finaliser of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same to an array, to the same
 bits, so that a fact asked for one page and one computed for a million pages never disagree.
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import xxhash
+
+from vedette.policy import Floats
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -46,6 +48,11 @@ def hash_key(*parts: int | str) -> int:
 def fraction(word: int) -> float:
     """The upper 53 bits as a number in [0, 1)."""
     return (word >> 11) * 2.0**-53
+
+
+def fractions(words: HashArray) -> Floats:
+    """``fraction`` of every word."""
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def lcg_stream(key: int) -> Iterator[int]:

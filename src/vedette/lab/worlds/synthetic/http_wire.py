@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: reading the head of a request, writing the head and the pieces of an answer.
+"""HTTP/1.1 on the wire: parse the head of a request, format the head and the pieces of a response.
 
 Pure, and strict where a request could be read in two ways: a head that is not exactly what RFC 9112 allows is refused
 rather than mended. Targets and header values are read as Latin-1, which maps every byte to one character.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import repeat
-from time import gmtime
 
+from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Delivery, Reply
 
 PIECE_BYTES = 1 << 16
@@ -23,18 +23,8 @@ _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]*)(?::([0-9]{0,5}))?")
 _USED_HEADERS = frozenset(
-    {
-        b"host",
-        b"connection",
-        b"user-agent",
-        b"if-none-match",
-        b"if-modified-since",
-        b"content-length",
-        b"transfer-encoding",
-    }
+    b"host connection user-agent if-none-match if-modified-since content-length transfer-encoding".split()
 )
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BODYLESS = frozenset({204, 304})
 
 
@@ -154,18 +144,6 @@ def encode_chunk(piece: bytes, *, last: bool) -> bytes:
 def _slice_size(delivery: Delivery) -> int:
     """A twentieth of a second of a slow body at a time, so that the rate shows."""
     return PIECE_BYTES if delivery.bytes_per_s is None else max(1, min(PIECE_BYTES, int(delivery.bytes_per_s / 20)))
-
-
-@lru_cache(maxsize=1024)
-def format_http_date(unix_s: int) -> str:
-    """A time as HTTP writes it.
-
-    >>> format_http_date(784111777)
-    'Sun, 06 Nov 1994 08:49:37 GMT'
-    """
-    at = gmtime(unix_s)
-    day, month = _DAYS[at.tm_wday], _MONTHS[at.tm_mon - 1]
-    return f"{day}, {at.tm_mday:02} {month} {at.tm_year:04} {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""Pages that lead to others: home, sections, tags and the archive.
+"""Listing pages of the synthetic web: home, sections, tags and the archive.
 
 Home, sections and tags show the newest for a while; the archive shows every live page in chunks by number, so nothing
 alive is more than three clicks from home. Listings name the address that a page has now.
@@ -10,15 +10,14 @@ from html import escape
 import numpy as np
 import xxhash
 
-from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import last_event
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix
-from vedette.lab.worlds.synthetic.page_frame import render_page
+from vedette.lab.worlds.synthetic.page_template import render_page
 from vedette.lab.worlds.synthetic.pages import HTML
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_id
-from vedette.lab.worlds.synthetic.sites import Section, Site
+from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.world import Reply
 from vedette.model import Headers
 from vedette.policy import Ints
@@ -54,7 +53,7 @@ def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None =
 def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
     """The path at which a page answers now."""
     moved_s = traits.move_s(site, traits.life_hash(first), site.births.birth_s(number))
-    return (addresses.page_path if moved_s > now_s else addresses.moved_path)(site, number, first)
+    return (traits.page_path if moved_s > now_s else traits.moved_path)(site, number, first)
 
 
 def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes = b"") -> Iterator[bytes]:
@@ -62,7 +61,7 @@ def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes 
     for number in numbers:
         first = traits.page_hash(site, number)
         place = current_path(site, number, first, now_s)
-        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, addresses.page_title(site, first))
+        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, traits.page_title(site, first))
     yield b"</ul>\n"
 
 
@@ -100,20 +99,15 @@ def home_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
             for part in site.sections
         ),
         b"</ul>\n<h2>Friends</h2>\n<ul>\n",
-        *(_home_link(web.sites[index]) for index in friends),
-        *_mirror_link(web, site),
+        *(_link(web.sites[index].name, web.sites[index].title) for index in friends),
+        *([_link(web.mirrors[site.index], "Our mirror")] if site.index in web.mirrors else []),
         b"</ul>\n",
     )
     return simple_page(web, visit, b"Home", main)
 
 
-def _mirror_link(web: SyntheticWeb, site: Site) -> Iterator[bytes]:
-    if site.index in web.mirrors:
-        yield f'<li><a href="http://{web.mirrors[site.index]}/">Our mirror</a></li>\n'.encode()
-
-
-def _home_link(site: Site) -> bytes:
-    return f'<li><a href="http://{site.name}/">{site.title}</a></li>\n'.encode()
+def _link(host: str, label: str) -> bytes:
+    return f'<li><a href="http://{host}/">{label}</a></li>\n'.encode()
 
 
 def section_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
@@ -125,12 +119,8 @@ def section_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
         return None
     wanted, part = slugs.index(slug), site.sections[slugs.index(slug)]
     numbers = newest_pages(site, visit.now_s, _PAGES_LISTED, lambda words: (words & 255) % len(slugs) == wanted)
-    return simple_page(web, visit, part.label.encode(), _section_body(site, part, numbers, visit.now_s))
-
-
-def _section_body(site: Site, part: Section, numbers: list[int], now_s: float) -> Iterator[bytes]:
-    yield part.prose.paragraph(site.key)
-    yield from _list_items(site, numbers, now_s)
+    main = (part.prose.paragraph(site.key), *_list_items(site, numbers, visit.now_s))
+    return simple_page(web, visit, part.label.encode(), main)
 
 
 def tag_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:

@@ -1,4 +1,4 @@
-"""What is settled about a page by its number alone: its words, its size, and how it will change, move and die.
+"""Traits of a synthetic page, all by its number: path, title, length, and how it changes, moves and dies.
 
 Facts are cut out of three hashed words of 64 bits. Quantile tables stand in for logarithms, so that a fact computed for
 one page and the same fact computed for an array of pages agree to the last bit.
@@ -6,10 +6,14 @@ one page and the same fact computed for an array of pages agree to the last bit.
     first word    section 8 | title 16 + 16 | length 10 | tags 7 + 7
     second word   habit 10 | rate 6 | dies 10 | life 10 | moves 10 | move age 8 | box 7 | box period 1
     third word    indexed 7 | reprint 7 + 4
+
+A path that is not exactly what the page's number gives is nobody's path.
 """
 
 import math
+import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
@@ -17,7 +21,8 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.change_times import PARAGRAPH_GROUPS, ChangeLaw, ChangeProcess
+from vedette.lab.worlds.synthetic.change_times import PARAGRAPH_GROUPS, ChangeLaw, ChangeProcess, edit_state
+from vedette.lab.worlds.synthetic.grammar import Phrase
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix, mix_all
 from vedette.lab.worlds.synthetic.site_kinds import SiteKind
 from vedette.lab.worlds.synthetic.sites import Section, Site
@@ -29,6 +34,10 @@ _MOVE_DAYS = 250.0
 _MIN_LIFE_S = DAY_S
 _NORMAL = NormalDist()
 _NEVER = ChangeProcess("never")
+_NUMBER_PATTERNS = {
+    False: re.compile(r"-([0-9]{1,9})(?:\.html)?\Z"),
+    True: re.compile(r"/([0-9]{1,9})-[a-z0-9-]*\Z"),
+}
 
 _LENGTH_QUANTILES = tuple(_NORMAL.inv_cdf((rank + 0.5) / 1024) for rank in range(1024))
 _RATE_FACTORS = tuple(math.exp(_NORMAL.inv_cdf((rank + 0.5) / 64)) for rank in range(64))
@@ -71,7 +80,7 @@ def section_index(site: Site, first: int) -> int:
 
 def page_section(site: Site, first: int) -> Section:
     """The section that a page belongs to."""
-    return site.sections[(first & 255) % len(site.sections)]
+    return site.sections[section_index(site, first)]
 
 
 def page_tags(site: Site, first: int) -> tuple[int, int]:
@@ -176,3 +185,83 @@ def reprinted_article(site: Site, third: int) -> int:
     if (third >> 7 & 127) >= site.kind.reprint_share * 128:
         return -1
     return third >> 14 & 15
+
+
+def parse_number(site: Site, target: str) -> int | None:
+    """The page number that a path claims, unchecked."""
+    match = _NUMBER_PATTERNS[site.kind.number_first].search(target)
+    return int(match[1]) if match else None
+
+
+def page_path(site: Site, number: int, first: int) -> bytes:
+    """The path at which a page is born."""
+    return page_section(site, first).prefix + _file_name(site, number, first)
+
+
+def moved_path(site: Site, number: int, first: int) -> bytes:
+    """The path of a page after it has moved."""
+    return site.kind.moved_prefix + _file_name(site, number, first)
+
+
+def _file_name(site: Site, number: int, first: int) -> bytes:
+    head, tail = _title_phrases(site, first)
+    if site.kind.number_first:
+        return b"%d-%b-%b" % (number, head.slug, tail.slug)
+    return b"%b-%b-%d%b" % (head.slug, tail.slug, number, site.kind.suffix)
+
+
+def _title_phrases(site: Site, first: int) -> tuple[Phrase, Phrase]:
+    prose = page_section(site, first).prose
+    return prose.heads[(first >> 8 & 65535) % len(prose.heads)], prose.tails[(first >> 24 & 65535) % len(prose.tails)]
+
+
+def page_title(site: Site, first: int) -> bytes:
+    """The title of a page, escaped."""
+    head, tail = _title_phrases(site, first)
+    return head.text + b" " + tail.text
+
+
+def page_link(site: Site, number: int, origin: bytes = b"") -> bytes:
+    """A link to where a page was born, with its title; ``origin`` is set in links from other hosts."""
+    first = page_hash(site, number)
+    return b'<a href="%b%b">%b</a>' % (origin, page_path(site, number, first), page_title(site, first))
+
+
+@dataclass(frozen=True, slots=True)
+class PageTruth:
+    """What is settled about a page; infinity stands for never.
+
+    ``url`` is where it is born, ``moved_url`` where it answers from ``moved_s`` on.
+    """
+
+    url: str
+    moved_url: str
+    number: int
+    born_s: float
+    moved_s: float
+    died_s: float
+    indexable: bool
+    law: ChangeLaw
+
+
+def page_truth(site: Site, number: int) -> PageTruth:
+    """The truth about the page of this number."""
+    first = page_hash(site, number)
+    second, born_s = life_hash(first), site.births.birth_s(number)
+    origin = f"http://{site.name}"
+    return PageTruth(
+        url=origin + page_path(site, number, first).decode(),
+        moved_url=origin + moved_path(site, number, first).decode(),
+        number=number,
+        born_s=born_s,
+        moved_s=move_s(site, second, born_s),
+        died_s=death_s(site, second, born_s),
+        indexable=is_indexable(status_hash(second)) and site.robots != "closed",
+        law=change_process(site, second).law,
+    )
+
+
+def last_text_change_s(site: Site, number: int, now_s: float) -> float:
+    """When the text of a page last changed, its birth included; boxes and rebuilds do not count."""
+    process = change_process(site, life_hash(page_hash(site, number)))
+    return edit_state(process, site.births.birth_s(number), now_s).last_s

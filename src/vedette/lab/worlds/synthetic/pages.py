@@ -1,4 +1,4 @@
-"""An ordinary page of the made web: a text with a title, links in it and below it, and now and then a turning box.
+"""Ordinary pages of the synthetic web: an article with a title, links in it and below it, perhaps a rotating box.
 
 The text is made of paragraphs in four groups. Each edit rewrites one group, so most of the page stays as it was. Links
 are chosen once, from pages born before this one and from stock pages of other hosts; they keep pointing to where a page
@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 import xxhash
 
-from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import PARAGRAPH_GROUPS, edit_state, last_event
 from vedette.lab.worlds.synthetic.grammar import Prose, person_name
 from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, hash_key, mix
-from vedette.lab.worlds.synthetic.page_frame import NOINDEX, render_page
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_id
+from vedette.lab.worlds.synthetic.page_template import NOINDEX, render_page
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
 from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb, build_id
 from vedette.lab.worlds.world import Reply
 from vedette.timeutil import DAY_S
 
@@ -70,7 +69,7 @@ def page_reply(web: SyntheticWeb, visit: PageRequest, state: PageState, *, path:
     if is_not_modified(visit.request, stamped):
         return Reply(304, stamped, b"")
     part = traits.page_section(site, state.page_hash)
-    heading = addresses.page_title(site, state.page_hash)
+    heading = traits.page_title(site, state.page_hash)
     main = _article(site, state, part.prose, heading)
     if not plain:
         main = _insert_links(web, site, state, main) + _below_article(web, site, state, part.prose)
@@ -165,7 +164,7 @@ def _neighbourhood_links(site: Site, place: int) -> tuple[bytes, tuple[bytes, ..
     """What a run of pages born one after the other has in common: a list of older pages, and asides to some more."""
     edge = place * _PAGES_PER_NEIGHBOURHOOD or min(_PAGES_PER_NEIGHBOURHOOD, site.births.stock)
     words = (mix(site.key ^ (edge << 8) + turn) for turn in range(_RELATED_LINKS + _INLINE_LINKS))
-    anchors = [addresses.page_link(site, _pick_older(edge, word)) for word in words]
+    anchors = [traits.page_link(site, _pick_older(edge, word)) for word in words]
     items = b"".join(b"<li>%b</li>\n" % link for link in dict.fromkeys(anchors[:_RELATED_LINKS]))
     asides = tuple(b"<p>There is more on this in %b.</p>\n" % link for link in anchors[_RELATED_LINKS:])
     return b"<h2>More to read</h2>\n<ul>\n%b</ul>\n" % items, asides
@@ -179,7 +178,7 @@ def _copy_links(site: Site, state: PageState) -> list[bytes]:
     if "sorted" in site.features:
         links.append(b'<p class="tags"><a href="?sort=newest">Newest</a> <a href="?sort=oldest">Oldest</a></p>\n')
     if "tracking" in site.features and state.number:
-        path = addresses.page_path(site, state.number - 1, traits.page_hash(site, state.number - 1))
+        path = traits.page_path(site, state.number - 1, traits.page_hash(site, state.number - 1))
         links.append(b'<p class="tags"><a href="%b?utm_source=page&amp;utm_medium=link">Just before</a></p>\n' % path)
     return links
 

@@ -1,29 +1,28 @@
-"""The made web on which refreshing is measured live: few sites, all kinds of them, without traps and faults.
+"""Small synthetic webs for live comparisons: a month of changes, and a day of many births.
 
-It is small because a month of it must fit into minutes, and every tree of the comparison has to keep up with its time.
+All kinds of sites are in them, without traps and faults. They are small because every crawler of a comparison has to
+keep up with their time, and a month must fit into minutes.
 """
 
 from dataclasses import replace
 
 from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.grammar import build_library
-from vedette.lab.worlds.synthetic.shared import build_web
-from vedette.lab.worlds.synthetic.sites import Site, WorldSize, build_sites
+from vedette.lab.worlds.synthetic.sites import WorldSize, build_sites
+from vedette.lab.worlds.synthetic.web import build_web
 
-# In a day of it there must be enough births for a median, and it must be crawled within a minute or two: three crawlers
-# share the machine, and its time does not run much faster than ours, or all that is measured is how long work takes.
+BIRTHS_PLACE, MONTH_PLACE = f"{__name__}:births_world", f"{__name__}:month_world"
+"""How a server is told to open them."""
 
-
-BIRTHS_PLACE = f"{__name__}:births_world"
-"""How a server is told to open it."""
-
-BIRTHS_SIZE = WorldSize(hosts=6, pages=240)
-# So many times the births of other made webs.
-BIRTH_FACTOR = 30.0
+# In a day of births there must be enough of them for a median, and it must be crawled within a minute or two: three
+# crawlers share the machine, and its time does not run much faster than ours, or all that is measured is how long work
+# takes.
+BIRTHS_SIZE, MONTH_SIZE = WorldSize(hosts=6, pages=240), WorldSize(hosts=6, pages=400)
+BIRTH_FACTOR = 30.0  # times the births of other synthetic webs
 
 
 def births_world(seed: int) -> SyntheticWorld:
-    """The web of this seed.
+    """Return the web of this seed with many births.
 
     >>> world = births_world(1)
     >>> day_s = 86_400.0
@@ -31,28 +30,21 @@ def births_world(seed: int) -> SyntheticWorld:
     >>> 80 < sum(born) < 250
     True
     """
-    proses = build_library(seed)
-    sites = tuple(_speed_up_births(site) for site in build_sites(BIRTHS_SIZE, seed, proses, calm=True))
-    return SyntheticWorld(f"made:births:{seed}:calm", build_web(seed, sites), proses, calm=True)
-
-
-def _speed_up_births(site: Site) -> Site:
-    return replace(site, births=replace(site.births, per_s=BIRTH_FACTOR * site.births.per_s))
-
-
-MONTH_PLACE = f"{__name__}:month_world"
-"""How a server is told to open it."""
-
-MONTH_SIZE = WorldSize(hosts=6, pages=400)
+    return _open_calm("births", seed, BIRTHS_SIZE, BIRTH_FACTOR)
 
 
 def month_world(seed: int) -> SyntheticWorld:
-    """The web of this seed.
+    """Return the web of this seed for a month.
 
     >>> world = month_world(1)
     >>> len(world.sites), sum(len(world.live_pages(host, world.start_s)) for host in world.sites) > 300
     (6, True)
     """
+    return _open_calm("month", seed, MONTH_SIZE)
+
+
+def _open_calm(name: str, seed: int, size: WorldSize, birth_factor: float = 1.0) -> SyntheticWorld:
     proses = build_library(seed)
-    web = build_web(seed, build_sites(MONTH_SIZE, seed, proses, calm=True))
-    return SyntheticWorld(f"made:month:{seed}:calm", web, proses, calm=True)
+    sites = build_sites(size, seed, proses, calm=True)
+    sites = tuple(replace(one, births=replace(one.births, per_s=birth_factor * one.births.per_s)) for one in sites)
+    return SyntheticWorld(f"made:{name}:{seed}:calm", build_web(seed, sites), proses, calm=True)

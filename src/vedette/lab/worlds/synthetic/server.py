@@ -1,4 +1,4 @@
-"""Between HTTP and a world: which host is meant, what is answered without asking the world, what is written down."""
+"""HTTP server for a world: one port on the loopback addresses of its hosts, with an access log."""
 
 import argparse
 import asyncio
@@ -27,10 +27,9 @@ import uvloop
 from vedette.adapters.clock import Clock, parse_clock, start_clock
 from vedette.errors import UsageError, VedetteError
 from vedette.lab.judge.access_log import MAX_ROBOTS_BYTES, AccessEntry, AccessLog, LogHeader, open_log, resolve_redirect
-from vedette.lab.worlds.constant import ConstantWorld
 from vedette.lab.worlds.synthetic.connection import Connection, ConnectionContext, Exchange, Limits, text_reply
 from vedette.lab.worlds.synthetic.http_wire import HttpRequest
-from vedette.lab.worlds.world import Reply, World, WorldHost, WorldRequest
+from vedette.lab.worlds.world import ConstantWorld, Reply, World, WorldHost, WorldRequest
 
 MAX_ROBOTS_URLS = 10_000
 MAX_NAME_LENGTH = 253

@@ -1,6 +1,8 @@
-"""The six kinds of site, and what sets them apart: how large pages are, how often they are born, change and die."""
+"""Six kinds of synthetic site, by how large pages are and how often they are born, change and die."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import starmap
 
 from vedette.lab.worlds.synthetic.change_times import ChangeLaw
 from vedette.timeutil import DAY_S
@@ -14,7 +16,7 @@ class ChangePattern:
 
     share: float
     law: ChangeLaw
-    per_day: float = 0.0
+    per_day: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,157 +48,55 @@ class SiteKind:
     change_patterns: tuple[ChangePattern, ...]
 
 
-SITE_KINDS: tuple[SiteKind, ...] = (
-    SiteKind(
-        name="news",
-        weight=4,
-        born_per_day=0.03,
-        rhythm="press",
-        span_s=2 * _YEAR_S,
-        growth=2.0,
-        paragraphs=8,
-        spread=0.7,
-        death_share=0.08,
-        life_days=120.0,
-        move_share=0.03,
-        box_share=0.25,
-        reprint_share=0.06,
-        prefix="/*/",
-        moved_prefix=b"/stories/",
-        suffix=b"",
-        number_first=False,
-        change_patterns=(
-            ChangePattern(0.4, "never"),
-            ChangePattern(0.2, "poisson", 0.3),
-            ChangePattern(0.25, "working", 0.5),
-            ChangePattern(0.1, "periodic", 1.0),
-            ChangePattern(0.05, "periodic", 1 / 7),
-        ),
+# fmt: off
+# weight, born_per_day, rhythm, span_s, growth, paragraphs, spread, death_share, life_days, move_share, box_share,
+# reprint_share
+_RATES = {
+    "news":          (4, 0.03,  "press",    2 * _YEAR_S, 2.0,  8, 0.7, 0.08, 120.0, 0.03, 0.25, 0.06),
+    "documentation": (3, 0.002, "office",   6 * _YEAR_S, 1.0, 14, 0.9, 0.05, 900.0, 0.08, 0.0,  0.0),
+    "blog":          (6, 0.008, "evening",  5 * _YEAR_S, 1.5,  9, 0.8, 0.06, 700.0, 0.03, 0.08, 0.06),
+    "university":    (3, 0.004, "office",  10 * _YEAR_S, 1.5, 10, 0.9, 0.12, 800.0, 0.06, 0.04, 0.0),
+    "shop":          (3, 0.01,  "office",   3 * _YEAR_S, 1.5,  5, 0.6, 0.25, 300.0, 0.04, 0.2,  0.0),
+    "forum":         (3, 0.02,  "evening",  4 * _YEAR_S, 2.0, 12, 1.0, 0.05, 500.0, 0.02, 0.1,  0.0),
+}
+# prefix, moved_prefix, suffix, number_first
+_PATHS = {
+    "news":          ("/*/",       b"/stories/",           b"",      False),
+    "documentation": ("/guide/*/", b"/manual/",            b".html", False),
+    "blog":          ("/posts/",   b"/notes/",             b"",      False),
+    "university":    ("/*/",       b"/people-and-places/", b".html", False),
+    "shop":          ("/product/", b"/item/",              b"",      False),
+    "forum":         ("/thread/",  b"/topic/",             b"",      True),
+}
+# fmt: on
+# The share of pages, their law of change, and how often a day they change.
+_CHANGE_PATTERNS: Mapping[str, tuple[tuple[float, ChangeLaw, float], ...]] = {
+    "news": (
+        (0.4, "never", 0.0),
+        (0.2, "poisson", 0.3),
+        (0.25, "working", 0.5),
+        (0.1, "periodic", 1.0),
+        (0.05, "periodic", 1 / 7),
     ),
-    SiteKind(
-        name="documentation",
-        weight=3,
-        born_per_day=0.002,
-        rhythm="office",
-        span_s=6 * _YEAR_S,
-        growth=1.0,
-        paragraphs=14,
-        spread=0.9,
-        death_share=0.05,
-        life_days=900.0,
-        move_share=0.08,
-        box_share=0.0,
-        reprint_share=0.0,
-        prefix="/guide/*/",
-        moved_prefix=b"/manual/",
-        suffix=b".html",
-        number_first=False,
-        change_patterns=(
-            ChangePattern(0.35, "never"),
-            ChangePattern(0.4, "poisson", 1 / 30),
-            ChangePattern(0.2, "working", 1 / 15),
-            ChangePattern(0.05, "periodic", 1 / 7),
-        ),
+    "documentation": (
+        (0.35, "never", 0.0),
+        (0.4, "poisson", 1 / 30),
+        (0.2, "working", 1 / 15),
+        (0.05, "periodic", 1 / 7),
     ),
-    SiteKind(
-        name="blog",
-        weight=6,
-        born_per_day=0.008,
-        rhythm="evening",
-        span_s=5 * _YEAR_S,
-        growth=1.5,
-        paragraphs=9,
-        spread=0.8,
-        death_share=0.06,
-        life_days=700.0,
-        move_share=0.03,
-        box_share=0.08,
-        reprint_share=0.06,
-        prefix="/posts/",
-        moved_prefix=b"/notes/",
-        suffix=b"",
-        number_first=False,
-        change_patterns=(
-            ChangePattern(0.7, "never"),
-            ChangePattern(0.25, "poisson", 1 / 20),
-            ChangePattern(0.05, "periodic", 1.0),
-        ),
-    ),
-    SiteKind(
-        name="university",
-        weight=3,
-        born_per_day=0.004,
-        rhythm="office",
-        span_s=10 * _YEAR_S,
-        growth=1.5,
-        paragraphs=10,
-        spread=0.9,
-        death_share=0.12,
-        life_days=800.0,
-        move_share=0.06,
-        box_share=0.04,
-        reprint_share=0.0,
-        prefix="/*/",
-        moved_prefix=b"/people-and-places/",
-        suffix=b".html",
-        number_first=False,
-        change_patterns=(
-            ChangePattern(0.4, "never"),
-            ChangePattern(0.25, "poisson", 1 / 50),
-            ChangePattern(0.25, "working", 1 / 10),
-            ChangePattern(0.1, "periodic", 1 / 7),
-        ),
-    ),
-    SiteKind(
-        name="shop",
-        weight=3,
-        born_per_day=0.01,
-        rhythm="office",
-        span_s=3 * _YEAR_S,
-        growth=1.5,
-        paragraphs=5,
-        spread=0.6,
-        death_share=0.25,
-        life_days=300.0,
-        move_share=0.04,
-        box_share=0.2,
-        reprint_share=0.0,
-        prefix="/product/",
-        moved_prefix=b"/item/",
-        suffix=b"",
-        number_first=False,
-        change_patterns=(
-            ChangePattern(0.2, "never"),
-            ChangePattern(0.45, "poisson", 1 / 4),
-            ChangePattern(0.25, "periodic", 1.0),
-            ChangePattern(0.1, "working", 0.5),
-        ),
-    ),
-    SiteKind(
-        name="forum",
-        weight=3,
-        born_per_day=0.02,
-        rhythm="evening",
-        span_s=4 * _YEAR_S,
-        growth=2.0,
-        paragraphs=12,
-        spread=1.0,
-        death_share=0.05,
-        life_days=500.0,
-        move_share=0.02,
-        box_share=0.1,
-        reprint_share=0.0,
-        prefix="/thread/",
-        moved_prefix=b"/topic/",
-        suffix=b"",
-        number_first=True,
-        change_patterns=(
-            ChangePattern(0.35, "never"),
-            ChangePattern(0.55, "poisson", 0.6),
-            ChangePattern(0.1, "periodic", 1.0),
-        ),
-    ),
-)
+    "blog": ((0.7, "never", 0.0), (0.25, "poisson", 1 / 20), (0.05, "periodic", 1.0)),
+    "university": ((0.4, "never", 0.0), (0.25, "poisson", 1 / 50), (0.25, "working", 1 / 10), (0.1, "periodic", 1 / 7)),
+    "shop": ((0.2, "never", 0.0), (0.45, "poisson", 1 / 4), (0.25, "periodic", 1.0), (0.1, "working", 0.5)),
+    "forum": ((0.35, "never", 0.0), (0.55, "poisson", 0.6), (0.1, "periodic", 1.0)),
+}
+
+
+def _build_kind(name: str) -> SiteKind:
+    patterns = tuple(starmap(ChangePattern, _CHANGE_PATTERNS[name]))
+    return SiteKind(name, *_RATES[name], *_PATHS[name], patterns)
+
+
+SITE_KINDS: tuple[SiteKind, ...] = tuple(map(_build_kind, _RATES))
 
 
 def pick_kind(index: int, word: int) -> SiteKind:

@@ -1,4 +1,4 @@
-"""The hosts of a world: how many pages each has, what it writes about, and in what ways it is odd.
+"""Hosts of a synthetic web: how many pages each has, what it writes about, and which oddities it shows.
 
 The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites hold most pages. The first hosts are
 dealt one of each behaviour, so that a world of six hosts shows them all; later ones draw by hash.
@@ -26,15 +26,7 @@ LINK_FARM = "bargain-orchard.test"
 _NAME_WORDS = {
     "news": ("gazette", "courier", "herald", "observer", "mercury", "dispatch", "chronicle", "echo"),
     "documentation": (
-        "lantern",
-        "kestrel",
-        "anvil",
-        "tidepool",
-        "quillwork",
-        "harrow",
-        "lodestar",
-        "cobble",
-        "thistle",
+        *("lantern", "kestrel", "anvil", "tidepool", "quillwork", "harrow", "lodestar", "cobble", "thistle"),
     ),
     "blog": ("notebook", "diary", "letters", "corner", "journal", "afternoons"),
     "university": ("college", "university", "polytechnic", "institute"),
@@ -165,13 +157,8 @@ _ROBOTS: tuple[RobotsStyle, ...] = ("named", "delay", "simple", "folders", "none
 _MORE_ROBOTS: tuple[RobotsStyle, ...] = ("simple", "simple", "folders", "none", "delay", "named", "wildcard", "folders")
 _FEEDS: tuple[Literal["atom", "rss", ""], ...] = ("atom", "rss", "atom", "", "rss")
 _SITEMAPS: tuple[Literal["honest", "lying", "bare", ""], ...] = (
-    "honest",
-    "honest",
-    "bare",
-    "",
-    "honest",
-    "lying",
-    "honest",
+    *("honest", "honest", "bare", ""),
+    *("honest", "lying", "honest"),
 )
 _HOST_FAULTS: Mapping[int, HostFault] = {5: "slow", 8: "outage", 10: "limited", 12: "robots-outage"}
 _ODD_FEATURES: tuple[tuple[SiteFeature, ...], ...] = (

@@ -1,4 +1,4 @@
-"""The made web as a world: takes a question apart, finds who answers it, and tells the truth about itself.
+"""The synthetic web as a world: routes a request to what answers it, and knows the truth about every URL.
 
 What a URL answers is a pure function of seed, URL and time. Caches hold what was computed; nothing else is kept.
 """
@@ -9,18 +9,16 @@ from typing import Literal
 from urllib.parse import parse_qsl
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.synthetic import addresses, faults, listings
-from vedette.lab.worlds.synthetic import faults as traps
-from vedette.lab.worlds.synthetic import machine_files as signposts
+from vedette.lab.worlds.synthetic import faults, listings, robots_sitemaps_feeds
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.grammar import Prose, build_library
 from vedette.lab.worlds.synthetic.listings import current_path, live_numbers
-from vedette.lab.worlds.synthetic.page_frame import strip_canonical
+from vedette.lab.worlds.synthetic.page_template import strip_canonical
+from vedette.lab.worlds.synthetic.page_traits import PageTruth, page_truth
 from vedette.lab.worlds.synthetic.pages import HTML, page_reply, page_state
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb, build_web
 from vedette.lab.worlds.synthetic.sites import BLOG_HOST, LINK_FARM, SIZES, Site, build_sites, loopback_address
-from vedette.lab.worlds.synthetic.truth import PageTruth, page_truth
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb, build_web
 from vedette.lab.worlds.world import Reply, WorldHost, WorldRequest
 
 UrlKind = Literal["page", "copy", "listing", "aside", "robots", "sitemap", "feed", "trap", "fault", "unknown"]
@@ -35,20 +33,16 @@ def _favicon(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     return Reply(200, (("content-type", "image/gif"),), b"GIF89a\1\0\1\0\0\0\0;")
 
 
-def _no_reply(_web: SyntheticWeb, _visit: PageRequest) -> Reply | None:
-    return None
-
-
 def _answer_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     site, now_s = visit.site, visit.now_s
-    number = addresses.parse_number(site, visit.path)
+    number = traits.parse_number(site, visit.path)
     if number is None or not site.births.is_born(number, now_s):
         return None
     first = traits.page_hash(site, number)
     second, birth_s = traits.life_hash(first), site.births.birth_s(number)
     moved = traits.move_s(site, second, birth_s) <= now_s
-    asked, old = visit.path.encode("utf-8", "replace"), addresses.page_path(site, number, first)
-    new = addresses.moved_path(site, number, first) if moved else old
+    asked, old = visit.path.encode("utf-8", "replace"), traits.page_path(site, number, first)
+    new = traits.moved_path(site, number, first) if moved else old
     if asked not in (old, new):
         return None
     if traits.death_s(site, second, birth_s) <= now_s:
@@ -67,13 +61,13 @@ _ROUTES: Mapping[str, tuple[UrlKind, Handler]] = {
     "archive": ("listing", listings.archive_page),
     "about": ("aside", listings.about_page),
     "private": ("aside", listings.private_page),
-    "robots.txt": ("robots", signposts.robots_reply),
-    "sitemap.xml": ("sitemap", signposts.sitemap_reply),
-    "feed.xml": ("feed", signposts.feed_reply),
+    "robots.txt": ("robots", robots_sitemaps_feeds.robots_reply),
+    "sitemap.xml": ("sitemap", robots_sitemaps_feeds.sitemap_reply),
+    "feed.xml": ("feed", robots_sitemaps_feeds.feed_reply),
     "favicon.ico": ("aside", _favicon),
-    "calendar": ("trap", traps.calendar_page),
-    "members": ("trap", traps.members_page),
-    "browse": ("trap", traps.nested_folder_page),
+    "calendar": ("trap", faults.calendar_page),
+    "members": ("trap", faults.members_page),
+    "browse": ("trap", faults.nested_folder_page),
     "odd": ("fault", faults.odd_page),
 }
 _PAGE_ROUTE: tuple[UrlKind, Handler] = ("page", _answer_page)
@@ -86,7 +80,7 @@ def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
     if head.startswith("sitemap-"):
         head = "sitemap.xml"
     if head in _REQUIRED_FEATURES and _REQUIRED_FEATURES[head] not in site.features:
-        return "unknown", _no_reply
+        return "unknown", lambda _web, _visit: None
     return _ROUTES.get(head, _PAGE_ROUTE)
 
 
@@ -99,7 +93,7 @@ def is_copy_query(query: str) -> bool:
 
 
 def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The reply of whoever answers this path, or None where nobody does."""
+    """Return the reply of the handler of this path, or None where there is none."""
     kind, handler = find_route(visit.site, visit.path)
     if visit.query and kind != "trap" and not is_copy_query(visit.query):
         return None
@@ -108,11 +102,11 @@ def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 def find_page_number(site: Site, path: str) -> int | None:
     """The number of the page whose path, before or after a move, this is; born yet or not."""
-    number = addresses.parse_number(site, path)
+    number = traits.parse_number(site, path)
     if number is None or find_route(site, path) is not _PAGE_ROUTE:
         return None
     first, asked = traits.page_hash(site, number), path.encode("utf-8", "replace")
-    known = (addresses.page_path(site, number, first), addresses.moved_path(site, number, first))
+    known = (traits.page_path(site, number, first), traits.moved_path(site, number, first))
     return number if asked in known else None
 
 
@@ -121,32 +115,21 @@ _UNKNOWN_HOST = Reply(421, (("content-type", "text/plain"),), b"No such host her
 
 
 class SyntheticWorld:
-    """A web made from a seed; see ``open_synthetic_world``."""
+    """A web generated from a seed; see ``open_synthetic_world``.
+
+    ``name`` opens it on a command line, ``start_s`` is the world time at which it opens. ``sites`` are the ordinary
+    hosts, largest first, without mirrors and farms.
+    """
 
     def __init__(self, name: str, web: SyntheticWeb, proses: tuple[Prose, ...], *, calm: bool) -> None:
-        self._name = name
+        self.name, self.start_s = name, START_S
         self._web = web
         self._proses = proses
         self._calm = calm
-        self._sites = {site.name: site for site in web.sites}
+        self.sites: Mapping[str, Site] = {site.name: site for site in web.sites}
         self._host_sites: dict[str, tuple[Site, bool]] = {site.name: (site, False) for site in web.sites}
         self._host_sites |= {mirror: (web.sites[index], True) for index, mirror in web.mirrors.items()}
         self._hosts = tuple(_assign_addresses(web.seed, tuple(self._host_sites), calm=calm))
-
-    @property
-    def name(self) -> str:
-        """How it is written on the command line, with its seed."""
-        return self._name
-
-    @property
-    def start_s(self) -> float:
-        """The world time at which it opens."""
-        return START_S
-
-    @property
-    def sites(self) -> Mapping[str, Site]:
-        """The ordinary hosts and what is settled about each, largest first; mirrors and farms are not among them."""
-        return self._sites
 
     def hosts(self) -> tuple[WorldHost, ...]:
         """Every host, in a fixed order."""
@@ -158,7 +141,7 @@ class SyntheticWorld:
         path, _, query = question.target.partition("?")
         door = self._host_sites.get(host)
         if door is None:
-            return self._reply_unlisted_host(host, path)
+            return faults.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
         site, mirror = door
         visit = PageRequest(site, path, query, now_s, question)
         reply = faults.outage_reply(visit) or answer(self._web, visit) or self._reply_not_found(visit)
@@ -168,11 +151,8 @@ class SyntheticWorld:
 
     def _reply_not_found(self, visit: PageRequest) -> Reply:
         if "soft404" in visit.site.features and visit.path not in ("/robots.txt", "/sitemap.xml", "/favicon.ico"):
-            return traps.soft_404_page(self._web, visit)
+            return faults.soft_404_page(self._web, visit)
         return _NOT_FOUND
-
-    def _reply_unlisted_host(self, host: str, path: str) -> Reply:
-        return traps.link_farm_page(self._proses, host, path) if self._is_farm(host) else _UNKNOWN_HOST
 
     def _is_farm(self, host: str) -> bool:
         return host.endswith("." + LINK_FARM) and not self._calm
@@ -219,7 +199,7 @@ def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Itera
 
 
 def open_synthetic_world(name: str, seed: int = 1, *, calm: bool = False) -> SyntheticWorld:
-    """The made world of this size and seed; a calm one has neither traps nor faults."""
+    """Open the synthetic web of this size and seed; a calm one has neither traps nor faults."""
     if name not in SIZES:
         raise UsageError(f"no made world is called {name!r}; known: {', '.join(SIZES)}")
     proses = build_library(seed)

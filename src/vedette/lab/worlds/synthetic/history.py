@@ -1,6 +1,6 @@
-"""The made web as arrays: births, changes, moves and deaths of up to a million pages, without a request.
+"""History of a synthetic web: births, changes, moves and deaths of up to a million pages as arrays.
 
-The laws and the numbers are those of the served made web (``lab.worlds.made``), to the bit. Left out are traps, faults
+The laws and the numbers are those of the served web (``world``), to the bit. Left out are traps, faults
 and mirrors (as in a calm world), boxes and rebuilds, which change no text, tags and the archive. Of what happened
 before the world opens only what held then is kept: a page's first version stands for all of its earlier ones. Listings
 show the newest twenty births, dead or not.
@@ -26,9 +26,16 @@ from vedette.lab.worlds.history import FEED, PAGE, History
 from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.grammar import build_library
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix_all
+from vedette.lab.worlds.synthetic.page_arrays import (
+    FEED_NUMBER,
+    Changes,
+    SyntheticPages,
+    SyntheticUrls,
+    expand_ranges,
+    list_changes,
+    list_pages,
+)
 from vedette.lab.worlds.synthetic.sites import SIZES, Site, WorldSize, build_sites
-from vedette.lab.worlds.synthetic_arrays.changes import Changes, expand_ranges, list_changes
-from vedette.lab.worlds.synthetic_arrays.pages import FEED_NUMBER, SyntheticPages, SyntheticUrls, list_pages
 from vedette.policy import Floats, Ints, rng_for
 from vedette.timeutil import DAY_S
 
@@ -125,7 +132,7 @@ class _Versions(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """When sections are rewritten: ``at_s`` by section (site * SECTIONS_MOST + its place), then by time."""
+    """When sections are rewritten: ``at_s`` by section (site * MAX_SECTIONS + its place), then by time."""
 
     section: Ints
     at_s: Floats
@@ -141,7 +148,7 @@ class _Waves(NamedTuple):
 
 
 def build_synthetic_history(name: str, seed: int) -> History:
-    """The made world of this size and seed for a hundred days; ``name`` may end in ``+waves`` and ``+bursts``."""
+    """Build a hundred days of the web of this size and seed; ``name`` may end in ``+waves`` and ``+bursts``."""
     size_name, *additions = name.removeprefix("made:").split("+")
     if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
         known = ", ".join(ARRAY_SIZES)

@@ -1,4 +1,4 @@
-"""What surrounds every text of a site: head, style, masthead with navigation, footer with the build that made it."""
+"""HTML page templates of synthetic sites: head, style, navigation, and a footer that names the build."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A recorded log of searches and clicks, and grades of its results, as click models read them.
+"""Recorded logs of searches and clicks, and simulated visitors that click as a model fitted to such a log says.
 
 A line of the log is tab-separated: session, milliseconds, Q, query, nothing, ten results; or session, milliseconds, C,
 result. A click belongs to the last search of its session. Lines that are neither are passed over.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.learn.clicks.examination import ClickLog
+from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel
 from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints
 
@@ -54,13 +54,10 @@ def read_log(path: Path, grades: Mapping[tuple[str, str], float]) -> SearchLog:
                 shown.append((cells[3], cells[5 : 5 + RESULTS_PER_PAGE]))
                 clicked.append([False] * RESULTS_PER_PAGE)
             elif len(cells) >= 4 and cells[2] == "C" and cells[0] in latest:
-                _mark_click(shown[latest[cells[0]]][1], clicked[latest[cells[0]]], cells[3])
+                search = latest[cells[0]]
+                if cells[3] in shown[search][1]:
+                    clicked[search][shown[search][1].index(cells[3])] = True
     return _build_log(shown, clicked, grades)
-
-
-def _mark_click(results: list[str], clicked: list[bool], result: str) -> None:
-    if result in results:
-        clicked[results.index(result)] = True
 
 
 def _build_log(
@@ -100,3 +97,29 @@ def split_halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
         for part in (slice(0, middle), slice(middle, None))
     )
     return first, second
+
+
+def draw_position_clicks(model: PositionModel, result: Ints, rng: np.random.Generator) -> Bools:
+    """The clicks of searches that show these results: each place on its own."""
+    return rng.random(result.shape) < model.examined[: result.shape[1]] * model.attraction[result]
+
+
+def draw_cascade_clicks(model: CascadeModel, result: Ints, rng: np.random.Generator) -> Bools:
+    """The clicks of searches that are read from the top, until content or tired."""
+    searches, places = result.shape
+    clicked = np.zeros((searches, places), bool)
+    reads = np.ones(searches, bool)
+    for place in range(places):
+        clicked[:, place] = reads & (rng.random(searches) < model.attraction[result[:, place]])
+        content = clicked[:, place] & (rng.random(searches) < model.satisfaction)
+        reads &= ~content & (rng.random(searches) < model.perseverance)
+    return clicked
+
+
+def examination_probabilities(model: PositionModel | CascadeModel, result: Ints) -> Floats:
+    """How probably each place of searches is looked at, before anything was clicked."""
+    if isinstance(model, PositionModel):
+        return np.broadcast_to(model.examined[: result.shape[1]], result.shape).copy()
+    passed = model.perseverance * (1 - model.attraction[result] * model.satisfaction)
+    chances = np.cumprod(passed, axis=1)
+    return np.concatenate([np.ones((len(result), 1)), chances[:, :-1]], axis=1)

@@ -1,13 +1,13 @@
-"""What the parts of the made web share while they answer: the sites, their frames, and who links to whom."""
+"""A synthetic web ready to answer: its sites, their templates, mirrors, and which hosts many pages link to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from vedette.lab.worlds.synthetic.addresses import page_link
 from vedette.lab.worlds.synthetic.hashing import MASK_64, fraction, mix
-from vedette.lab.worlds.synthetic.page_frame import PageTemplate, build_template
+from vedette.lab.worlds.synthetic.page_template import PageTemplate, build_template
+from vedette.lab.worlds.synthetic.page_traits import page_link
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.world import WorldRequest
 

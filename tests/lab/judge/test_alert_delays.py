@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.clock import start_clock
-from vedette.lab.judge.birth_delays import earliest_times, measure_delays
-from vedette.lab.judge.webhook_receiver import read_received, start_receiver
+from vedette.lab.judge.alert_delays import earliest_times, measure_delays, read_received, start_receiver
 
 waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 

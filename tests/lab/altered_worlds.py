@@ -1,7 +1,6 @@
-"""The same past with another future: what shows whether somebody looks ahead.
+"""Worlds with the same past and another future, which show whether a policy looks ahead.
 
-Whoever is told only what was there until a time cannot know which of two such worlds this is, and decides the same in
-both until then.
+A policy that knows only the past cannot tell two such worlds apart, and decides the same in both until then.
 """
 
 from dataclasses import replace
@@ -10,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.worlds.history import History, Texts
+from vedette.lab.worlds.frontpages import Frontpages
+from vedette.lab.worlds.history import History, SelectedTexts
 from vedette.policy import Floats, Ints, rng_for
 
 DEATH_SHARE = 0.3  # the share of living pages that die in the other future
@@ -45,7 +45,7 @@ def alter_future(history: History, at_s: float, seed: int) -> History:
         wave=history.wave[drawn.source] & drawn.past,
         link_start=start,
         link_to=to,
-        texts=_SelectedTexts(history.texts, drawn.source),
+        texts=SelectedTexts(history.texts, drawn.source),
     )
 
 
@@ -65,17 +65,6 @@ class _DrawnVersions(NamedTuple):
     at_s: Floats
     source: Ints
     past: npt.NDArray[np.bool_]
-
-
-class _SelectedTexts(Texts):
-    """The texts of another history's versions."""
-
-    def __init__(self, texts: Texts, source: Ints) -> None:
-        self._texts, self._source = texts, source
-
-    def text(self, version: int) -> str:
-        """What a version says: its words, without markup."""
-        return self._texts.text(int(self._source[version]))
 
 
 def _draw_pages(history: History, future: _Future) -> History:
@@ -145,3 +134,43 @@ def _draw_random_links(pages: int, rng: np.random.Generator) -> Ints:
 
 def _draw_digests(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     return rng.integers(1, 1 << 63, count, dtype=np.uint64)
+
+
+def alter_frontpages(world: Frontpages, index: int, seed: int) -> Frontpages:
+    """A world with the same past and another future, for those who must prove that they do not know it.
+
+    From snapshot ``index`` on, every source shows what another one would have shown, half of what comes up then is
+    gone, and targets that were never seen before are others.
+    """
+    rng = rng_for(seed, "lab/frontpages/altered")
+    moved = _draw_cycle(world.sources, rng)
+    born = np.full(world.targets, world.snapshots, np.int64)
+    np.minimum.at(born, world.target, world.start)
+    later = np.flatnonzero(born >= index)
+    renamed = np.arange(world.targets)
+    renamed[later] = rng.permutation(later)
+    past = np.flatnonzero(world.start < index)
+    future = np.flatnonzero((world.stop > index) & ((world.start < index) | (rng.random(len(world.start)) < 0.5)))
+    ok = world.ok.copy()
+    ok[index:, moved] = world.ok[index:]
+    return Frontpages(
+        name=world.name,
+        times=world.times,
+        source=np.concatenate([world.source[past], moved[world.source[future]]]),
+        target=np.concatenate([world.target[past], renamed[world.target[future]]]),
+        start=np.concatenate([world.start[past], np.maximum(world.start[future], index)]),
+        stop=np.concatenate([np.minimum(world.stop[past], index), world.stop[future]]),
+        ok=ok,
+        host=world.host,
+        source_names=world.source_names,
+        host_names=world.host_names,
+        targets=world.targets,
+    )
+
+
+def _draw_cycle(count: int, rng: np.random.Generator) -> Ints:
+    """A place for each of ``count`` that is another's: a ring in random order, everybody moves up by one."""
+    ring = rng.permutation(count)
+    moved = np.empty(count, np.int64)
+    moved[ring] = np.roll(ring, 1)
+    return moved

@@ -1,17 +1,25 @@
-"""Where a git history is: ``PATH[#branch[:folder]]``, and what to type where there is none."""
+"""Git repositories: opened by ``PATH[#branch[:folder]]``, their commits, their blobs, and processes that read them."""
 
 import difflib
+import multiprocessing
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:
     import pygit2
 
 
+Progress = Callable[[int, int], None]
+MAX_PROCESSES = 8
 MAX_NAMES = 8  # that a message lists
 REPOSITORY_NAMES = ("repo", ".git")  # how a folder that holds nothing but a repository calls it
 
@@ -54,6 +62,18 @@ class Tip(NamedTuple):
     repository: "pygit2.Repository"
     commit: "pygit2.Commit"
 
+    def list_first_parents(self) -> tuple[list["pygit2.Commit"], int]:
+        """Return the commits from the first one on, and whether (1) the chain breaks before its end."""
+        import pygit2
+
+        found = [self.commit]
+        while found[-1].parent_ids:
+            parent: object = self.repository.get(found[-1].parent_ids[0])
+            if not isinstance(parent, pygit2.Commit):
+                return found[::-1], 1
+            found.append(parent)
+        return found[::-1], 0
+
 
 def open_tip(place: GitLocation) -> Tip:
     """The repository of a place, opened for reading, and the end of its branch."""
@@ -63,14 +83,10 @@ def open_tip(place: GitLocation) -> Tip:
     return Tip(repository, _find_commit(repository, place))
 
 
-def list_folders(commit: "pygit2.Commit") -> list[str]:
-    """The folders at the top of a commit's tree."""
-    return [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
-
-
 def missing_folder_error(place: GitLocation, commit: "pygit2.Commit") -> UsageError:
     """What to say where a folder was never there."""
-    known = _suggest_names(place.folder, list_folders(commit))
+    folders = [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
+    known = _suggest_names(place.folder, folders)
     return UsageError(f'{place.path}: never had a folder "{place.folder[:80]}" on this branch; {known}')
 
 
@@ -110,3 +126,46 @@ def _suggest_names(wanted: str, names: Sequence[str]) -> str:
     shown = [*near, *(name for name in names if name not in near)][:MAX_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     return f"there are: {', '.join(shown)}{more}" if shown else "there are none"
+
+
+def find_blob(repository: "pygit2.Repository", blob: bytes) -> "pygit2.Blob | None":
+    """Return a blob by its id; None where it is not there or cannot be read, or where something else is there."""
+    import pygit2
+
+    try:
+        found = repository[pygit2.Oid(raw=blob)]
+    except (KeyError, OSError, ValueError, pygit2.GitError):
+        return None
+    return found if isinstance(found, pygit2.Blob) else None
+
+
+@cache
+def reopen_repository(path: str) -> "pygit2.Repository":
+    """Open a repository once in each process that reads it."""
+    import pygit2
+
+    return pygit2.Repository(path)
+
+
+def worker_count() -> int:
+    """How many processes are worth while; a process of a pool may not have children of its own."""
+    return 1 if multiprocessing.current_process().daemon else min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
+
+
+@contextmanager
+def open_process_pool(processes: int) -> Generator[ProcessPoolExecutor]:
+    """Open a pool of processes; work that has not begun when this is left is cancelled."""
+    # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_init_worker, initargs=(os.getpid(),))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _init_worker(parent: int) -> None:
+    ignore_sigint()
+    die_with_parent()
+    if is_orphan(parent):
+        os._exit(1)

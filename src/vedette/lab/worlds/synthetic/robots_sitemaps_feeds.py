@@ -1,4 +1,4 @@
-"""What a host tells machines: robots.txt, sitemaps and feeds.
+"""Files of the synthetic web for crawlers: robots.txt, sitemaps and feeds.
 
 A sitemap is honest, bare (no dates), or lying (every page modified today). robots.txt changes about twice a year.
 """
@@ -6,15 +6,14 @@ A sitemap is honest, bare (no dates), or lying (every page modified today). robo
 import time
 from collections.abc import Iterator
 
-from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
 from vedette.lab.worlds.synthetic.change_times import ChangeProcess, last_event
 from vedette.lab.worlds.synthetic.hashing import mix
 from vedette.lab.worlds.synthetic.listings import conditional_reply, current_path, live_numbers, newest_pages
-from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb
+from vedette.lab.worlds.synthetic.page_traits import last_text_change_s
 from vedette.lab.worlds.synthetic.sites import Site
-from vedette.lab.worlds.synthetic.truth import last_text_change_s
 from vedette.lab.worlds.synthetic.validators import format_http_date
+from vedette.lab.worlds.synthetic.web import PageRequest, SyntheticWeb
 from vedette.lab.worlds.world import Reply
 from vedette.timeutil import DAY_S
 
@@ -116,7 +115,7 @@ def _feed_items(site: Site, numbers: list[int], now_s: float) -> Iterator[tuple[
         place = current_path(site, number, first, now_s)
         yield (
             b"http://%b%b" % (site.name.encode(), place),
-            addresses.page_title(site, first),
+            traits.page_title(site, first),
             site.births.birth_s(number),
         )
 

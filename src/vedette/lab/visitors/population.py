@@ -1,4 +1,4 @@
-"""The public: who comes when, and each visit from its first search to its last.
+"""A population of simulated visitors: who comes when, and each visit from its first search to its last.
 
 It knows no clock and no server. A visit is a generator: it says what is done next and is told what was found, so the
 same seed and the same answers are the same public.
@@ -212,7 +212,7 @@ class _VisitSimulator:
                 return
             found = yield Search(pause_s, search.query, search.page)
             content = yield from self._read_results(found, search.need)
-            search = self._next_search(search, found, content=content)
+            search = self._new_search(found) if content else self._retry_search(search, found)
             pause_s = self._pause_s(habits.typing_s)
 
     def robot_actions(self) -> VisitActions:
@@ -236,10 +236,6 @@ class _VisitSimulator:
             yield Click(after_s, found.slate, found.hits[place].page)
             reached, rest_s = place + 1, self._pause_s(habits.page_s)
         return reading.satisfied
-
-    def _next_search(self, search: _SearchIntent, found: ResultPage, *, content: bool) -> _SearchIntent | None:
-        """The search after this one; None for somebody who leaves."""
-        return self._new_search(found) if content else self._retry_search(search, found)
 
     def _new_search(self, found: ResultPage) -> _SearchIntent | None:
         if not self._happens(self.public.habits.search_again):
@@ -275,7 +271,7 @@ class _VisitSimulator:
 
 
 def person_address(person: int) -> str:
-    """A loopback address of a person's own, beyond those of the made web's hosts.
+    """A loopback address of a person's own, beyond those of the synthetic web's hosts.
 
     >>> person_address(0), person_address(1000)
     ('127.251.0.1', '127.251.4.1')

@@ -1,24 +1,26 @@
-"""Which pages the made web ever has, as arrays: addresses by birth, with how each changes and where it stands.
+"""Pages of the synthetic web as arrays: every address by birth, and every change of each, to the bit as served.
 
 An address is a page: one that moves dies, and another is born in its place with the same text. Listings (home, feed,
 sections) are pages, too, with numbers below 0.
+
+A window of a change process holds what a hash of its number says, so all windows of all pages are computed side by
+side: what ``change_times.edit_state`` says of one page at a time, ``list_changes`` says of many for all time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.worlds.synthetic import addresses
+from vedette.lab.worlds.history import Bools
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.hashing import HashArray
+from vedette.lab.worlds.synthetic.change_times import EVENTS_PER_WINDOW, POISSON_CDF, RHYTHMS, START_S
+from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, HashArray, fractions, mix_all
 from vedette.lab.worlds.synthetic.page_traits import CHANGE_LAWS, ChangeProcesses
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.policy import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
 
 HOME_NUMBER, FEED_NUMBER, SECTION_NUMBER = -1, -2, -3
 """The number of a listing; the second section's is one less than the first's, and so on."""
@@ -59,14 +61,9 @@ class SyntheticPages:
 def list_pages(sites: Sequence[Site], begin_s: float, end_s: float) -> SyntheticPages:
     """All addresses that live at some time of a span, by birth."""
     parts = [part for index, site in enumerate(sites) for part in _site_pages(index, site, begin_s, end_s)]
-    pages = _concatenate(parts)
+    columns = ([getattr(part, one.name) for part in parts] for one in fields(SyntheticPages))
+    pages = SyntheticPages(*map(np.concatenate, columns))
     return pages.select(np.argsort(pages.born_s, kind="stable"))
-
-
-def _concatenate(parts: Sequence[SyntheticPages]) -> SyntheticPages:
-    return SyntheticPages(
-        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(SyntheticPages))
-    )
 
 
 def _site_pages(index: int, site: Site, begin_s: float, end_s: float) -> tuple[SyntheticPages, ...]:
@@ -156,5 +153,87 @@ def _path(site: Site, number: int, *, is_moved: bool) -> str:
         return "/feed.xml"
     if number < 0:
         return f"/section/{site.sections[SECTION_NUMBER - number].slug}"
-    written = addresses.moved_path if is_moved else addresses.page_path
+    written = traits.moved_path if is_moved else traits.page_path
     return written(site, number, traits.page_hash(site, number)).decode()
+
+
+POISSON, WORKING, PERIODIC = (CHANGE_LAWS.index(law) for law in ("poisson", "working", "periodic"))
+
+
+class Changes(NamedTuple):
+    """Moments at which pages change, in no order; ``row`` is the page's place among the processes that were asked."""
+
+    row: Ints
+    at_s: Floats
+
+
+def list_changes(process: ChangeProcesses, after_s: Floats, until_s: Floats) -> Changes:
+    """The changes of each page after a time of its own, up to another."""
+    parts = [
+        _poisson_changes(process, np.flatnonzero(process.law == POISSON), after_s, until_s),
+        _working_changes(process, np.flatnonzero(process.law == WORKING), after_s, until_s),
+        _periodic_changes(process, np.flatnonzero(process.law == PERIODIC), after_s, until_s),
+    ]
+    return Changes(np.concatenate([part.row for part in parts]), np.concatenate([part.at_s for part in parts]))
+
+
+def expand_ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """The numbers of each range, ends included, one after the other; and the range that each belongs to.
+
+    >>> ranges, numbers = expand_ranges(np.array([3, 7, 0]), np.array([4, 6, 0]))
+    >>> ranges.tolist(), numbers.tolist()
+    ([0, 0, 2], [3, 4, 0])
+    """
+    counts = np.maximum(last - first + 1, 0)
+    ranges = np.repeat(np.arange(len(first)), counts)
+    starts = np.cumsum(counts) - counts
+    return ranges, first[ranges] + np.arange(len(ranges)) - starts[ranges]
+
+
+def _poisson_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+    found = _clock_changes(process, rows, after_s - START_S, until_s - START_S)
+    return Changes(found.row, START_S + found.at_s)
+
+
+def _working_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+    """Poisson by the clock of the office."""
+    office = RHYTHMS["office"]
+    low, high = np.zeros(len(after_s)), np.zeros(len(after_s))
+    low[rows], high[rows] = office.clocks_at(after_s[rows] - START_S), office.clocks_at(until_s[rows] - START_S)
+    found = _clock_changes(process, rows, low, high)
+    return Changes(found.row, START_S + office.offsets_s(found.at_s))
+
+
+def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floats) -> Changes:
+    """Poisson events between two readings of a clock, by that clock."""
+    width = EVENTS_PER_WINDOW / process.per_s[rows]
+    first, last = np.floor(low[rows] / width).astype(np.int64), np.floor(high[rows] / width).astype(np.int64)
+    place, window = expand_ranges(first, np.where(high[rows] > low[rows], last, first - 1))
+    owner, events = _window_events(process.key[rows][place], window)
+    row, at = rows[place[owner]], events * width[place[owner]]
+    kept = (low[row] < at) & (at <= high[row])
+    return Changes(row[kept], at[kept])
+
+
+def _window_events(keys: HashArray, window: Ints) -> tuple[Ints, Floats]:
+    """The events of windows: to which one each belongs, and where it lies, in windows since the start."""
+    state = mix_all(keys ^ window.astype(np.uint64))
+    left = np.searchsorted(POISSON_CDF, fractions(state), side="right")
+    owners, places = [], []
+    open_ = np.arange(len(window))
+    while len(open_ := open_[left[open_] > 0]):
+        state[open_] = state[open_] * np.uint64(LCG_MULTIPLIER) + np.uint64(LCG_INCREMENT)
+        left[open_] -= 1
+        owners.append(open_)
+        places.append(window[open_] + fractions(state[open_]))
+    none: list[Ints] = [np.zeros(0, np.int64)]
+    return np.concatenate(owners or none), np.concatenate(places or [np.zeros(0)])
+
+
+def _periodic_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
+    per_s = process.per_s[rows]
+    phase_s = START_S + fractions(process.key[rows]) / per_s
+    first = np.floor((after_s[rows] - phase_s) * per_s).astype(np.int64) + 1
+    last = np.floor((until_s[rows] - phase_s) * per_s).astype(np.int64)
+    place, turn = expand_ranges(first, last)
+    return Changes(rows[place], phase_s[place] + turn / per_s[place])

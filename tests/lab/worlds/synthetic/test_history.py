@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.lab.synthetic_pages import change_times
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.change_times import START_S
-from vedette.lab.worlds.synthetic.truth import change_times
-from vedette.lab.worlds.synthetic_arrays.changes import expand_ranges
-from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES, build_synthetic_history
+from vedette.lab.worlds.synthetic.history import ARRAY_SIZES, build_synthetic_history
+from vedette.lab.worlds.synthetic.page_arrays import expand_ranges
 from vedette.lab.worlds.world import WorldRequest
 from vedette.timeutil import DAY_S
 
