@@ -118,7 +118,7 @@ class CyclePolls:
 def _select_rows(every: Sources, rows: Ints) -> Sources:
     columns = {
         name: getattr(every, name)[rows]
-        for name in ("place", "host", "last_look_s", "failures", "looks", "found", "links", "look_s", "yields")
+        for name in ("place", "host", "last_poll_s", "failures", "polls", "found", "links", "poll_s", "yields")
     }
     return replace(every, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
 
