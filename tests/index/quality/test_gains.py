@@ -21,7 +21,7 @@ from vedette.index.quality.watched_terms import (
     score_pages,
     select_tracked_terms,
 )
-from vedette.lab.quality.change import delta_q_a
+from vedette.lab.bounds.delta_q import delta_q_a
 from vedette.lab.quality.workload import Workload
 from vedette.policy import Floats, rng_for
 from vedette.text import hash_word, hash_words

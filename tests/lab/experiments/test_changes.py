@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.lab.small_histories import P, V, web
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Measurements, Span
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Measurements, Span, resolve_span
 from vedette.lab.experiments.changes import (
     VersionSpans,
     build_rows,

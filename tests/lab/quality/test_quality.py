@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.quality.change import (
+from vedette.lab.bounds.delta_q import (
     compute_slot_gains,
     delta_q_a,
     delta_q_exact,

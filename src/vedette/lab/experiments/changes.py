@@ -25,8 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for

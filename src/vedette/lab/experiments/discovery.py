@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.runs.discovery.arrivals import INTERVALS_S
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS, Cycle, build_bound_rows, build_cycles, build_policy_rows
-from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
+from vedette.lab.runs.discovery.run import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
 from vedette.lab.worlds.catalog import open_frontpages, open_history
 
 _DAY_S = 86_400.0

@@ -23,8 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Backlinks,

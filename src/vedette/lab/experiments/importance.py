@@ -25,8 +25,7 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.index.pagerank import page_importance, percentiles
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.quality.corpus import concat_ranges, load_corpus
 from vedette.lab.quality.query_files import Queries, read_query_file, select_answerable
 from vedette.lab.quality.scoring import build_tfidf

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Arrivals,

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import build_bound_known
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Measurements, Metric, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.quality.quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh

@@ -33,9 +33,8 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.experiments.importance import spearman
 from vedette.lab.quality.corpus import ShingleDistance
 from vedette.lab.quality.workload import Workload, load_query_set

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility
-from vedette.lab.quality.change import delta_q_a
+from vedette.lab.bounds.delta_q import delta_q_a
 from vedette.lab.quality.corpus import ShingleDistance, load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import BooleanScoring, build_tfidf

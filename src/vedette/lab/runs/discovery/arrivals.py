@@ -27,10 +27,10 @@ __all__ = [
     "Cover",
     "CoverSets",
     "Interval",
-    "compute_greedy_cover",
-    "number_hosts",
-    "jaccard_overlaps",
     "compute_cover_sets",
+    "compute_greedy_cover",
+    "jaccard_overlaps",
+    "number_hosts",
     "split_intervals",
 ]
 

@@ -20,9 +20,8 @@ from vedette.adapters.regression_trees import fit_forest
 from vedette.attention import step_visibility
 from vedette.errors import UsageError
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.experiments.importance import QUERY_FILES, WebSnapshot, take_snapshot
 from vedette.lab.quality.query_files import Queries, read_query_file
 from vedette.lab.quality.workload import draw_queries

@@ -14,7 +14,7 @@ from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.sections import groups_of
 
-__all__ = ["RandomRefresh", "PolicyAgent", "RefreshPolicy", "FetchFindings", "Uniform", "observe_and_schedule"]
+__all__ = ["FetchFindings", "PolicyAgent", "RandomRefresh", "RefreshPolicy", "Uniform", "observe_and_schedule"]
 
 
 @dataclass(frozen=True, slots=True)

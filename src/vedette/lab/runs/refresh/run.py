@@ -34,15 +34,15 @@ from vedette.refresh.known_pages import Bools
 
 __all__ = [
     "HOUR_S",
-    "RefreshGame",
     "Measures",
-    "RefreshOutcome",
-    "RefreshSetup",
-    "RefreshPolicy",
     "Oracle",
+    "RefreshGame",
+    "RefreshOutcome",
+    "RefreshPolicy",
+    "RefreshSetup",
+    "find_sources",
     "observe_and_schedule",
     "run_refresh",
-    "find_sources",
 ]
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
