@@ -8,6 +8,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 
+MINUTE_S, HOUR_S, DAY_S, WEEK_S = 60.0, 3_600.0, 86_400.0, 604_800.0
+
 # Three families are in use: RFC 822 and its heirs (``25 Jun 2010 15:00:00 PST``), RFC 850 and asctime, and ISO 8601. A
 # date is a stranger's text, so an unreadable one is None, never an error. Two-digit years follow RFC 2822, which needs
 # no clock: up to 49 lies in this century. A date without a zone is taken as UTC.

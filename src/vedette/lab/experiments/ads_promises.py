@@ -1,10 +1,16 @@
-"""Do policies of sponsored results keep what is proven of them? Small markets, each seed another one.
+"""Ads experiment (``sponsor-promises``): do ad policies keep what is proven about them? A small market for each seed.
 
-See ``vedette.lab.experiments.ads_promises`` for the worlds ``market:cells``, ``market:mix`` and ``market:bpol``.
+    market:cells   figure 6.2 of Pandey08: GREEDY and MSVV with known rates, in four cells: rates of 1 or any, without
+                   and with budgets. A third of the markets is random, a third is a trap for GREEDY, and in a third
+                   balancing can do no better than 1 - 1/e
+    market:mix     theorem 4: how often MIX shows an ad that it should not
+    market:bpol    theorem 3, with its constant: the revenue of BPOL of MIX against the fluid optimum
+
+A row has what was ``reached`` and ``promised``; ``kept`` is 1 where the promise held, and ``empty`` is 1 where nothing
+was promised (a bound below 0).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,19 +21,10 @@ from vedette.lab.baselines.ads.greedy import Greedy
 from vedette.lab.baselines.ads.mix import Mix
 from vedette.lab.baselines.ads.msvv import Msvv
 from vedette.lab.bounds.ads_lp import solve_days
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.runs.ads.run import AdServer, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import DAY_S, AdMarketDay
 from vedette.policy import Floats, Ints, rng_for
-
-# market:cells   figure 6.2 of Pandey08: GREEDY and MSVV with rates that are known, in four cells: rates of 1 or any,
-# without budgets and with. Every third market is drawn, every third is a trap for GREEDY, every third
-# one in which balancing can do no better than 1 - 1/e
-# market:mix     theorem 4: how often MIX shows an ad that it should not
-# market:bpol    theorem 3, with its constant: what BPOL of MIX earns against the fluid optimum
-# A row has what was ``reached`` and what was ``promised``; ``kept`` is 1 where the promise held, and ``empty`` is 1 where
-# it promised nothing (a bound below 0).
-
 
 GUARANTEES = {"cells": ("greedy", "msvv"), "mix": ("mix",), "bpol": ("bpol",)}
 FACTORS: Floats = np.ones(4)
@@ -179,21 +176,18 @@ OWN_METRICS: Mapping[str, Metric] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdGuarantees:
+class AdGuarantees(Experiment):
     """The experiment."""
 
-    name: str = "sponsor-promises"
-    about: str = "Do greedy, msvv, mix and bpol keep what is proven of them? (budget: slots, for mix)"
-    worlds: tuple[str, ...] = ("market",)
+    name = "sponsor-promises"
+    about = "Do greedy, msvv, mix and bpol keep what is proven of them? (budget: slots, for mix)"
+    worlds = ("market",)
     # Where nobody names a world.
-    usual_worlds: tuple[str, ...] = tuple(f"market:{name}" for name in GUARANTEES)
-    metrics: tuple[str, ...] = tuple(OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
-    budgets: tuple[float, ...] = (1.0,)
-    policies: tuple[str, ...] = tuple(name for names in GUARANTEES.values() for name in names)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    usual_worlds = tuple(f"market:{name}" for name in GUARANTEES)
+    metrics = tuple(OWN_METRICS)
+    own = OWN_METRICS
+    budgets = (1.0,)
+    policies = tuple(name for names in GUARANTEES.values() for name in names)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """One small market; nothing where a world says nothing of a policy."""

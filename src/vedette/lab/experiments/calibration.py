@@ -1,8 +1,14 @@
-"""Do the chances that models of change give come true? Rules of the game: ``lab.calibration``.
+"""Calibration experiment: do the chances that models of change give come true?
 
-The policies are models; a budget is looks a day, drawn evenly over all known pages. One row has the scores over all
-looks, with 95 % intervals by pages drawn anew. The others have one ``bin`` each: a tenth of the looks, by what the
-model said of them, with its mean chance and the share that had changed; where both agree, chances are true.
+Pages are known from their birth on, or from the begin. Once a day some are fetched, as many as the budget (fetches a
+day) allows, drawn evenly: so waits of all lengths occur, and no model influences what it is asked. A fetch shows
+whether the page differs from the copy of the last one. A page that is gone is dropped, and no chance is judged by it.
+The policies are models; all models of a run are asked about the same fetches before they learn the outcome. The first
+fifth of the time is for learning only.
+
+One row has the scores over all fetches, with 95 % intervals by a bootstrap over pages. The others have one ``bin``
+each: a tenth of the fetches, by what the model said of them, with its mean chance and the share that had changed; where
+both agree, chances are true.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,15 +38,8 @@ from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
 from vedette.refresh.sections import groups_of
+from vedette.timeutil import DAY_S
 
-# The game: pages are known from their birth on, or from the begin. Once a day some are looked at, as many as the budget
-# (looks a day) allows, drawn evenly whatever is known of them: so waits of all lengths occur, and no model has a say in
-# what it is asked. A look tells whether the page says something else than the copy from the last one. One that is found
-# gone is let go, and no chance is judged by it.
-# All models of a run are asked about the same looks. Those of the first fifth of the time are for learning only.
-
-
-DAY_S = 86_400.0
 WARM_UP = 0.2
 MIN_CHANCE = 1e-4
 RESAMPLES = 500
@@ -318,7 +317,7 @@ def build_rows(judged: Judgments, seed: int) -> list[Measurements]:
     ]
 
 
-class Calibration:
+class Calibration(Experiment):
     """The experiment."""
 
     name = "calibration"
@@ -328,8 +327,7 @@ class Calibration:
     metrics = tuple(OWN_METRICS)
     policies = tuple(MODELS)
     budgets = (20.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = (("found", "bin"), ("said", "bin"))
+    figures = (("found", "bin"), ("said", "bin"))
 
     def run(self, cell: Cell) -> list[Measurements]:
         """The scores, and a row for each tenth of the looks."""
@@ -344,4 +342,4 @@ class Calibration:
         return build_rows(judged, cell.seed)
 
 
-EXPERIMENT: Experiment = Calibration()
+EXPERIMENT = Calibration()

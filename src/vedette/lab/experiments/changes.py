@@ -1,4 +1,4 @@
-"""How do pages change? Rates, lifetimes, ages, the rhythm of the week, and whether changes are memoryless.
+"""Changes experiment: how do pages change? Rates, lifetimes, ages, rhythm of the week, and a test for memorylessness.
 
 A history is a complete record, so nothing has to be guessed between fetches. What is unknown is the ends: a version
 that still holds when the record or the page ends would have lived longer. So
@@ -11,12 +11,12 @@ that still holds when the record or the page ends would have lived longer. So
 - the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
   as old versions belong to slow pages. So memorylessness is judged page by page.
 
-The test is ``vedette.lab.experiments.changes``: exact for each page, at a false discovery rate of 5 % over all of them.
+The test is exact for each page, at a false discovery rate of 5 % over all of them.
 ``hazard_ratio`` pools the tested pages: the hazard at an age in units of a page's mean interval, by what memoryless
 pages with as many changes would show; 1 at all ages where they are memoryless.
 
-All is told with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours are UTC,
-from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
+All rows are given with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours
+are UTC, from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,7 @@ from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, 
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for
+from vedette.timeutil import DAY_S
 
 # Where changes come from a Poisson process, then, given that there were n of them in a window, they lie in it as n
 # independent uniform draws do, and the n + 1 gaps (both ends among them) are spread evenly over all ways to divide
@@ -123,7 +124,6 @@ def compute_hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> li
     return [float(ratio) for ratio in ratios]
 
 
-DAY_S = 86400.0
 AGES_D = (0.0, 1 / 24, 0.25, 1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 90.0, 180.0, 365.0, 730.0, 1460.0)
 SCALED_AGES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -307,7 +307,7 @@ def _build_ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
     return [{"scaled_age": age, "hazard_ratio": ratio} for age, ratio in zip(SCALED_AGES, ratios, strict=True)]
 
 
-class Changes:
+class Changes(Experiment):
     """The experiment: there is nothing to decide in it, so one policy and one budget stand for the record itself."""
 
     name = "changes"
@@ -317,8 +317,6 @@ class Changes:
     metrics = tuple(OWN_METRICS)
     policies = ("as-recorded",)
     budgets = (1.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows, with waves and without."""
@@ -329,4 +327,4 @@ class Changes:
         ]
 
 
-EXPERIMENT: Experiment = Changes()
+EXPERIMENT = Changes()

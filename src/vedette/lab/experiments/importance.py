@@ -1,4 +1,4 @@
-"""Does it matter for search what is important by links? Importance against impact, page by page.
+"""Importance experiment: does importance by links (in-links, PageRank) agree with impact on search?
 
 The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
 is 10). All pages that live at the end of the span are ranked for every query by their text alone (``build_tfidf`` of
@@ -183,7 +183,7 @@ def _build_bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, fl
         }
 
 
-class Importance:
+class Importance(Experiment):
     """The experiment."""
 
     name = "importance"
@@ -193,8 +193,6 @@ class Importance:
     metrics = tuple(OWN_METRICS)
     policies = ("in-links", "pagerank")
     budgets = (10.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows, by kind of queries."""
@@ -218,4 +216,4 @@ def _iter_query_sets(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
     yield len(QUERY_FILES), draw_queries(web, np.arange(web.pages), seed)
 
 
-EXPERIMENT: Experiment = Importance()
+EXPERIMENT = Importance()

@@ -1,30 +1,29 @@
-"""One budget for refreshes, looks and first fetches: who should get how much? Rules: ``lab.joint_run``.
+"""Joint experiment: how should refreshes, polls and first fetches share one budget? Rules: ``lab.runs.joint``.
 
-``default`` is what runs live: all three ask at one price. ``thirds``, ``refresh-only`` and ``discover-only`` (half for
-looks, half for first fetches) have fixed splits; ``bound-split`` is the best of a grid of fixed splits, found in
-hindsight by playing all of them. All rank each kind of fetch by the same rules, so that only the sharing differs.
+``default`` is what runs live: all three compete at one price. ``thirds``, ``refresh-only`` and ``discover-only`` (half
+for polls, half for first fetches) have fixed splits; ``bound-split`` is the best of a grid of fixed splits, found in
+hindsight by running all of them. All rank each kind of fetch by the same rules, so that only the sharing differs.
 
 Decisions are made twice a day, and all of the time counts, in twenty equal parts. The quality (eq. 4.5, at the end of
-each day, for queries as ``lab.asking`` has them) counts what nobody has discovered as missing.
+each day, for the queries of ``lab.quality.workload``) counts what nobody has discovered as missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.quality.quality import QualityTracker, measuring_times
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.joint.run import KINDS, Batch, JointGame, Split, find_crawled, run_joint
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.history_views import cut_window
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 PERIODS = 20
 # Shares of a split are multiples of one part in so many.
 GRID_STEPS = 6
@@ -144,23 +143,16 @@ def _compute_metrics(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Joint:
+class Joint(Experiment):
     """The question; budgets are fetches a day. A row is a part of the time."""
 
-    name: str = "joint"
-    about: str = "How should refreshes, looks and first fetches share one budget of fetches a day?"
-    worlds: tuple[str, ...] = ("git", "live")
-    metrics: tuple[str, ...] = ("quality", *OWN_METRICS)
-    policies: tuple[str, ...] = ("default", *SPLITS, "bound-split")
-    budgets: tuple[float, ...] = (10.0, 30.0, 100.0)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def own(self) -> Mapping[str, Metric]:
-        """Where fetches went, and how much was found."""
-        return OWN_METRICS
+    name = "joint"
+    about = "How should refreshes, looks and first fetches share one budget of fetches a day?"
+    worlds = ("git", "live")
+    own = OWN_METRICS
+    metrics = ("quality", *OWN_METRICS)
+    policies = ("default", *SPLITS, "bound-split")
+    budgets = (10.0, 30.0, 100.0)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """A row for each part of the time."""

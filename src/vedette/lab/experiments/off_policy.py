@@ -1,13 +1,21 @@
-"""What would another order have brought? Estimates from logs, held against trying it with visitors fitted to a log.
+"""Off-policy experiment: do estimates from a log, of what another order of results would bring, come true?
 
-The budget is how many searches the log has. With few, "not enough data" is said, and nothing is counted but that.
-See ``vedette.learn.clicks.off_policy`` for the estimates and ``vedette.lab.experiments.off_policy`` for the worlds.
+    clicks:FILE[+MODEL]
+
+Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the default) that was fitted to the later half of
+a recorded log. They search as that half did, and see a randomized order: the logged one, but one search in five has a
+random one of its ten results put first. The other order puts that result first which a position model, fitted to the
+earlier half, finds most attractive. Its success is estimated from the log of the first order alone
+(``vedette.learn.clicks.off_policy``), and then the visitors try it.
+
+A search succeeds where one of the first three results is opened. The doubly robust estimate uses the position model of
+the earlier half, so with other visitors its model is wrong. The budget is the number of searches in the log; with few
+of them the estimate is "not enough data", and only that is counted.
 """
 
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import suggest_name
 from vedette.lab.core.statistics import bootstrap_interval
 from vedette.lab.visitors.click_models import draw_cascade_clicks, draw_position_clicks
@@ -25,16 +33,6 @@ from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionMod
 from vedette.learn.clicks.impressions import Bools
 from vedette.learn.clicks.off_policy import Decisions, Estimate, Interval, doubly_robust, ips, snips
 from vedette.policy import Floats, Ints, rng_for
-
-# clicks:FILE[+MODEL]
-# Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the usual one) that was fitted to the later half
-# of a recorded log. They search as that half did, and meet an order with lots: the shown one, but one search in five has
-# any of its ten results put first. The other order puts that result first which a position model, fitted to the earlier
-# half, finds most attractive. What that would bring is estimated from the log of the first order alone, and then it is
-# tried.
-# A search has succeeded where one of the first three results was opened. The model of the doubly robust estimate is the
-# position model of the earlier half, so under other visitors it is wrong.
-
 
 MODELS = ("dbn", "position", "cascade")
 RANDOMIZED_SHARE = 0.2  # searches of which lots decide what comes first
@@ -170,19 +168,16 @@ OWN_METRICS: Mapping[str, Metric] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OffPolicy:
+class OffPolicy(Experiment):
     """The experiment."""
 
-    name: str = "off-policy"
-    about: str = "Do estimates of what another order would bring come true? (budget: searches in the log)"
-    worlds: tuple[str, ...] = ("clicks",)
-    metrics: tuple[str, ...] = tuple(OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
-    budgets: tuple[float, ...] = (300.0, 3_000.0, 30_000.0)
-    policies: tuple[str, ...] = tuple(ESTIMATORS)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    name = "off-policy"
+    about = "Do estimates of what another order would bring come true? (budget: searches in the log)"
+    worlds = ("clicks",)
+    metrics = tuple(OWN_METRICS)
+    own = OWN_METRICS
+    budgets = (300.0, 3_000.0, 30_000.0)
+    policies = tuple(ESTIMATORS)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """One log and one estimate."""

@@ -1,15 +1,17 @@
-"""How few queries may have sketches, and unseen pages are ordered as well all the same? Impact08, sections 6.3 and 6.4.
+"""Order experiment with few sketches: how few queries need them, at the same impact? Impact08, sections 6.3 and 6.4.
 
-Queries are split in two by lot: one half teaches improvability, on the other the neediest have sketches, and all of its
-queries judge (``lab.order_sketches``). A row for each dataset and share of sketches (``sketches``, figures 8 and 9),
-with the impact of what was fetched as a share of that with all sketches. Rows with ``bucket`` are figure 7: queries of
-about the same mean score, how many new first results they got, and what the other half let expect.
+Queries are split in two at random. On one half (*train*) the published hybrid fetches with all sketches, and the gain
+of each query teaches improvability. On the other (*test*) the neediest queries, a share of all, keep their sketches;
+all queries of this half judge. As published, only improvability is learned on train: the queries of test and their
+frequencies are known. Gains of crawled pages are counted over all queries of the half, which takes no sketches.
 
-A budget is the share of the uncrawled pages that is fetched; queries are as in ``order``, real ones if they are there.
+A row for each dataset and share of sketches (``sketches``, figures 8 and 9) has the impact of what was fetched as a
+share of that with all sketches. Rows with ``bucket`` are figure 7: queries of about the same mean score, how many new
+first results they got, and what train predicted. A budget is the share of the uncrawled pages that is fetched; queries
+are as in ``order``, real ones where the file exists.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,7 +20,7 @@ import numpy as np
 from vedette.attention import step_visibility
 from vedette.frontier.impact.query_need import Improvability, needy
 from vedette.frontier.impact.sketches import Sketches
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, load_policies
 from vedette.lab.quality.workload import compute_slot_scores, rank_results
 from vedette.lab.runs.order.run import (
@@ -37,13 +39,6 @@ from vedette.lab.runs.order.run import (
 )
 from vedette.lab.runs.order.setting import CrawlSplit, Site, compute_impacts, split_site
 from vedette.policy import Floats, Ints, rng_for
-
-# Queries are split in two by lot. On one half (*train*) the printed hybrid fetches with all sketches, and what each query
-# gained teaches improvability. On the other (*test*) the neediest queries by it, a share of all, keep their sketches;
-# everything is judged by all queries of this half. As printed, what is learned on train is improvability alone: the
-# queries of test and their frequencies are known.
-# What crawled pages brought is counted over all queries of the half, which takes no sketches.
-
 
 SHARES = (1.0, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 COMPARED_POLICIES = ("hybrid", DEFAULT_POLICY)
@@ -176,19 +171,17 @@ OWN_METRICS: Mapping[str, Metric] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OrderSketches:
+class OrderSketches(Experiment):
     """The experiment."""
 
-    name: str = "order-sketches"
-    about: str = "How few queries need sketches? (budget: the share of the uncrawled pages that is fetched)"
-    worlds: tuple[str, ...] = ("git", "live")
-    metrics: tuple[str, ...] = tuple(OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN_METRICS))
-    policies: tuple[str, ...] = (DEFAULT, "hybrid")
-    budgets: tuple[float, ...] = (0.05, 0.1, 0.3)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = (("impact_share", "sketches"),)
+    name = "order-sketches"
+    about = "How few queries need sketches? (budget: the share of the uncrawled pages that is fetched)"
+    worlds = ("git", "live")
+    metrics = tuple(OWN_METRICS)
+    own = OWN_METRICS
+    policies = (DEFAULT, "hybrid")
+    budgets = (0.05, 0.1, 0.3)
+    figures = (("impact_share", "sketches"),)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows of a cell."""

@@ -1,12 +1,15 @@
-"""Which results first, when nobody knows how good pages are?
+"""Ranking experiment: which results first, while the quality of pages is unknown (exploration)?
 
 Pandey08, chapter 5, in its communities and in its joke study with real votes. The budget is how many expected lives of
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
+
+``default`` is meant to run live. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a first
+place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some seeds of
+the same world that no cell has.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from vedette.lab.baselines.ranking.selective import RelaxedSelective, Selective
 from vedette.lab.baselines.ranking.thompson import DampedThompson, Thompson
 from vedette.lab.baselines.ranking.ucb import Ucb
 from vedette.lab.baselines.ranking.uniform import Uniform
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.runs.ranking.community import CommunityResult, Phases, simulate_community
 from vedette.lab.runs.ranking.jester import StudyResult, run_study
 from vedette.lab.worlds.catalog import locate_world
@@ -26,11 +29,6 @@ from vedette.lab.worlds.community import parse_community
 from vedette.lab.worlds.jester import JesterVotes, load_ratings
 from vedette.policy import Floats
 from vedette.serve.rank.explore.prospect import Prospect
-
-# ``default`` is what is meant to run live. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a
-# first place. ``selective-best`` is the setting of a fixed grid that has most quality per click on average over some
-# seeds of the same world that no cell has.
-
 
 BEST_OF_GRID = "selective-best"
 PILOT_SEEDS = range(1_000_001, 1_000_005)
@@ -142,18 +140,15 @@ def _mean_days(days: Floats) -> float:
     return float(days.mean()) if len(days) else float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Experiment):
     """The experiment."""
 
-    name: str = "ranking"
-    about: str = "Which results first, while their quality is unknown? (budget: expected lives of a page, measured)"
-    worlds: tuple[str, ...] = ("community", "jester")
-    metrics: tuple[str, ...] = ("qpc", "tbp", *OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: dict(OWN_METRICS))
-    budgets: tuple[float, ...] = (1.5,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    name = "ranking"
+    about = "Which results first, while their quality is unknown? (budget: expected lives of a page, measured)"
+    worlds = ("community", "jester")
+    metrics = ("qpc", "tbp", *OWN_METRICS)
+    own = OWN_METRICS
+    budgets = (1.5,)
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -1,33 +1,33 @@
-"""How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
+"""Refresh experiment: how current are copies under a budget of fetches a day? Rules: ``lab.runs.refresh.run``.
 
-``default`` is what runs live for all that is no source: ``expected-gain``. Decisions are made four times a day. The
-first fifth of the time is for learning, and not measured; of the rest, twenty equal parts are measured each on its own.
-Where the world has waves (more than 20 pages changed at once), the game is played a second time on the same world
-without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight.
-``bound-delta-q`` knows what every page says now, and fetches what does most for search.
+``default`` is what runs live for all pages but sources: ``expected-gain``. Decisions are made four times a day. The
+first fifth of the time is for learning, and not measured; twenty equal parts of the rest are measured each on its own.
+Where the world has waves (more than 20 pages changed at once), the policy also runs on the same world without them:
+``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight. ``bound-delta-q`` knows
+what every page says now, and fetches what does most for search.
 
-Where pages have texts, there is the quality of the repository, too: eq. 4.5 at the end of each day, averaged
-(``lab.quality_over_time``), for queries and frequencies as ``lab.asking`` has them. ``queries_from`` says which: 0, the
-TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages, as often as drawn.
+Where pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
+(``lab.quality.quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says which: 0,
+the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages, as often as drawn.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import build_bound_known
-from vedette.lab.core.experiment import Cell, Measurements, Metric, resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.core.registry import find_policy
 from vedette.lab.quality.quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh
 from vedette.lab.runs.refresh.gains import create_measures
-from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshOutcome, RefreshSetup, run_refresh
+from vedette.lab.runs.refresh.run import RefreshGame, RefreshOutcome, RefreshSetup, run_refresh
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.history_views import has_waves, remove_waves
 from vedette.refresh.policies.uniform import Uniform
+from vedette.timeutil import DAY_S, HOUR_S
 
 OWN_METRICS: Mapping[str, Metric] = {
     "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
@@ -109,26 +109,20 @@ def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Experiment):
     """The question; budgets are fetches a day. A row is a part of the time."""
 
-    name: str = "refresh"
-    about: str = "How current are copies under a budget of fetches a day?"
-    worlds: tuple[str, ...] = ("git", "made", "live")
-    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
-    policies: tuple[str, ...] = (
+    name = "refresh"
+    about = "How current are copies under a budget of fetches a day?"
+    worlds = ("git", "made", "live")
+    own = OWN_METRICS
+    metrics = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
+    policies = (
         *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
     )
-    budgets: tuple[float, ...] = (50.0, 200.0, 1000.0)
-    of_texts: tuple[str, ...] = ("bound-delta-q",)
-    figures: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def own(self) -> Mapping[str, Metric]:
-        """What the quality was measured with."""
-        return OWN_METRICS
+    budgets = (50.0, 200.0, 1000.0)
+    of_texts = ("bound-delta-q",)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """A row for each part of the time."""

@@ -20,10 +20,10 @@ from math import floor, nan
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.lab.quality.corpus import concat_ranges
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
 
 def compute_quality(local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST) -> float:
@@ -126,8 +126,7 @@ class ScoredVersions:
 
     def update(self, pages: Ints, versions: Ints) -> Ints:
         """Other versions for some pages; returned are the queries for which a score is another now."""
-        old = self._find_matches(self.versions[pages])
-        new = self._find_matches(versions)
+        old, new = self._workload.find_matches(self.versions[pages]), self._workload.find_matches(versions)
         slots = np.unique(self._workload.match_slot[np.concatenate((old, new))])
         before = self.scores[slots]
         self.scores[self._workload.match_slot[old]] = 0.0
@@ -135,10 +134,6 @@ class ScoredVersions:
         self.versions[pages] = versions
         touched: Ints = self._workload.slot_query[slots[self.scores[slots] != before]]
         return touched
-
-    def _find_matches(self, versions: Ints) -> Ints:
-        held = versions[versions >= 0]
-        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
 
 
 def _restrict_to_known(local: Ints, live: Ints) -> Ints:
@@ -154,9 +149,6 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
 # and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
 # copies; the mean of these is the quality of the run. Fetches that are made at such a moment count. Of a last day
 # that is not whole there is no look; a run of less than a day is looked at when it ends.
-
-
-DAY_S = 86_400.0
 
 
 class QualityMonitor:

@@ -54,8 +54,13 @@ class Workload:
 
     @property
     def queries(self) -> int:
-        """How many there are."""
+        """The number of queries."""
         return len(self.frequency)
+
+    def find_matches(self, versions: Ints) -> Ints:
+        """Return the rows of ``match_slot`` and ``match_score`` of these versions; below 0 stands for no version."""
+        held = versions[versions >= 0]
+        return concat_ranges(self.match_start[held], self.match_start[held + 1])
 
 
 class ResultLists(NamedTuple):
@@ -91,8 +96,7 @@ def build_workload(corpus: Corpus, queries: Queries, scoring: Scoring) -> Worklo
 
 def compute_slot_scores(workload: Workload, versions: Ints) -> Floats:
     """The score in each slot when pages have these versions; below 0 stands for a page without one."""
-    held = versions[versions >= 0]
-    matches = concat_ranges(workload.match_start[held], workload.match_start[held + 1])
+    matches = workload.find_matches(versions)
     scores = np.zeros(len(workload.slot_page))
     scores[workload.match_slot[matches]] = workload.match_score[matches]
     return scores
@@ -219,8 +223,7 @@ def _take_most_frequent(queries: Queries, most: int) -> Queries:
 
 def _find_answered(workload: Workload, versions: Ints) -> Ints:
     """The queries that one of these versions answers."""
-    matches = concat_ranges(workload.match_start[versions], workload.match_start[versions + 1])
-    return np.unique(workload.slot_query[workload.match_slot[matches]])
+    return np.unique(workload.slot_query[workload.match_slot[workload.find_matches(versions)]])
 
 
 def first_versions(history: History, begin_s: float, end_s: float) -> Ints:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 __all__ = [
     "INTERVALS_S",
@@ -57,12 +58,8 @@ def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
 
 Bools = npt.NDArray[np.bool_]
 
-INTERVALS_S = {
-    "weekly": 7 * 86400.0,
-    "daily": 86400.0,
-    "monthly": 30 * 86400.0,
-    "hourly": 3600.0,
-}  # seconds to the next snapshot
+# Seconds to the next snapshot.
+INTERVALS_S = {"weekly": WEEK_S, "daily": DAY_S, "monthly": 30 * DAY_S, "hourly": HOUR_S}
 
 
 class Interval(NamedTuple):

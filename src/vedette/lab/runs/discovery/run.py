@@ -19,6 +19,7 @@ from vedette.lab.core.registry import DEFAULT, LIVE_POLICIES, find_policy, load_
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
 from vedette.lab.worlds.frontpages.arrays import Bools, Frontpages
 from vedette.policy import Choice, Floats, Ints, rng_for
+from vedette.timeutil import WEEK_S
 
 DiscoveryPolicy = Choice[None, Any, Sources, Sources]
 
@@ -127,7 +128,6 @@ OWN_METRICS: Mapping[str, Metric] = {
     "failed": Metric("looks that failed, since the recording has no such page then", "share"),
 }
 _REFERENCE_BOUND = "bound-myopic"
-_WEEK_S = 7 * 86_400.0
 _SNAPSHOTS_PER_WEEK = 168
 _MIN_WEEKS = 4
 
@@ -192,7 +192,7 @@ def parse_poll_budget(cell: Cell) -> int:
 
 def _find_period(world: Frontpages, span: Span) -> _Period:
     begin_s, end_s = resolve_span(span, float(world.times[0]), float(world.times[-1]) + 1.0)
-    warm_s = begin_s + min(_WEEK_S, (end_s - begin_s) / 7)
+    warm_s = begin_s + min(WEEK_S, (end_s - begin_s) / 7)
     begin, measured, end = np.searchsorted(world.times, [begin_s, warm_s, end_s]).tolist()
     return _Period(range(begin, end), range(measured, end))
 

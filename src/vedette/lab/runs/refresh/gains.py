@@ -52,7 +52,7 @@ class GainTracker:
     def add_copies(self, pages: Ints, versions: Ints) -> None:
         """These pages have these copies from now on, below 0 none; what that brings is not asked."""
         workload = self._workload
-        old, new = self._find_matches(self._copy[pages]), self._find_matches(versions)
+        old, new = workload.find_matches(self._copy[pages]), workload.find_matches(versions)
         self._score[workload.match_slot[old]] = 0.0
         self._score[workload.match_slot[new]] = workload.match_score[new]
         self._stale[workload.slot_query[workload.match_slot[np.append(old, new)]]] = True
@@ -80,10 +80,6 @@ class GainTracker:
             self._views = views / max(float(views.sum()), np.finfo(np.float64).tiny)
         return self._views.copy()
 
-    def _find_matches(self, versions: Ints) -> Ints:
-        held = versions[versions >= 0]
-        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
-
     def _rerank(self, queries: Ints) -> None:
         """Work out the ranks of whole lists."""
         workload = self._workload
@@ -107,7 +103,7 @@ class GainTracker:
     def _find_changed_slots(self, page: int, version: int) -> tuple[Ints, Floats]:
         """The slots of a page whose score is another in this version, ascending, and these scores."""
         workload = self._workload
-        old, new = self._find_matches(self._copy[[page]]), self._find_matches(np.array([version]))
+        old, new = workload.find_matches(self._copy[[page]]), workload.find_matches(np.array([version]))
         slots = np.union1d(workload.match_slot[old], workload.match_slot[new])
         scores = np.zeros(len(slots))
         scores[np.searchsorted(slots, workload.match_slot[new])] = workload.match_score[new]
