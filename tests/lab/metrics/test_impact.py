@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.impact_definitions import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import step_visibility, visibility
-from vedette.lab.metrics.impact import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact
 from vedette.lab.quality.corpus import load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import InLinkScoring

@@ -6,19 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from bench.peers.quality_change import delta_q_a, delta_q_exact
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.bounds.delta_q import (
-    compute_slot_gains,
-    delta_q_a,
-    delta_q_exact,
-    exact_curve,
-    histogram_curve,
-    query_gain,
-)
+from vedette.index.quality.curves import exact_curve, histogram_curve, query_gain
+from vedette.lab.bounds.delta_q import compute_slot_gains
 from vedette.lab.quality.corpus import load_corpus
 from vedette.lab.quality.quality import QualityTracker, compute_quality, ideal_quality, relative_quality
 from vedette.lab.quality.query_files import build_queries, split_into_terms

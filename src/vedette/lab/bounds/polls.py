@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.discover.polling.sources import PollResults
-from vedette.lab.runs.discovery.arrivals import compute_greedy_cover
+from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Ints
 

@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import vedette
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Measurements, Span
+from vedette.lab.core.extras import import_extra
 from vedette.lab.core.plan import RunPlan
 from vedette.lab.core.registry import find_experiment, is_plugin
 from vedette.lab.worlds.catalog import fingerprint_world
@@ -100,12 +101,8 @@ def _to_float(value: object) -> float:
     return float(value)
 
 
-def _import_pyarrow() -> tuple[Any, Any]:
-    """The library and its part for Parquet; it has no types to check against."""
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise UsageError('rows are kept with pyarrow, which is not here: pip install "vedette[lab]"') from error
+def _import_pyarrow() -> tuple[Any, ...]:
+    return import_extra("rows are kept with", "pyarrow", "pyarrow.parquet")
 
 
 ROWS_FILE, MANIFEST_FILE, CELLS_FOLDER = "rows.parquet", "manifest.json", "cells"

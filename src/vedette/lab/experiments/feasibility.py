@@ -23,14 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Backlinks,
-    Cover,
     CoverSets,
     compute_cover_sets,
-    compute_greedy_cover,
     jaccard_overlaps,
     number_hosts,
     split_intervals,

@@ -20,15 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Arrivals,
     Backlinks,
-    Cover,
     Interval,
     compute_cover_sets,
-    compute_greedy_cover,
     split_intervals,
 )
 from vedette.lab.worlds.catalog import open_history

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.leaks import LoggedDecision, find_first_leak
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
 from vedette.discover.polling.sources import RECENT_POLLS, PollHistory, PollResults, Sources
@@ -17,7 +18,6 @@ from vedette.errors import UsageError
 from vedette.lab.baselines.discover.random import Random
 from vedette.lab.baselines.discover.round_robin import RoundRobin
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.core.registry import load_policies
 from vedette.lab.experiments import discovery as pooled
 from vedette.lab.experiments import discovery_by_price as by_price

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lab.leaks import LoggedDecision, find_first_leak
 from tests.lab.small_history import Life, small_history
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.refresh import EXPERIMENT, build_rows, build_setup
 from vedette.lab.quality.corpus import load_corpus
 from vedette.lab.quality.quality import QualityMonitor, measuring_times, relative_quality
