@@ -73,7 +73,7 @@ class Frontpages:
     _host_views: dict[str, "Frontpages"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_shelf", _build_block_index(self))
+        object.__setattr__(self, "_block_index", _build_block_index(self))
 
     @property
     def snapshots(self) -> int:
