@@ -21,7 +21,7 @@ from vedette.index.quality.watched_terms import (
     score_texts,
     select_tracked_terms,
 )
-from vedette.lab.experiments.importance import spearman
+from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import Corpus, load_corpus
 from vedette.lab.quality.quality import ideal_quality
 from vedette.lab.quality.query_files import Queries, split_into_terms

@@ -12,7 +12,6 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.core.registry import list_experiments, load_policies
 from vedette.lab.experiments import order_sketches
-from vedette.lab.experiments.importance import WebSnapshot, take_snapshot
 from vedette.lab.experiments.order_sketches import build_buckets, restrict_queries, run_with_sketches, split_queries
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.runs.order import run as order_run
@@ -26,6 +25,7 @@ from vedette.lab.runs.order.setting import (
     parse_markdown_anchors,
     split_site,
 )
+from vedette.lab.runs.web_snapshot import WebSnapshot, take_snapshot
 from vedette.policy import rng_for
 
 PAGES = 120

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vedette.index.pagerank import percentiles
 from vedette.policy import Floats, rng_for
 
 LEVEL = 0.95
@@ -170,3 +171,19 @@ def adjust_holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p * (len(asked) - rank)))
         corrected[place] = largest
     return corrected
+
+
+def spearman(one: Floats, other: Floats) -> float:
+    """Return the rank correlation, where equal values share their mean rank; NaN where all of one are equal.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
+    0.5
+    """
+    return pearson(percentiles(one), percentiles(other))
+
+
+def pearson(one: Floats, other: Floats) -> float:
+    """Return the linear correlation; NaN where all values of one are equal."""
+    one, other = one - one.mean(), other - other.mean()
+    spread = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread else np.nan

@@ -10,9 +10,47 @@ by Zipf's law over an order drawn by the seed; 2, two neighbouring words of page
 queries with their frequencies. ``default`` is ``impact``; ``bound-impact`` knows the impact of every page.
 """
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements
+from collections.abc import Mapping
+
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, load_policies
-from vedette.lab.runs.order.run import BOUND, OWN_METRICS, build_rows
+from vedette.lab.core.statistics import pearson
+from vedette.lab.runs.order.run import (
+    BOUND,
+    Case,
+    get_order,
+    impact_share,
+    list_query_sources,
+    parse_fetch_count,
+    run_case,
+)
+
+DATASETS = (1, 2)
+OWN_METRICS: Mapping[str, Metric] = {
+    "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
+    "of_best": Metric("the same as a share of what the best order has by then", "share", True),
+    "uncrawled": Metric("pages that are to be ordered"),
+    "crawled": Metric("pages that were there before"),
+    "asked": Metric("queries that some page answers"),
+    "pearson": Metric("plain correlation of importance and impact, over the uncrawled pages"),
+}
+
+
+def _build_row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
+    case = Case(cell.world, cell.span, kind, dataset, cell.seed)
+    outcome = run_case(case)
+    impact = outcome.impact
+    fetched = parse_fetch_count(cell, len(impact))
+    mine, best = (impact_share(get_order(policy, case), impact, fetched) for policy in (cell.policy, BOUND))
+    return {
+        "impact_share": mine,
+        "of_best": mine / best if best else 1.0,
+        "fetches": float(fetched),
+        "uncrawled": float(len(impact)),
+        "crawled": float(outcome.crawled),
+        "asked": float(outcome.answered_queries),
+        "pearson": pearson(outcome.importance, impact),
+    }
 
 
 class Order(Experiment):
@@ -32,8 +70,12 @@ class Order(Experiment):
         return (DEFAULT, *load_policies("order"), BOUND)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows of a cell."""
-        return build_rows(cell)
+        """Return a row for each kind of queries (``queries_from``) and each of both datasets (``dataset``)."""
+        return [
+            {"queries_from": float(kind), "dataset": float(dataset), **_build_row(cell, kind, dataset)}
+            for kind in list_query_sources()
+            for dataset in DATASETS
+        ]
 
 
 EXPERIMENT = Order()

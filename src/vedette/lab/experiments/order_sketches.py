@@ -22,9 +22,9 @@ from vedette.frontier.impact.query_need import Improvability, needy
 from vedette.frontier.impact.sketches import Sketches
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, load_policies
+from vedette.lab.experiments.order import DATASETS
 from vedette.lab.quality.workload import compute_slot_scores, rank_results
 from vedette.lab.runs.order.run import (
-    DATASETS,
     DEFAULT_POLICY,
     FROM_FILE,
     FROM_PAGES,

@@ -18,6 +18,7 @@ from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import build_bound_known
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.core.registry import find_policy
+from vedette.lab.quality.corpus import HistoryCache
 from vedette.lab.quality.quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh
@@ -81,23 +82,17 @@ def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySe
     return [part | {"quality": quality} | asked for part, quality in zip(parts, qualities, strict=True)]
 
 
+# Made once: texts that were read stay read.
+_calm_worlds: HistoryCache[History] = HistoryCache(size=1)
+
+
 def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
     """The same game where there are no waves; nothing where there are none anyway."""
     if not has_waves(history):
         return [{}] * game.parts
-    calm = _load_calm(history)
+    calm = _calm_worlds.get(history, None, lambda: remove_waves(history))
     rows = build_rows(calm, policy, game, load_query_set(calm, game.begin_s, game.end_s, game.seed))
     return [{f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row} for row in rows]
-
-
-_calm_cache: list[tuple[History, History]] = []
-
-
-def _load_calm(history: History) -> History:
-    """The world without waves, made once: texts that were read stay read."""
-    if not _calm_cache or _calm_cache[0][0] is not history:
-        _calm_cache[:] = [(history, remove_waves(history))]
-    return _calm_cache[0][1]
 
 
 def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:

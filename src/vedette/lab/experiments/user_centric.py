@@ -35,7 +35,7 @@ from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.experiments.importance import spearman
+from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import ShingleDistance
 from vedette.lab.quality.workload import Workload, load_query_set
 from vedette.lab.runs.refresh.transport_schedule import allocate_fetches, schedule_fetches

@@ -28,6 +28,28 @@ class Texts:
         return ""
 
 
+class MemoryTexts(Texts):
+    """Texts that are held in memory."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def text(self, version: int) -> str:
+        """Return the text of a version."""
+        return self._texts[version]
+
+
+class SelectedTexts(Texts):
+    """The texts of some versions of another history, numbered in the given order."""
+
+    def __init__(self, texts: Texts, versions: Ints) -> None:
+        self._texts, self._versions = texts, versions
+
+    def text(self, version: int) -> str:
+        """Return the text of a version."""
+        return self._texts.text(int(self._versions[version]))
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Pages are numbered by birth. Versions are numbered by page, then by time; the first of a page is its birth.

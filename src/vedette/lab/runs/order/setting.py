@@ -24,11 +24,11 @@ from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, hash_folders, tokenize_texts
 from vedette.index.pagerank import page_importance
 from vedette.index.quality.watched_terms import score_texts
-from vedette.lab.experiments.importance import WebSnapshot
 from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
 from vedette.lab.quality.query_files import Queries
 from vedette.lab.quality.scoring import QueryMatches, build_tfidf
 from vedette.lab.quality.workload import Workload, build_workload, compute_slot_scores, rank_results
+from vedette.lab.runs.web_snapshot import WebSnapshot
 from vedette.lab.worlds.catalog import locate_world
 from vedette.lab.worlds.git.blobs import MAX_BYTES
 from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex

@@ -18,7 +18,7 @@ from vedette.lab.quality.quality import QualityTracker
 from vedette.lab.quality.scoring import count_in_links
 from vedette.lab.quality.workload import Workload
 from vedette.lab.runs.refresh.gains import GainTracker
-from vedette.lab.worlds.history import PAGE, Bools, History, Texts
+from vedette.lab.worlds.history import PAGE, Bools, History, SelectedTexts
 from vedette.policy import Due, Floats, Ints, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.timeutil import WEEK_S
@@ -115,18 +115,8 @@ def _build_history(history: History, stays: Ints, versions: Ints, at_s: Floats) 
         **{name: getattr(history, name)[versions] for name in ("digest", "words", "wave")},
         link_start=np.zeros(len(versions) + 1, np.int64),
         link_to=np.zeros(0, np.int64),
-        texts=_SelectedTexts(history.texts, versions),
+        texts=SelectedTexts(history.texts, versions),
     )
-
-
-class _SelectedTexts(Texts):
-    """The texts of some versions, numbered anew."""
-
-    def __init__(self, texts: Texts, versions: Ints) -> None:
-        self._texts, self._versions = texts, versions
-
-    def text(self, version: int) -> str:
-        return self._texts.text(int(self._versions[version]))
 
 
 def score_by_links(workload: Workload, links: Ints) -> Workload:
