@@ -23,9 +23,9 @@ from vedette.index.quality.watched_terms import (
 )
 from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import Corpus, load_corpus
-from vedette.lab.quality.quality import ideal_quality
 from vedette.lab.quality.query_files import Queries, split_into_terms
 from vedette.lab.quality.scoring import QueryMatches, Scoring, TfIdfScoring, build_tfidf
+from vedette.lab.quality.search_quality import ideal_quality
 from vedette.lab.quality.workload import build_workload, draw_queries
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History

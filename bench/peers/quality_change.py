@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vedette.index.quality.curves import ScoreCurve, exact_curve, query_gain
-from vedette.lab.quality.quality import ideal_quality, query_utilities
+from vedette.lab.quality.search_quality import ideal_quality, query_utilities
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores
 from vedette.policy import Floats, Ints
 

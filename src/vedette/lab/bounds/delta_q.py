@@ -16,7 +16,7 @@ import numpy as np
 
 from vedette.attention import visibility
 from vedette.lab.quality.corpus import concat_ranges
-from vedette.lab.quality.quality import ScoredVersions
+from vedette.lab.quality.search_quality import ScoredVersions
 from vedette.lab.quality.workload import ResultLists, TieBreak, Workload, rank_results
 from vedette.lab.worlds.history import Bools, History
 from vedette.policy import Floats, Ints

@@ -1,4 +1,4 @@
-"""``bound-known``: the best share of a budget for each page, if every page's rate of change were known in hindsight.
+"""Upper bound ``bound-known`` on freshness: the best share of the budget for each page, by rates known in hindsight.
 
 A page that changes at a rate L as a Poisson process and is fetched at even intervals 1/f is fresh for a share
 F = (f/L) (1 - exp(-L/f)) of the time. The sum of F over pages is largest under a budget on the sum of f where all

@@ -1,4 +1,4 @@
-"""What every policy owes its callers, whatever it decides: checks that say in words what is wrong.
+"""Conformance checks that every policy must pass; each says in words what is wrong.
 
 The test suite puts them to the policies of this package with batches of every kind; ``find_violation`` puts them to a
 policy from elsewhere before it is run.

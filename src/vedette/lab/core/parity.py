@@ -1,4 +1,4 @@
-"""Does the lab decide as the crawler did? Decisions that a crawl wrote down are made again from the same facts.
+"""Replay of the decision log of a live crawl: does the lab decide as the crawler did, from the same facts?
 
 A crawl writes them where VEDETTE_DECISIONS names a file: due times of sources and of what is gone (``refresh``), what a
 refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and

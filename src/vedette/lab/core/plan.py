@@ -1,4 +1,4 @@
-"""What is to be run: experiments, worlds, policies, budgets and seeds, checked, and the cells that they make."""
+"""Plan of a run: check experiments, worlds, policies, budgets and seeds, and list the cells that they make."""
 
 import math
 import re

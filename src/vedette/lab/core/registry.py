@@ -1,4 +1,4 @@
-"""What can be run: experiments and policies by name, those of this package found, those from elsewhere loaded.
+"""Registry of experiments and policies by name: those of this package, and plug-ins (``package.module:Name``).
 
 ``default`` is the policy that runs live. ``package.module:Name`` is an experiment or a policy of somebody else's; such
 a policy has to pass the conformance checks before anything is asked of it.
@@ -26,7 +26,7 @@ DEFAULT = "default"
 BOUND_PREFIX = "bound-"
 # The package of a stage, where the stage is called otherwise.
 CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
-# What decides live today, stage by stage (see ring.refreshing and ring.choice).
+# The policies that run live today, by stage.
 LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
 _EXPERIMENT_ATTRIBUTES = (
     *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),

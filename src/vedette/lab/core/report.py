@@ -1,4 +1,4 @@
-"""Runs as a document: a page of Markdown for each experiment, with tables, paired comparisons and plots as SVG.
+"""Report of finished runs: a Markdown page for each experiment, with tables, paired comparisons and SVG plots.
 
 The same is written as JSON, for the console: the lab and what runs live share files, and no code.
 """

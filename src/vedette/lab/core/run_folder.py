@@ -1,4 +1,4 @@
-"""The folder of a run: each finished cell as a small file, and at the end all rows with a manifest.
+"""Folder of a run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
 
 A file is there whole or not at all, so a run may be killed at any moment. A cell's file is named by all that its rows
 follow from (description, world, code): what was worked out under other conditions is not found, and done anew.

@@ -1,4 +1,4 @@
-"""Carries a plan out: cells are spread over processes, each worked out from its description alone.
+"""Runner: compute the cells of a plan in worker processes, each from its description alone.
 
 The parent hands out one cell at a time and writes down what comes back. So a run can be interrupted or killed at any
 moment: what was finished is kept, the same plan goes on, and the rows come out as if nothing had happened.

@@ -1,4 +1,4 @@
-"""From rows to what can be said: means with intervals, policies compared in pairs. Pure.
+"""Summary of rows: means with confidence intervals, and policies compared in pairs. Pure.
 
 Columns of a row that are no numbers of its experiment say what it is about. ``host``, ``part`` and ``step`` are
 *units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values is told on its own.

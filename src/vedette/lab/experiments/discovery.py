@@ -12,7 +12,13 @@ from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, 
 from vedette.lab.core.registry import find_policy
 from vedette.lab.runs.discovery.arrivals import INTERVALS_S
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS, Cycle, build_bound_rows, build_cycles, build_policy_rows
-from vedette.lab.runs.discovery.run import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
+from vedette.lab.runs.discovery.frontpage_run import (
+    METRIC_NAMES,
+    OWN_METRICS,
+    build_rows,
+    list_policy_names,
+    parse_poll_budget,
+)
 from vedette.lab.worlds.catalog import open_frontpages, open_history
 from vedette.timeutil import DAY_S
 

@@ -17,7 +17,7 @@ from vedette.discover.polling.sources import PollHistory, PollResults
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, find_policy
-from vedette.lab.runs.discovery.run import METRIC_NAMES, OWN_METRICS, build_priced_row
+from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_priced_row
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.policy import Ints, rng_for

@@ -10,7 +10,7 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.runs.discovery.run import METRIC_NAMES, OWN_METRICS, build_row, list_policy_names
+from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_row, list_policy_names
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 

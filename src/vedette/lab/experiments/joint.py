@@ -16,7 +16,7 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
-from vedette.lab.quality.quality import QualityTracker, measuring_times
+from vedette.lab.quality.search_quality import QualityTracker, measuring_times
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.joint import KINDS, Batch, JointGame, Split, find_crawled, run_joint
 from vedette.lab.worlds.catalog import open_history

@@ -1,6 +1,6 @@
 """Order experiment: which unseen pages to fetch first, so that search gains most? Impact08, section 6.2.
 
-The pages of a web at the end of the span are cut in two (``lab.runs.order.setting``): in Dataset 1 a random half is
+The pages of a web at the end of the span are cut in two (``lab.runs.order.crawl_split``): in Dataset 1 a random half is
 uncrawled, in Dataset 2 the most important fifth of these is crawled, too. A policy learns from the crawled pages and
 orders the others, once. A budget is the share of the uncrawled pages that is fetched. Impact is how often a page is
 among the first ten results of all queries, among all pages, crawled or not.

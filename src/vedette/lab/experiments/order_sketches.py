@@ -24,6 +24,7 @@ from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, load_policies
 from vedette.lab.experiments.order import DATASETS
 from vedette.lab.quality.workload import compute_slot_scores, rank_results
+from vedette.lab.runs.order.crawl_split import CrawlSplit, Site, compute_impacts, split_site
 from vedette.lab.runs.order.run import (
     DEFAULT_POLICY,
     FROM_FILE,
@@ -37,7 +38,6 @@ from vedette.lab.runs.order.run import (
     load_site,
     parse_fetch_count,
 )
-from vedette.lab.runs.order.setting import CrawlSplit, Site, compute_impacts, split_site
 from vedette.policy import Floats, Ints, rng_for
 
 SHARES = (1.0, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)

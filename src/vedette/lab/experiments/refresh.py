@@ -7,7 +7,7 @@ Where the world has waves (more than 20 pages changed at once), the policy also 
 what every page says now, and fetches what does most for search.
 
 Where pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
-(``lab.quality.quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says which: 0,
+(``lab.quality.search_quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says which: 0,
 the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages, as often as drawn.
 """
 
@@ -19,7 +19,7 @@ from vedette.lab.bounds.known_rates import build_bound_known
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.core.registry import find_policy
 from vedette.lab.quality.corpus import HistoryCache
-from vedette.lab.quality.quality import QualityMonitor
+from vedette.lab.quality.search_quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh
 from vedette.lab.runs.refresh.gains import create_measures

@@ -1,4 +1,4 @@
-"""The words of all versions of a web as arrays: which version has which word, and how often.
+"""Corpus of a history: which version has which word, and how often, as arrays; and distances of texts by shingles.
 
 Words are those of ``vedette.text``, by their numbers. Equal contents (by digest) are read once: a *row* is a content,
 and ``row_of`` says which row a version has. Reading the texts is what takes the time, so the corpora that were built

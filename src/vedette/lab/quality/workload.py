@@ -1,4 +1,4 @@
-"""What is asked of a world while a policy refreshes it: some queries, how often each, and how pages score for them.
+"""Query workload of a world: queries, their frequencies, which pages match them, and ranked result lists.
 
 Queries are those of the TREC Million Query file where VEDETTE_DATA names a folder that has it (``queries_from`` 0).
 It does not say how often each is asked, so Zipf's law does, over an order that the seed draws (``query_files``).

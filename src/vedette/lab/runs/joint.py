@@ -1,4 +1,4 @@
-"""One budget for everything: pages are found, fetched first and fetched again, and each takes from the rest.
+"""Simulation of a crawl with one budget for refreshes, polls and first fetches.
 
 The rules of the game:
 

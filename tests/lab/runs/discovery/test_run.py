@@ -23,7 +23,7 @@ from vedette.lab.experiments import discovery as pooled
 from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS
-from vedette.lab.runs.discovery.run import DiscoveryPolicy, Outcome, create_chooser, run_discovery
+from vedette.lab.runs.discovery.frontpage_run import DiscoveryPolicy, Outcome, create_chooser, run_discovery
 from vedette.lab.worlds.frontpages import Frontpages, alter_future, save_frontpages
 from vedette.policy import Ints, Picks
 

@@ -16,9 +16,9 @@ from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.experiments.refresh import EXPERIMENT, build_rows, build_setup
 from vedette.lab.quality.corpus import load_corpus
-from vedette.lab.quality.quality import QualityMonitor, measuring_times, relative_quality
 from vedette.lab.quality.query_files import QUERY_FILES, build_queries
 from vedette.lab.quality.scoring import BooleanScoring, build_tfidf
+from vedette.lab.quality.search_quality import QualityMonitor, measuring_times, relative_quality
 from vedette.lab.quality.workload import (
     FROM_FILE,
     FROM_PAGES,

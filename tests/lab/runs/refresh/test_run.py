@@ -15,7 +15,7 @@ from tests.lab.leaks import LoggedDecision, find_first_leak
 from vedette.lab.bounds.known_rates import build_bound_known, solve_frequency, solve_slope
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.experiments.refresh import EXPERIMENT, build_setup
-from vedette.lab.metrics.online_freshness import FreshnessMeter
+from vedette.lab.metrics.freshness import FreshnessMeter
 from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, find_sources, run_refresh
 from vedette.lab.worlds.altered import alter_future

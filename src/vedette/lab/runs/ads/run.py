@@ -1,4 +1,4 @@
-"""A market day by day: whoever chooses is asked query by query, and told what was shown, clicked and charged.
+"""Simulation of one ad market: a policy chooses ads query by query, and learns what was shown, clicked and charged.
 
 A policy is handed what was counted, and nothing of the world: neither true rates nor what is asked next. Clicks are
 charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day

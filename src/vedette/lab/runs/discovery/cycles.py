@@ -1,4 +1,4 @@
-"""The history of a site as cycles of discovery: at each snapshot, which known pages lead to what is new?
+"""Discovery in cycles on the history of a site: at each snapshot, which known pages lead to new ones?
 
 The setting of Pandey08, chapter 3. Known pages are those of the snapshot before, whether or not anybody has found them;
 a look at one brings the new pages that it leads to, over new pages too (``arrivals``). One that died since fails. What
@@ -15,7 +15,7 @@ from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.core.experiment import Measurements, Metric
 from vedette.lab.metrics.discovery import overhead, overhead_mean
 from vedette.lab.runs.discovery.arrivals import Backlinks, CoverSets, compute_cover_sets, number_hosts, split_intervals
-from vedette.lab.runs.discovery.run import DiscoveryPolicy
+from vedette.lab.runs.discovery.frontpage_run import DiscoveryPolicy
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Ints, rng_for
 

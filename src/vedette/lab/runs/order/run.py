@@ -1,6 +1,6 @@
-"""Orders uncrawled pages by a policy: what it is told, the order that follows, and what that order is worth.
+"""Order of first fetches: run order policies on a web of which half is crawled, and measure the impact.
 
-A *case* is a web cut in two (``order_setting``), and what people ask. The policy hears what the crawled pages brought
+A *case* is a web cut in two (``crawl_split``), and what people ask. The policy learns what the crawled pages brought
 and how they score, then says what each uncrawled page is worth, once: a crawl cycle as in Impact08. What is worth the
 same comes in an order that the seed draws, for every policy the same.
 
@@ -22,7 +22,7 @@ from vedette.lab.core.experiment import Cell, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
 from vedette.lab.quality.query_files import QUERY_FILES, Queries, find_query_file, read_query_file
 from vedette.lab.quality.workload import draw_queries
-from vedette.lab.runs.order.setting import (
+from vedette.lab.runs.order.crawl_split import (
     Anchor,
     CrawlSplit,
     Site,

@@ -1,4 +1,4 @@
-"""A community day by day: pages are ranked, people visit them, some like what they see, pages die and are born.
+"""Simulation of a community: pages are ranked, users visit and like them, pages die and are born.
 
 Pandey08's simulator (5.7.2). Popularity is measured at the end of each interval, which
 is a day, or a 250th of a life where that is longer. Each visit is to a list of its

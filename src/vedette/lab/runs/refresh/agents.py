@@ -1,4 +1,4 @@
-"""A refresh policy with what it remembers, as a run of the lab drives it: arrays, of which a batch gets its rows."""
+"""Refresh policies as a simulation drives them: the policy, its memory of pages and sections, and its batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""What fetches bring to search quality while a world is refreshed: Delta-Q_A of each, and how often pages are viewed.
+"""Gains of fetches in search quality (Delta-Q_A) and views of pages, tracked while a world is refreshed.
 
 Both are what a crawler could measure: they come from its own copies and from the queries that people ask, and nothing
-is read of a page but what was fetched of it. ``quality_change.delta_q_a`` says what one fetch brings, and works all
-scores out again for it. Here the rank of every copy in every list is kept. A fetch moves its page in some lists, and
+is read of a page but what was fetched of it. The rank of every copy in every list is kept. A fetch moves its page in some lists, and
 those between its old rank and its new one by one: only lists that have the page are looked at, once, in numpy.
 
 With the page at rank r1 before and r2 after, infinity where it is not listed, a query with frequency f brings
@@ -159,7 +158,7 @@ def _slot_visibility(rank: Ints) -> Floats:
 
 
 # A policy says which columns of ``Known`` it wants (``wants``). All are worked out of copies and queries, none of
-# what a page will say: see ``gains`` and ``shingle_shares``.
+# what a page will say: see ``GainTracker`` and ``ShingleDistance``.
 
 
 class CopyMeasures:

@@ -1,4 +1,4 @@
-"""Refreshing a recorded web with a budget: a policy says when pages are due, and so many of them are fetched.
+"""Simulation of refreshing a recorded web under a budget: a policy says when pages are due for a fetch.
 
 The rules of the game:
 
@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from vedette.engine.scheduling.schedule import is_source
-from vedette.lab.metrics.online_freshness import FreshnessByPeriod
+from vedette.lab.metrics.freshness import FreshnessByPeriod
 from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy, observe_and_schedule
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
@@ -106,7 +106,7 @@ class RefreshGame(NamedTuple):
 
 
 class RefreshOutcome(NamedTuple):
-    """What came of it; freshness and age over time, as ``lab.freshness`` has them, fetches once it counts."""
+    """The outcome: freshness and age over time (``lab.metrics.freshness``), and fetches after the warm-up."""
 
     freshness: float
     age_d: float

@@ -1,4 +1,4 @@
-"""A web seen once a week, by those of its pages that are there all the time: how Pandey08 (4.7) looks at refreshing.
+"""Weekly refresh simulation (Pandey08, 4.7): a web seen once a week, with the pages that exist all the time.
 
 What lies between two looks is not seen. So the web is a history of its own, whose versions begin with the week in which
 they are first seen; ``version`` says which one each page has in each week. ``links`` are the links to each page in the
@@ -14,8 +14,8 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.quality.corpus import ShingleDistance
-from vedette.lab.quality.quality import QualityTracker
 from vedette.lab.quality.scoring import count_in_links
+from vedette.lab.quality.search_quality import QualityTracker
 from vedette.lab.quality.workload import Workload
 from vedette.lab.runs.refresh.gains import GainTracker
 from vedette.lab.worlds.history import PAGE, Bools, History, SelectedTexts

@@ -1,4 +1,4 @@
-"""How good a repository is for those who search it: the quality Q of Pandey08, eq. 4.5, exactly.
+"""Search quality of a repository of copies: the quality Q of Pandey08, eq. 4.5, exactly, and over the time of a run.
 
     Q(L) = sum_q f_q sum_p I(R(p, A(q, L))) S(W[p], q)   as a share of the same for L = W
 
@@ -145,8 +145,7 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
     return float((workload.frequency * values).sum())
 
 
-# It is told what every batch fetches (as ``refresh_run.refresh`` tells whoever listens), knows the rules of the game,
-# and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
+# The monitor gets what every batch fetches (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
 # copies; the mean of these is the quality of the run. Fetches that are made at such a moment count. Of a last day
 # that is not whole there is no look; a run of less than a day is looked at when it ends.
 

@@ -1,4 +1,4 @@
-"""A web cut in two: pages that a crawler has, and pages of which it knows the URL and what others say of them.
+"""Split of a web into crawled pages and uncrawled ones, of which only the URL and the anchors of links are known.
 
 As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
 highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages

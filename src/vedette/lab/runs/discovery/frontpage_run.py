@@ -1,7 +1,13 @@
-"""Discovery over a recording: at each snapshot k sources are looked at, and what they bring is written down.
+"""Discovery on recorded front pages: k sources are polled at each snapshot; metrics as Thompson23 reports them.
 
-Whoever chooses is asked once a snapshot and then told what came. A policy is told that and nothing else; it starts cold
-at the first snapshot of the span. What it is told is made by the same book as live.
+A policy chooses once a snapshot, then learns what its polls brought, and nothing else (``PollHistory``). It starts cold
+at the first snapshot of the span.
+
+The warm-up is a week, or a seventh of a span shorter than seven weeks, as theirs was. *New* are targets that could
+first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
+whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
+bound found of them. A row is of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was
+new in each, and what the polls of that time brought. Intervals over them show how much depends on the time.
 """
 
 from collections.abc import Mapping
@@ -13,7 +19,7 @@ import numpy as np
 
 from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.errors import UsageError
-from vedette.lab.bounds.polls import BOUNDS
+from vedette.lab.bounds.discovery import BOUNDS
 from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, LIVE_POLICIES, find_policy, load_policies
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
@@ -110,14 +116,6 @@ def _credit_first_polls(target: Ints, row: Ints, new: Bools) -> tuple[Ints, Ints
 
 def _count_by_host(world: Frontpages, sources: Ints) -> Ints:
     return np.bincount(world.host[sources], minlength=len(world.host_names))
-
-
-# The warm-up is a week, or a seventh of a span shorter than seven weeks, as theirs was. *New* are targets that could
-# first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
-# whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
-# bound found of them.
-# A row tells of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was new in each, and
-# what the looks of that time brought. Intervals over them say how much depends on the time.
 
 
 METRIC_NAMES = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
