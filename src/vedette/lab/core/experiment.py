@@ -4,8 +4,9 @@ An experiment is a question that is put to worlds, policies, budgets and seeds. 
 from its description alone, so cells can be spread over cores, interrupted and resumed, and always come out the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from math import floor
 from typing import NamedTuple, Protocol
 
 from vedette.errors import UsageError
@@ -139,3 +140,13 @@ def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
     except ValueError:
         raise UsageError(f'"{typed}" is no date and no number of days; write 2023-05-01, say, or 30') from None
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+def step_times(begin_s: float, end_s: float, step_s: float) -> Iterator[float]:
+    """Yield the end of each whole step of a span.
+
+    >>> list(step_times(0.0, 25.0, 10.0))
+    [10.0, 20.0]
+    """
+    for number in range(1, floor((end_s - begin_s) / step_s) + 1):
+        yield begin_s + number * step_s

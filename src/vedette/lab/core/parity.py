@@ -19,7 +19,7 @@ from vedette.engine.scheduling.refresh_policies import create_policy
 from vedette.frontier.impact.estimates import UnseenWithGain
 from vedette.frontier.queues import ORDER_POLICIES, OrderName
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.runs.refresh.run import observe_and_schedule
+from vedette.lab.runs.refresh.agents import observe_and_schedule
 from vedette.policy import rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.fixed import Fixed

@@ -57,7 +57,7 @@ def find_experiment(name: str) -> Experiment:
 
 @cache
 def load_policies(stage: str) -> Mapping[str, Any]:
-    """The policies of a stage by their names: those that may run live, and the published ones that only the lab runs."""
+    """Return the policies of a stage by name: those that may run live, and published ones that only the lab runs."""
     modules = [module for name in policy_packages(stage) for module in _modules(name)]
     modules.sort(key=lambda module: module.__name__.rpartition(".")[2])
     kinds = [kind for module in modules for kind in vars(module).values() if _is_policy(kind, module.__name__)]

@@ -14,7 +14,7 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Experiment
 from vedette.lab.core.plots import Plot, Point, Series, draw_svg
 from vedette.lab.core.registry import find_experiment, find_metric
-from vedette.lab.core.run_folder import MANIFEST_FILE, ROWS_FILE, Row, read_rows
+from vedette.lab.core.run_folder import MANIFEST_FILE, ROWS_FILE, Row, read_rows, write_atomic
 from vedette.lab.core.statistics import Interval
 from vedette.lab.core.summary import NAME_COLUMNS, Line, Sheet, Table, build_sheets, build_tables, humanize
 
@@ -126,18 +126,11 @@ def _write_files(told: _ReportContent, to: Path) -> list[Path]:
     page, data = (to / f"lab-{told.slug}.{kind}" for kind in ("md", "json"))
     if page.is_file() and GENERATED_MARK not in page.read_text(encoding="utf-8"):
         raise UsageError(f"{page} was written by a person; name another folder with --to")
-    _write_file(page, _format_page(told))
+    write_atomic(page, _format_page(told).encode())
     for plot in told.plots:
-        _write_file(to / plot.file, plot.svg)
-    _write_file(data, _format_json(told))
+        write_atomic(to / plot.file, plot.svg.encode())
+    write_atomic(data, _format_json(told).encode())
     return [page, *(to / plot.file for plot in told.plots), data]
-
-
-def _write_file(path: Path, text: str) -> None:
-    """A file, whole or as it was: somebody may look at it, or copy it, meanwhile."""
-    aside = path.with_name(f"{path.name}.new")
-    aside.write_text(text, encoding="utf-8")
-    aside.replace(path)
 
 
 def _format_json(told: _ReportContent) -> str:

@@ -127,7 +127,7 @@ class RunFolder:
         (path / CELLS_FOLDER).mkdir(parents=True, exist_ok=True)
         for aside in (path / CELLS_FOLDER).glob("*.new"):
             aside.unlink()
-        _write_atomic(path / "command", f"{plan.command}\n".encode())
+        write_atomic(path / "command", f"{plan.command}\n".encode())
 
     def _check_same_run(self) -> None:
         command = self.path / "command"
@@ -144,7 +144,7 @@ class RunFolder:
         """Write down a cell's rows; from then on it is finished, whatever happens."""
         # Floats come back from their shortest text as they were.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
-        _write_atomic(self._cell_path(cell), json.dumps(told).encode())
+        write_atomic(self._cell_path(cell), json.dumps(told).encode())
 
     def load_rows(self) -> list[Row]:
         """The rows of all cells, in the order of the plan, however they were worked out."""
@@ -156,7 +156,7 @@ class RunFolder:
         aside = self.path / f"{ROWS_FILE}.new"
         write_rows(self.load_rows(), metrics, aside)
         aside.replace(self.path / ROWS_FILE)
-        _write_atomic(self.path / MANIFEST_FILE, f"{json.dumps(self._build_manifest(), indent=2)}\n".encode())
+        write_atomic(self.path / MANIFEST_FILE, f"{json.dumps(self._build_manifest(), indent=2)}\n".encode())
         wanted = frozenset(self._cell_path(cell).name for cell in self._plan.cells)
         for file in sorted((self.path / CELLS_FOLDER).iterdir()):
             if file.name not in wanted:
@@ -204,8 +204,8 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _write_atomic(path: Path, content: bytes) -> None:
-    """A file, whole or not at all, also when the power goes."""
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, also when the power goes."""
     aside = path.with_name(f"{path.name}.new")
     with aside.open("wb") as opened:
         opened.write(content)

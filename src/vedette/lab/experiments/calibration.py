@@ -22,7 +22,7 @@ from vedette.errors import UsageError
 from vedette.lab.baselines.models.poisson import Poisson
 from vedette.lab.baselines.models.replacement import Replacement
 from vedette.lab.baselines.models.signals import SignalModel
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span, step_times
 from vedette.lab.core.registry import suggest_name
 from vedette.lab.quality.corpus import concat_ranges
 from vedette.lab.worlds.catalog import open_history
@@ -138,8 +138,7 @@ def _iter_batches(
     pages = history.live_pages_at(looks.begin_s)
     if len(pages):
         yield pages, None, web.add_pages(pages, looks.begin_s)
-    for day in range(1, floor((looks.end_s - looks.begin_s) / DAY_S) + 1):
-        now_s = looks.begin_s + day * DAY_S
+    for now_s in step_times(looks.begin_s, looks.end_s, DAY_S):
         newborn = web.take_newborn(now_s)
         if len(newborn):
             yield newborn, None, web.add_pages(newborn, now_s)

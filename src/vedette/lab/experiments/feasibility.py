@@ -11,8 +11,8 @@ new could be found make a *case*. The rows are:
 - one a bin of ``jaccard`` (figure 3.3): how much pairs of old pages overlap that share any new page.
 
 Overhead is printed in two forms, since those of the thesis do not agree: the sum of fetches by the sum of finds, and
-the mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves: without,
-they do not count as new, and paths may lead over them. A policy is the pace of the snapshots; a budget is the
+the mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves:
+without, they do not count as new, and paths may lead over them. A policy is the pace of the snapshots; a budget is the
 largest cover size. Nothing is drawn but a sample of old pages where a case has too many for all pairs.
 """
 

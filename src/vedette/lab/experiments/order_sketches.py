@@ -12,6 +12,7 @@ are as in ``order``, real ones where the file exists.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -103,14 +104,8 @@ def restrict_queries(cut: CrawlSplit, queries: Ints) -> CrawlSplit:
     brought = cut.crawled_facts
     at = np.minimum(np.searchsorted(queries, brought.found_query), len(queries) - 1)
     inside = queries[at] == brought.found_query
-    told = type(brought)(
-        **{
-            **{name: getattr(brought, name) for name in brought.__dataclass_fields__},
-            "found_row": brought.found_row[inside],
-            "found_query": at[inside],
-            "found_score": brought.found_score[inside],
-        }
-    )
+    found_row, found_score = brought.found_row[inside], brought.found_score[inside]
+    told = replace(brought, found_row=found_row, found_query=at[inside], found_score=found_score)
     return cut._replace(crawled_facts=told, query_terms=cut.query_terms.select(queries))
 
 

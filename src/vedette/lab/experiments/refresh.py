@@ -7,8 +7,8 @@ Where the world has waves (more than 20 pages changed at once), the policy also 
 what every page says now, and fetches what does most for search.
 
 Where pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
-(``lab.quality.search_quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says which: 0,
-the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages, as often as drawn.
+(``lab.quality.search_quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says
+which: 0, the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """User-centric refresh experiment: how many fetches for the same search quality? Figures 4.3 and 4.4 of Pandey08.
 
-The web is seen once a week by those of its pages that stay (``lab.runs.refresh.weekly``): in the given span, else in the
-48 weeks in which they change most. A budget is fetches a week. All copies are current in week 0; the quality is that of
+The web is seen once a week, with the pages that stay (``lab.runs.refresh.weekly``): in the given span, or in the 48
+weeks in which they change most. A budget is fetches a week. All copies are current in week 0; the quality is that of
 eq. 4.5, exactly, after each week's fetches, averaged. ``scoring`` is 0 for text (TF-IDF), 1 for links to a page.
 
 In hindsight, as the thesis has it, with parameters that are fitted to all weeks:
@@ -20,7 +20,7 @@ policies that run elsewhere, at a price that is found each week so that the budg
 same quality: B over the B at which that one reaches it, between runs of it at multiples of B; ``beyond`` says where no
 run reaches so low or so high, and the ratio is only a bound.
 
-Whether gains can be predicted (Figure 4.3) is in the rows of ``user-centric``: the gain a week of each page in the first
+Whether gains can be predicted (Figure 4.3) is in the rows of ``user-centric``: the weekly gain of a page in the first
 half of the weeks against that in the second, pages with none in both left out (``spearman_all`` has them, too); and
 ``bin`` rows, tenths of these pages by the first half, with the mean of both halves, the mean of them all being 1.
 """

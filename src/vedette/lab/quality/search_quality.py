@@ -15,11 +15,12 @@ ties are broken; the quality does.
 """
 
 from collections.abc import Iterator
-from math import floor, nan
+from math import nan
 
 import numpy as np
 
 from vedette.attention import visibility
+from vedette.lab.core.experiment import step_times
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
@@ -145,9 +146,10 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
     return float((workload.frequency * values).sum())
 
 
-# The monitor gets what every batch fetches (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
-# copies; the mean of these is the quality of the run. Fetches that are made at such a moment count. Of a last day
-# that is not whole there is no look; a run of less than a day is looked at when it ends.
+# The monitor gets what every batch fetches (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the
+# end of each day it measures the quality (eq. 4.5) as a share of that of current copies; the mean of these is the
+# quality of the run. Fetches that are made at such a moment count. A last day that is not whole is not measured; a run
+# of less than a day is measured when it ends.
 
 
 class QualityMonitor:
@@ -205,12 +207,11 @@ class QualityMonitor:
 
 
 def measuring_times(begin_s: float, end_s: float) -> Iterator[float]:
-    """The moments at which a run is looked at.
+    """Yield the times at which the quality of a run is measured: each day, or the end of a run of less than a day.
 
     >>> list(measuring_times(0.0, 200_000.0)), list(measuring_times(0.0, 50.0))
     ([86400.0, 172800.0], [50.0])
     """
-    days = floor((end_s - begin_s) / DAY_S)
-    yield from (begin_s + day * DAY_S for day in range(1, days + 1))
-    if not days:
+    yield from step_times(begin_s, end_s, DAY_S)
+    if end_s - begin_s < DAY_S:
         yield end_s

@@ -18,7 +18,7 @@ The rules of the game:
 All of them are told the same, rank each kind by the same rule, and see the world only through their fetches.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from vedette.discover.polling.poll_value import compute_urgency
 from vedette.discover.polling.sources import PollHistory, PollResults
 from vedette.engine.scheduling.first_fetch import list_groups
 from vedette.engine.scheduling.schedule import is_source
+from vedette.lab.core.experiment import step_times
 from vedette.lab.quality.workload import QuerySet
 from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent
 from vedette.lab.runs.refresh.gains import GainTracker
@@ -171,7 +172,7 @@ def run_joint(
 ) -> None:
     """Play it; ``decided`` is told of each batch."""
     run, saved = _JointRun(history, asking, game, split), 0.0
-    for now_s in _iter_batches(game):
+    for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
         batch = run.run_batch(now_s, floor(saved + 1e-6))
@@ -203,11 +204,6 @@ def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
         linked[links[links != page]] = True
     is_home = np.array([is_source(history.urls[page], "page") for page in alive.tolist()], np.bool_)
     return alive[is_home | ~linked[alive]]
-
-
-def _iter_batches(game: JointGame) -> Iterator[float]:
-    for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
-        yield game.begin_s + turn * game.step_s
 
 
 class _JointRun:

@@ -16,7 +16,6 @@ from vedette.lab.bounds.known_rates import build_bound_known, solve_frequency, s
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.experiments.refresh import EXPERIMENT, build_setup
 from vedette.lab.metrics.freshness import FreshnessMeter
-from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, find_sources, run_refresh
 from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.git import read_git
@@ -25,6 +24,7 @@ from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
+from vedette.refresh.policies.uniform import Uniform
 from vedette.timeutil import DAY_S
 
 Page = tuple[float, float, list[tuple[float, int]]]

@@ -1,7 +1,7 @@
 """Ad markets of many seeds in lockstep: one step answers a query in each, so 20 seeds take little longer than one.
 
-It does what ``runs.ads.run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the score
-is the policy's own, asked of a table with a row for each market. Ties are drawn for all of them together.
+It does what ``runs.ads.run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the
+policy computes its score for a table with a row for each market. Ties are drawn for all of them together.
 """
 
 from collections.abc import Iterator, Sequence

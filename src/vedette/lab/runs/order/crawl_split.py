@@ -13,7 +13,7 @@ stand in the text. So URLs and links matter for scores as they do live, and most
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -209,7 +209,9 @@ def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Flo
         uncrawled = np.delete(uncrawled, np.sort(best))
     unseen, told = (_describe_pages(site, crawled, pages, seed) for pages in (uncrawled, crawled))
     gain = compute_impacts(site, crawled, seen, known)[crawled]
-    brought = _build_crawled_facts(told, crawled, gain, _find_matches(site, crawled))
+    row, query, score = _find_matches(site, crawled)
+    columns = {each.name: getattr(told, each.name) for each in fields(told)}
+    brought = TrainingPages(**columns, page=crawled, gain=gain, found_row=row, found_query=query, found_score=score)
     return CrawlSplit(crawled, uncrawled, brought, unseen, _build_query_terms(site, crawled, known))
 
 
@@ -254,37 +256,14 @@ def _compute_depth(site: Site, crawled: Ints) -> Ints:
     return depth
 
 
-class _QueryMatches(NamedTuple):
-    row: Ints
-    query: Ints
-    score: Floats
-
-
-def _build_crawled_facts(told: DescribedUrls, page: Ints, gain: Floats, found: _QueryMatches) -> TrainingPages:
-    return TrainingPages(
-        depth=told.depth,
-        found=told.found,
-        inlinks=told.inlinks,
-        importance=told.importance,
-        folder=told.folder,
-        branch=told.branch,
-        texts=told.texts,
-        page=page,
-        gain=gain,
-        found_row=found.row,
-        found_query=found.query,
-        found_score=found.score,
-    )
-
-
-def _find_matches(site: Site, crawled: Ints) -> _QueryMatches:
-    """Which crawled page answers which query, and with what score."""
+def _find_matches(site: Site, crawled: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return which crawled page (by row) matches which query, and its score."""
     versions = np.full(site.pages, -1, np.int64)
     versions[crawled] = crawled
     scores = compute_slot_scores(site.workload, versions)
     slots = np.flatnonzero(scores > 0)
     row = np.searchsorted(crawled, site.workload.slot_page[slots])
-    return _QueryMatches(row, site.workload.slot_query[slots], scores[slots])
+    return row, site.workload.slot_query[slots], scores[slots]
 
 
 def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:

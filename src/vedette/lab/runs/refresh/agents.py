@@ -11,10 +11,7 @@ from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.sections import groups_of
-
-__all__ = ["FetchFindings", "PolicyAgent", "RandomRefresh", "RefreshPolicy", "Uniform", "observe_and_schedule"]
 
 
 @dataclass(frozen=True, slots=True)

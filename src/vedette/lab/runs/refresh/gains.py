@@ -1,8 +1,8 @@
 """Gains of fetches in search quality (Delta-Q_A) and views of pages, tracked while a world is refreshed.
 
 Both are what a crawler could measure: they come from its own copies and from the queries that people ask, and nothing
-is read of a page but what was fetched of it. The rank of every copy in every list is kept. A fetch moves its page in some lists, and
-those between its old rank and its new one by one: only lists that have the page are looked at, once, in numpy.
+is read of a page but what was fetched of it. The rank of every copy in every list is kept. A fetch moves its page in
+some lists, and those between its old rank and its new one by one: only lists that have the page are updated.
 
 With the page at rank r1 before and r2 after, infinity where it is not listed, a query with frequency f brings
 

@@ -18,33 +18,21 @@ The policy sees the world through the batches that it is told, and nothing else.
 often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import floor
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vedette.engine.scheduling.schedule import is_source
+from vedette.lab.core.experiment import step_times
 from vedette.lab.metrics.freshness import FreshnessByPeriod
-from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy, observe_and_schedule
+from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
 from vedette.pricing import Price
 from vedette.refresh.known_pages import Bools
 from vedette.timeutil import DAY_S, HOUR_S
-
-__all__ = [
-    "HOUR_S",
-    "Measures",
-    "Oracle",
-    "RefreshGame",
-    "RefreshOutcome",
-    "RefreshPolicy",
-    "RefreshSetup",
-    "find_sources",
-    "observe_and_schedule",
-    "run_refresh",
-]
 
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 REQUERY_INTERVAL = 6
@@ -120,7 +108,7 @@ def run_refresh(
 ) -> RefreshOutcome:
     """Play it. ``decided`` is told the pages that each batch fetches, for those who look for leaks."""
     run, saved = _RefreshRun(history, plan, game), 0.0
-    for now_s in _iter_batches(game):
+    for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
         pages = run.choose(now_s, floor(saved + 1e-6))
@@ -134,12 +122,6 @@ def find_sources(history: History) -> Bools:
     """Feeds, sitemaps and home pages, by the rule of the live schedule."""
     lists: Bools = (history.kind == FEED) | (history.kind == SITEMAP)
     return lists | np.array([is_source(url, "page") for url in history.urls], np.bool_)
-
-
-def _iter_batches(game: RefreshGame) -> Iterator[float]:
-    """The time of each batch."""
-    for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
-        yield game.begin_s + turn * game.step_s
 
 
 class _RefreshRun:
