@@ -100,7 +100,7 @@ def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
 
 
 def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
-    """The slope at which the frequencies of so many pages of each rate add up to the budget.
+    """Return the slope at which the frequencies of these numbers of pages of each rate add up to the budget.
 
     Where there are few pages, each is fetched a million times a change at most, and the rest is not spent.
 

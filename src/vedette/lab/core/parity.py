@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 
 
 def replay_log(log: Path) -> Difference | None:
-    """The first difference between a log and what the lab makes of it; None where there is none."""
+    """Return the first difference between a log and the decisions of the lab; None where there is none."""
     with log.open(encoding="utf-8") as lines:
         return find_difference(parse_decision(line) for line in lines)
 
@@ -53,12 +53,12 @@ def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
 
 
 def redo_decision(decision: Decision) -> Columns:
-    """What the lab decides on the same facts."""
+    """Return what the lab decides on the same facts."""
     return STAGES[decision.stage](decision)
 
 
 def _compare_decision(decision: Decision) -> tuple[str, int] | None:
-    """The first column and row that come out otherwise."""
+    """Return the first column and row that differ."""
     made = redo_decision(decision)
     for name, told in decision.outcome.items():
         # Nothing else is the same number: decisions are compared to the bit, and never is never.

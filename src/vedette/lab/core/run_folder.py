@@ -1,7 +1,7 @@
 """Folder of a run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
 
 A file is there whole or not at all, so a run may be killed at any moment. A cell's file is named by all that its rows
-follow from (description, world, code): what was worked out under other conditions is not found, and done anew.
+follow from (description, world, code): what was computed under other conditions is not found, and computed again.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ class Row(NamedTuple):
 
 
 def list_columns(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
-    """The names of all numbers: what an experiment promises first, in its order, then the rest by name."""
+    """Return the names of all numbers: first the metrics of the experiment, in its order, then the rest by name."""
     names = dict.fromkeys(name for row in rows for name in row.numbers)
     promised = [name for name in dict.fromkeys(metrics) if name in names]
     return [*promised, *sorted(name for name in names if name not in promised)]
 
 
 def to_dict(row: Row) -> dict[str, str | float | int | None]:
-    """A row as it is told to programs: what is no finite number is null, as JSON has it."""
+    """Return a row as JSON values: what is not a finite number is null."""
     cell = row.cell
     known = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
     told: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, known, strict=True))
@@ -52,7 +52,7 @@ def to_dict(row: Row) -> dict[str, str | float | int | None]:
 
 
 def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
-    """Parquet without a time or a place in it; a number that a row does not have is null."""
+    """Write rows as Parquet, without a time or a path in it; a number that a row does not have is null."""
     pa, parquet = _import_pyarrow()
     cells = [row.cell for row in rows]
     texts = {
@@ -73,7 +73,7 @@ def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of such a file."""
+    """Read the rows of a Parquet file."""
     _, parquet = _import_pyarrow()
     # One thread: a process that starts others, and is interrupted, has none besides its own.
     table = parquet.read_table(path, use_threads=False)
@@ -110,7 +110,7 @@ LIBRARIES = ("numpy", "pyarrow")
 
 
 def default_folder(plan: RunPlan) -> Path:
-    """Where a run goes if nobody says: the same command finds it again."""
+    """Return the default folder of a run: the same command finds it again."""
     name = "-".join(name.rpartition(".")[2].partition(":")[0] for name in plan.experiments)
     return Path("lab-runs") / f"{name}-{_short_hash(plan.command)[:8]}"
 
@@ -137,21 +137,21 @@ class RunFolder:
             raise UsageError(f"{self.path} holds something else than a run; name another folder with --out")
 
     def list_pending(self) -> list[Cell]:
-        """The cells that are still to be worked out, in their order."""
+        """Return the cells that are still to be computed, in their order."""
         return [cell for cell in self._plan.cells if not self._cell_path(cell).is_file()]
 
     def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
-        """Write down a cell's rows; from then on it is finished, whatever happens."""
+        """Store a cell's rows; from then on it is finished, whatever happens."""
         # Floats come back from their shortest text as they were.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
         write_atomic(self._cell_path(cell), json.dumps(told).encode())
 
     def load_rows(self) -> list[Row]:
-        """The rows of all cells, in the order of the plan, however they were worked out."""
+        """Return the rows of all cells, in the order of the plan."""
         return [Row(cell, row) for cell in self._plan.cells for row in json.loads(self._cell_path(cell).read_bytes())]
 
     def finish(self) -> None:
-        """All cells are there: write rows and manifest. What belongs to earlier conditions goes."""
+        """Write rows and manifest, once all cells are finished, and delete cells of earlier conditions."""
         metrics = [name for each in self._plan.experiments for name in find_experiment(each).metrics]
         aside = self.path / f"{ROWS_FILE}.new"
         write_rows(self.load_rows(), metrics, aside)
@@ -179,13 +179,13 @@ class RunFolder:
 
 
 def collect_versions() -> dict[str, str]:
-    """Of what the numbers may depend on."""
+    """Return the versions of all that the numbers may depend on."""
     libraries = {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
     return {"vedette": vedette.__version__, "python": platform.python_version(), **libraries}
 
 
 def _hash_code(names: tuple[str, ...]) -> str:
-    """The code that was run, as a short text: this package, and what was loaded from elsewhere."""
+    """Return a hash of the code that runs: this package, and plug-ins."""
     elsewhere = [find_spec(name.partition(":")[0]) for name in names if is_plugin(name)]
     files = [Path(spec.origin) for spec in elsewhere if spec and spec.origin]
     return _short_hash("".join([_hash_package(), *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)]))

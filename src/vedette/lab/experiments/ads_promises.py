@@ -87,7 +87,7 @@ def _random_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
 
 
 def _greedy_trap_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
-    """Whoever bids a little more for the first phrase is the only one for the second."""
+    """The advertiser that bids a little more for the first phrase is the only one for the second."""
     times = int(rng.integers(100, 300))
     bid = np.array([101.0, 100.0, 100.0])
     query = np.repeat([0, 1], times)

@@ -59,7 +59,7 @@ class Groups(NamedTuple):
 
 
 class FetchSampling(NamedTuple):
-    """From when to when, how many looks a day, and the seed by which pages are drawn."""
+    """From when to when, how many fetches a day, and the seed by which pages are drawn."""
 
     begin_s: float
     end_s: float
@@ -68,7 +68,7 @@ class FetchSampling(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """Every look that counts: at which page, what was found, and the chance that each model gave it (a row a model)."""
+    """Every fetch that counts: its page, what was found, and the chance that each model gave it (a row a model)."""
 
     page: Ints
     changed: Bools
@@ -76,7 +76,7 @@ class Judgments(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A mean over looks, with a 95 % interval by pages drawn anew: looks at one page are not independent."""
+    """A mean over fetches, with a 95 % bootstrap interval over pages: fetches of one page are not independent."""
 
     mean: float
     low: float
@@ -84,7 +84,7 @@ class Score(NamedTuple):
 
 
 class ReliabilityBin(NamedTuple):
-    """Looks of which a model said about the same: how many, the mean chance, and the share that had changed."""
+    """Fetches with about the same chance by a model: how many, the mean chance, and the share that had changed."""
 
     fetches: int
     chance: float
@@ -94,7 +94,7 @@ class ReliabilityBin(NamedTuple):
 def run_calibration(
     history: History, models: Sequence[ChangeModel], looks: FetchSampling, groups: Groups | None = None
 ) -> Judgments:
-    """Play it."""
+    """Ask the models before each fetch, let them learn after it, and return what was judged."""
     minds = [_ModelRunner(model, history.pages) for model in models]
     counts_s = looks.begin_s + WARM_UP * (looks.end_s - looks.begin_s)
     rows: list[tuple[Ints, Bools, Floats]] = []

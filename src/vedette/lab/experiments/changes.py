@@ -87,7 +87,7 @@ def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
 
 
 def _null_distribution(size: int, seed: int) -> Floats:
-    """Greenwood's statistic of memoryless pages with so many gaps, ascending."""
+    """Return draws of Greenwood's statistic of memoryless pages with ``size`` gaps, ascending."""
     gaps = rng_for(seed, f"lab/memoryless/{size}").standard_exponential((DRAWS, size))
     return np.sort((gaps**2).sum(axis=1) / gaps.sum(axis=1) ** 2)
 

@@ -25,9 +25,9 @@ from vedette.pricing import DAY_S, LOWEST, Price
 
 # The price moves once a day, by what the day has spent: it must not follow the hours, or it would level them.
 PRICE_PATIENCE_S = 4 * DAY_S
-# For so long there is a constant number of looks; what the least of them was worth is where the price begins.
+# At first there is a constant number of polls; what the least of them was worth is where the price begins.
 LEARNING_PHASE_S = 7 * DAY_S
-# No more looks at a snapshot than so many times the mean.
+# At most this many times the mean number of polls at a snapshot.
 MAX_POLL_FACTOR = 4.0
 # The default in no hurry: then a look is worth what would be gone, and not what would be late.
 PATIENT_POLICY, PATIENT_H = "default-patient", 200.0

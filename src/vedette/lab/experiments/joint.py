@@ -25,7 +25,7 @@ from vedette.lab.worlds.history_views import cut_window
 from vedette.timeutil import DAY_S
 
 PERIODS = 20
-# Shares of a split are multiples of one part in so many.
+# Shares of a split are multiples of 1 / GRID_STEPS.
 GRID_STEPS = 6
 THIRD = 1 / 3
 # Fixed splits by the names of policies; what is not among them competes at one price.
@@ -69,7 +69,7 @@ class JointMonitor:
         self._batches.append(batch)
 
     def compute_periods(self, count: int) -> list[dict[str, float]]:
-        """The numbers for so many parts of the time, once the run is over; no part is shorter than a day."""
+        """Return the metrics of ``count`` parts of the time, once the run is over; no part is shorter than a day."""
         while self._left_s:
             self._measure(self._left_s.pop())
         count = min(count, len(self._days), len(self._batches))
@@ -90,7 +90,7 @@ class JointMonitor:
 
 
 def build_rows(history: History, asking: QuerySet, policy: str, game: JointGame) -> list[Measurements]:
-    """Play a game and tell its numbers, part by part."""
+    """Run a policy and return its metrics, part by part."""
     split = find_best_split(history, asking, game) if policy == "bound-split" else SPLITS.get(policy)
     told = {} if split is None else {"split_refresh": split.refresh, "split_look": split.poll}
     return [part | told for part in _run_game(history, asking, game, split)]

@@ -35,7 +35,7 @@ from vedette.learn.clicks.off_policy import Decisions, Estimate, Interval, doubl
 from vedette.policy import Floats, Ints, rng_for
 
 MODELS = ("dbn", "position", "cascade")
-RANDOMIZED_SHARE = 0.2  # searches of which lots decide what comes first
+RANDOMIZED_SHARE = 0.2  # searches with a random first result
 SUCCESS_PLACES = 3  # places
 TRIAL_SEARCHES = 60_000  # searches by which the other order is tried
 _NAME_PATTERN = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
@@ -66,7 +66,7 @@ def find_log(name: str) -> tuple[Path, str]:
 
 
 def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
-    """What one estimate says of one log with so many searches, and what is true."""
+    """Return one estimate from one log with this many searches, and what is true."""
     place = locate_world(world)
     scene = _load_scenario(place.path, place.part)
     found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)

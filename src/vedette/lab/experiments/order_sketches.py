@@ -100,7 +100,7 @@ def _build_half(site: Site, case: Case, queries: Ints) -> QueryHalf:
 
 
 def restrict_queries(cut: CrawlSplit, queries: Ints) -> CrawlSplit:
-    """The same cut with sketches for some queries only (ascending), numbered anew."""
+    """Return the same split with sketches for some queries only (ascending), renumbered."""
     brought = cut.crawled_facts
     at = np.minimum(np.searchsorted(queries, brought.found_query), len(queries) - 1)
     inside = queries[at] == brought.found_query

@@ -46,7 +46,7 @@ STEP_S = 6 * HOUR_S
 
 
 def build_setup(policy: str, history: History, game: RefreshGame, asking: QuerySet | None = None) -> RefreshSetup:
-    """Who decides, by the name of a policy; one from elsewhere is a place (``package.module:Name``)."""
+    """Return the setup of a policy by its name; a plug-in is named ``package.module:Name``."""
     match policy:
         case "random":
             known = len(history.live_pages_at(game.begin_s))
@@ -70,7 +70,7 @@ def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDelt
 
 
 def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySet | None) -> list[Measurements]:
-    """Play a game and tell its numbers, part by part; without anything asked there is no quality."""
+    """Run a policy and return its metrics, part by part; without queries there is no quality."""
     plan = build_setup(policy, history, game, asking)
     days = (game.end_s - game.measured_s) / game.parts / DAY_S
     if asking is None:
@@ -87,7 +87,7 @@ _calm_worlds: HistoryCache[History] = HistoryCache(size=1)
 
 
 def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
-    """The same game where there are no waves; nothing where there are none anyway."""
+    """Return the metrics in the same world without waves; empty rows where it has none."""
     if not has_waves(history):
         return [{}] * game.parts
     calm = _calm_worlds.get(history, None, lambda: remove_waves(history))

@@ -92,13 +92,13 @@ class WeeklySetting(NamedTuple):
 
 
 def measure_quality(setting: WeeklySetting, policy: str, budget: float, tau: float = 0.0) -> float:
-    """The quality that a policy reaches with so many fetches a week."""
+    """Return the quality that a policy reaches with a budget of fetches a week."""
     chooser = create_chooser(setting, policy, max(1, int(budget)), tau)
     return run_weekly(setting.weekly, setting.workload, chooser)
 
 
 def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 0.0) -> Chooser:
-    """Who chooses, by name."""
+    """Return the chooser of a policy by its name."""
     weekly, fits = setting.weekly, setting.statistics
     if policy.startswith(ONLINE_PREFIX):
         named = find_policy("refresh", policy.removeprefix(ONLINE_PREFIX))
@@ -144,7 +144,7 @@ class _BoundChooser:
         return self._bound.choose(copies, self._begin_s + week * WEEK_S, self._room)
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """It sees without being told."""
+        """It sees the world itself."""
 
 
 class FetchRatio(NamedTuple):

@@ -54,7 +54,7 @@ def query_utilities(
     """What each query brings: its results in the order of local scores, weighed by viewing and by live scores."""
     asked = np.arange(workload.queries) if queries is None else queries
     lists = rank_results(workload, local, asked, ties)
-    # bincount adds in the order of the list, so a query brings the same to the last bit whoever is asked with it.
+    # bincount adds in the order of the list, so a query has the same value to the last bit in any set of queries.
     brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(asked)).astype(np.float64)
     return brought
 
@@ -185,7 +185,7 @@ class QualityMonitor:
         return self.compute_means(1)[0]
 
     def compute_means(self, parts: int) -> list[float]:
-        """The same for so many parts of the time, of which each has its share of the moments."""
+        """Return the means of ``parts`` parts of the time; each has its share of the moments."""
         while self._left_s:
             self._measure(self._left_s.pop())
         return [float(np.mean(part)) if len(part) else nan for part in np.array_split(self.shares, parts)]

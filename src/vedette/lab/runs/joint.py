@@ -2,12 +2,12 @@
 
 The rules of the game:
 
-- The crawl is half-way when the run begins. It was told of home pages and of those that no link leads to; going on from
+- The crawl is half-way when the run begins. Its seeds are home pages and those that no link leads to; going on from
   there along links, breadth first, it has fetched a part (``begun``) of the others, and has copies of that moment. Of
   the rest it knows the addresses that its copies link to, and nothing else.
 - A page that is born later is unknown until a page has been fetched that links to it; then its address is known and may
   be fetched (a first fetch). A link to what is not born yet leads nowhere yet.
-- A fetch of a known page brings what it says and where it links to at once, whoever asked for it.
+- A fetch of a known page brings its text and its links at once, whatever its kind.
 - Decisions are made in batches. A batch may make as many fetches as the budget (fetches a day) has grown by and nobody
   has spent; more than a day's worth is not saved.
 - ``Split`` gives each kind of fetch a fixed share; what a kind cannot use goes to the others. Without a split all
@@ -15,7 +15,7 @@ The rules of the game:
   unseen ones with what such pages brought. All worths are known at a batch, so the price is found, not approached
   (``vedette.pricing.clear_price``).
 
-All of them are told the same, rank each kind by the same rule, and see the world only through their fetches.
+All of them observe the same, rank each kind by the same rule, and see the world only through their fetches.
 """
 
 from collections.abc import Callable, Sequence
@@ -170,7 +170,7 @@ class _Worths(NamedTuple):
 def run_joint(
     history: History, asking: QuerySet, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
 ) -> None:
-    """Play it; ``decided`` is told of each batch."""
+    """Run the simulation; ``decided`` is called with each batch."""
     run, saved = _JointRun(history, asking, game, split), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)

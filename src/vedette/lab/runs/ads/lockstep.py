@@ -83,7 +83,7 @@ class _Markets:
         )
 
     def set_pacing(self, shares: Sequence[float]) -> None:
-        """By market: from now on whoever was charged this share of the day's budget rests."""
+        """By market: from now on an advertiser that was charged this share of the day's budget rests."""
         self._pacing_share[:-1] = np.repeat(shares, self._size)
 
     def can_show(self, ad: Ints) -> Bools:

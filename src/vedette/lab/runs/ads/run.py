@@ -50,7 +50,7 @@ class MarketOutcome(NamedTuple):
 
 
 def with_known_rates(days: Sequence[AdMarketDay]) -> list[AdMarketDay]:
-    """The same days, with true rates told beforehand: as priors that no count can move."""
+    """Return the same days, with true rates known beforehand: as priors that no count can move."""
     return [day._replace(offers=_with_true_priors(day)) for day in days]
 
 

@@ -31,17 +31,17 @@ DiscoveryPolicy = Choice[None, Any, Sources, Sources]
 
 
 class Chooser(Protocol):
-    """Somebody who says where to look: a policy or a bound."""
+    """Chooses the sources to poll: a policy or a bound."""
 
     def choose(self, snapshot: int) -> Ints:
-        """Distinct sources, at most k."""
+        """Return distinct sources, at most k."""
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """What came of it."""
+        """Learn what the polls brought."""
 
 
 class PolicyPoller:
-    """A policy at work: it holds what the policy is told, and nothing of the world but the times and the hosts."""
+    """Runs a policy: it holds what the policy observed, and nothing of the world but the times and the hosts."""
 
     def __init__(self, policy: DiscoveryPolicy, world: Frontpages, k: int, seed: int) -> None:
         self._policy, self._k, self._seed = policy, k, seed
@@ -50,7 +50,7 @@ class PolicyPoller:
         self._state = policy.start(None)
 
     def choose(self, snapshot: int) -> Ints:
-        """What the policy picks, each decision with lots of its own."""
+        """Return what the policy picks; each decision has a random stream of its own."""
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
         now_s = float(self._times[snapshot])
         return self._policy.choose(self._state, self._book.list_options(), self._k, now_s, rng).rows
@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
 
 def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, seed: int, span: range) -> Chooser:
-    """A policy at work, or the bound of a name."""
+    """Return the poller of a policy, or the bound of a name."""
     if not isinstance(policy, str):
         return PolicyPoller(policy, world, k, seed)
     if policy not in BOUNDS:
@@ -148,18 +148,18 @@ _reference_cache: WeakKeyDictionary[Frontpages, dict[tuple[int, range], Outcome]
 
 
 def list_policy_names() -> tuple[str, ...]:
-    """Whoever can be run: what runs live, the policies of the discover stage, then the bounds."""
+    """Return the names of what can run: the live policy, the policies of the discover stage, then the bounds."""
     live = (DEFAULT,) if "discover" in LIVE_POLICIES else ()
     return (*live, *load_policies("discover"), *BOUNDS)
 
 
 def build_row(world: Frontpages, cell: Cell) -> Measurements:
-    """One run of a cell's policy at its budget, in numbers."""
+    """Run a cell's policy at its budget, and return the row of the whole span."""
     return build_rows(world, cell)[0]
 
 
 def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
-    """The same, and then the parts of a long run."""
+    """Return the row of the whole span, and then those of the weeks of a long run."""
     k = parse_poll_budget(cell)
     period = _find_period(world, cell.span)
     best = _run_reference(world, k, period.span)
@@ -170,7 +170,7 @@ def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
 
 
 def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measurements:
-    """The run of somebody who makes as many looks as are worth it, at most so many at a time, in numbers.
+    """Return the row of a run with as many polls as are worth their price, at most ``most`` at a time.
 
     There is no regret among them: bounds have a constant number of looks.
     """
@@ -227,7 +227,7 @@ def _compute_metrics(world: Frontpages, period: _Period, outcome: Outcome, best:
 
 
 def _compute_run_metrics(outcome: Outcome, best: Outcome) -> dict[str, float]:
-    """What is told of a whole run, from its first hour on."""
+    """Return the metrics of a whole run, from its first hour on."""
     return {
         "regret": regret(_count_found(outcome.found_at), _count_found(best.found_at)),
         "fetches": float(outcome.polls.sum()),

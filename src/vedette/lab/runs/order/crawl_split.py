@@ -1,11 +1,11 @@
-"""Split of a web into crawled pages and uncrawled ones, of which only the URL and the anchors of links are known.
+"""Split of a web into crawled pages and uncrawled ones; of these only URLs and the anchors of links are known.
 
 As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
 highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages
 are drawn, where the paper had a small part of billions: a site is small, and most of it is unknown at first.
 
-What a policy is told of any page comes from crawled pages alone: how many of them link to it, with which words, and
-PageRank over their links. What the engine would score is not told, except of crawled pages. It weighs the words of a
+What a policy knows of any page comes from crawled pages alone: how many of them link to it, with which words, and
+PageRank over their links. Scores of the engine are known of crawled pages only. The engine weighs the words of a
 page as the live index does when it measures gains (``index.select_tracked_terms``): a word in the URL counts for two in
 the text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must
 stand in the text. So URLs and links matter for scores as they do live, and most of a score is content.
@@ -163,7 +163,7 @@ class Site(NamedTuple):
 
 
 class CrawlSplit(NamedTuple):
-    """What is crawled and what is not, and what a policy is told of both."""
+    """What is crawled and what is not, and what a policy knows of both."""
 
     crawled: Ints
     uncrawled: Ints
@@ -198,7 +198,7 @@ def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats
 
 
 def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> CrawlSplit:
-    """The web cut in two by lot; ``known`` are the frequencies that the policy is told."""
+    """Split the web at random; ``known`` are the frequencies that the policy gets."""
     lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
     uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED_SHARE)])
     crawled = np.setdiff1d(np.arange(site.pages), uncrawled)

@@ -1,4 +1,4 @@
-"""Order of first fetches: run order policies on a web of which half is crawled, and measure the impact.
+"""Order of first fetches: run order policies on a half-crawled web, and measure the impact.
 
 A *case* is a web cut in two (``crawl_split``), and what people ask. The policy learns what the crawled pages brought
 and how they score, then says what each uncrawled page is worth, once: a crawl cycle as in Impact08. What is worth the
@@ -118,7 +118,7 @@ def run_case(case: Case) -> OrderOutcome:
 
 
 def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[str, Floats]:
-    """What each policy says that uncrawled pages are worth. Those that learn the same from the same are told once."""
+    """Return the worth of uncrawled pages by each policy. Policies that share an impact model learn it once."""
     asking = ImpactSettings(cut.query_terms, fit_forest, seed)
     shared: ImpactModel | None = None
     worths = {}

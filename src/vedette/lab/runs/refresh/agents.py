@@ -55,7 +55,7 @@ NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
 class FetchFindings(NamedTuple):
-    """What a policy is told of some pages: when each was fetched last, and what that found.
+    """What a policy observes of some pages: when each was fetched last, and what that found.
 
     ``before_s`` is when the fetch before was; ``more`` are other columns of ``KnownPages`` by name.
     """

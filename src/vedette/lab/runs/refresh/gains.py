@@ -34,7 +34,7 @@ class _ListSlots(NamedTuple):
 class GainTracker:
     """Follows the copies of a run; ties are broken older first.
 
-    ``add_copies`` is told of first copies, which bring nothing that is counted; ``replace_copies`` of those that
+    ``add_copies`` adds first copies, which bring nothing that is counted; ``replace_copies`` adds those that
     replace others.
     """
 
@@ -58,7 +58,7 @@ class GainTracker:
         self._copy[pages], self._views = versions, None
 
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> Floats:
-        """What each of these fetches brought, one after the other: a copy is replaced when the next one is judged.
+        """Return the gain of each of these fetches in turn: a copy is replaced when the next one is judged.
 
         ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
         """
@@ -70,7 +70,7 @@ class GainTracker:
         return gains
 
     def compute_views(self) -> Floats:
-        """How often each page is viewed, as a share of all results that are: sum_q f_q I(rank)."""
+        """Return how often each page is viewed, as a share of all views: sum_q f_q I(rank)."""
         if self._views is None:
             self._rerank(np.flatnonzero(self._stale))
             listed = np.flatnonzero(self._rank)
@@ -189,6 +189,6 @@ class CopyMeasures:
 
 
 def create_measures(policy: object, history: History, asking: QuerySet | None) -> CopyMeasures | None:
-    """What a policy wants to be told of this world; None where it wants nothing, or nobody asks anything."""
+    """Return the measures that a policy wants; None where it wants nothing, or there are no queries."""
     wants: frozenset[str] = getattr(policy, "wants", frozenset())
     return CopyMeasures(history, asking, wants) if wants and asking is not None else None

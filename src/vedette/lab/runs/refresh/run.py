@@ -14,7 +14,7 @@ The rules of the game:
   let go: an address lives once here.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
-The policy sees the world through the batches that it is told, and nothing else. What a fetch brought to search, how
+The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
 often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
@@ -37,9 +37,9 @@ from vedette.timeutil import DAY_S, HOUR_S
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 REQUERY_INTERVAL = 6
 REQUERY_BATCH = 20_000
-# Of more than so many that are due, the most overdue are fetched: to weigh all of them would take too long.
+# If more pages than this are due, the most overdue are fetched: to weigh all of them would take too long.
 MAX_WEIGHED = 5_000
-# The price moves when the budget has grown by so many fetches, or by a day's.
+# The price moves when the budget has grown by this many fetches, or by a day's.
 PRICE_UPDATE_FETCHES = 8.0
 BatchListener = Callable[[float, Ints], None]
 
@@ -76,7 +76,7 @@ class RefreshSetup(NamedTuple):
 class RefreshGame(NamedTuple):
     """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
 
-    ``warm_up`` is the part of the time that is not measured; the rest is measured in so many ``parts``.
+    ``warm_up`` is the part of the time that is not measured; the rest is measured in ``parts`` parts.
     """
 
     begin_s: float
@@ -106,7 +106,7 @@ class RefreshOutcome(NamedTuple):
 def run_refresh(
     history: History, plan: RefreshSetup, game: RefreshGame, decided: BatchListener = lambda _now_s, _pages: None
 ) -> RefreshOutcome:
-    """Play it. ``decided`` is told the pages that each batch fetches, for those who look for leaks."""
+    """Run the simulation. ``decided`` is called with the time and the pages of each batch."""
     run, saved = _RefreshRun(history, plan, game), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)

@@ -149,7 +149,7 @@ MIN_PRICE, MAX_PRICE, BISECTION_STEPS = 1e-15, 1e15, 60
 
 
 class Chooser(Protocol):
-    """Chooses pages week by week, and is told what fetching them brought."""
+    """Chooses pages week by week, and learns what fetching them brought."""
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """The pages to fetch in a week; ``fetched`` is the week in which each copy was made, ``copies`` its version."""
@@ -208,7 +208,7 @@ class PriorityChooser:
 
 
 class PolicyChooser:
-    """A refresh policy that learns from its own fetches; each week the price is such that so many pages are due."""
+    """A refresh policy that learns from its own fetches; each week the price is such that ``room`` pages are due."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class PolicyChooser:
         return np.sort(order[: self._room])
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """What fetches brought, as the policy is told of it."""
+        """Let the policy learn what fetches brought."""
         found = {
             "changed": self._digest[before] != self._digest[after],
             "before_s": self._last_s[pages],
