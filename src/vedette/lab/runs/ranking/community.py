@@ -39,7 +39,7 @@ class Phases(NamedTuple):
 
     @classmethod
     def for_community(cls, community: Community, lives: float) -> "Phases":
-        """Return some expected lives to settle, as many to measure, and half a life in which the best page is reborn."""
+        """Return some expected lives to settle, as many to measure, and half a life of rebirths of the best page."""
         life = community.life_days / interval_days(community)
         return cls(round(lives * life), round(lives * life), round(life / 2))
 
