@@ -63,15 +63,15 @@ def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | 
     return gaps / (end_s - begin_s)
 
 
-class TestResults(NamedTuple):
+class GreenwoodResults(NamedTuple):
     """For each page, how often memoryless changes look as odd, and whether they are rather in bursts than regular."""
 
     p: Floats
     bursts: Bools
 
 
-def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
-    """The test of each page, by the shares of its gaps."""
+def run_greenwood_test(pages: Sequence[Floats], seed: int) -> GreenwoodResults:
+    """Test each page for memorylessness (Greenwood), by the shares of its gaps."""
     p, bursts = np.ones(len(pages)), np.zeros(len(pages), bool)
     sizes = np.array([len(gaps) for gaps in pages], np.int64)
     odd = np.array([float(gaps @ gaps) for gaps in pages])
@@ -83,7 +83,7 @@ def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
         below = 1 + np.searchsorted(drawn, odd[rows], side="right")
         p[rows] = np.minimum(1.0, 2 * np.minimum(above, below) / (DRAWS + 1))
         bursts[rows] = above < below
-    return TestResults(p, bursts)
+    return GreenwoodResults(p, bursts)
 
 
 def _null_distribution(size: int, seed: int) -> Floats:
@@ -234,7 +234,7 @@ def _build_summary(spells: VersionSpans, tested: list[Floats], seed: int) -> dic
     changes, days = _count_changes(spells)
     hours = _hours_of_week(spells)
     total = max(int(changes.sum()), 1)
-    p, bursts = test_pages(tested, seed)
+    p, bursts = run_greenwood_test(tested, seed)
     odd = select_discoveries(p)
     return {
         "pages": len(changes),
