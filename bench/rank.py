@@ -15,7 +15,7 @@ from time import process_time
 
 import numpy as np
 
-from vedette.lab.runs.ranking.rows import find_policy
+from vedette.lab.experiments.ranking import find_policy
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 

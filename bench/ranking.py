@@ -19,13 +19,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a script
+
+from bench.peers.community_model import solve_community
+
 from vedette.lab.core.experiment import Cell
 from vedette.lab.core.registry import DEFAULT
 from vedette.lab.core.report import read_run
 from vedette.lab.core.statistics import bootstrap_interval, compare_paired
-from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.runs.ranking.community_model import solve_community
-from vedette.lab.runs.ranking.rows import BEST_OF_GRID, GRID
+from vedette.lab.experiments.ranking import BEST_OF_GRID, EXPERIMENT, GRID
 from vedette.lab.worlds.community import draw_qualities, ideal_qpc, parse_community
 from vedette.policy import rng_for
 

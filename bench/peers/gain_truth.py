@@ -8,6 +8,7 @@ of the pages as they were known, and with *old* ones, of the pages as they were 
 from typing import NamedTuple
 
 import numpy as np
+from bench.peers.quality_change import delta_q_exact
 
 from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
 from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
@@ -20,12 +21,11 @@ from vedette.index.quality.watched_terms import (
     score_texts,
     select_tracked_terms,
 )
-from vedette.lab.experiments.importance import spearman
-from vedette.lab.quality.change import delta_q_exact
+from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import Corpus, load_corpus
-from vedette.lab.quality.quality import ideal_quality
 from vedette.lab.quality.query_files import Queries, split_into_terms
 from vedette.lab.quality.scoring import QueryMatches, Scoring, TfIdfScoring, build_tfidf
+from vedette.lab.quality.search_quality import ideal_quality
 from vedette.lab.quality.workload import build_workload, draw_queries
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History

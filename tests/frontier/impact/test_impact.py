@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from vedette.attention import step_visibility, visibility
-from vedette.frontier.impact.estimator import Quadratic, fit_weights
-from vedette.frontier.impact.group_means import FOLDS, compute_out_of_fold, pool_means
-from vedette.frontier.impact.query_need import Improvability, needy
-from vedette.frontier.impact.sketches import Sketches
-from vedette.lab.metrics.impact import (
+from tests.lab.impact_definitions import (
     MAX_EXACT_PAGES,
     ScoreBounds,
     compute_exact_impact,
@@ -20,6 +14,12 @@ from vedette.lab.metrics.impact import (
     estimate_impact,
     sample_impact,
 )
+
+from vedette.attention import step_visibility, visibility
+from vedette.frontier.impact.estimator import Quadratic, fit_weights
+from vedette.frontier.impact.group_means import FOLDS, compute_out_of_fold, pool_means
+from vedette.frontier.impact.query_need import Improvability, needy
+from vedette.frontier.impact.sketches import Sketches
 from vedette.policy import Floats, rng_for
 
 SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])

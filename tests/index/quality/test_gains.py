@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from bench.peers.quality_change import delta_q_a
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from vedette.index.quality.watched_terms import (
     score_pages,
     select_tracked_terms,
 )
-from vedette.lab.quality.change import delta_q_a
 from vedette.lab.quality.workload import Workload
 from vedette.policy import Floats, rng_for
 from vedette.text import hash_word, hash_words

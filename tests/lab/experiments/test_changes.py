@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.lab.histories import P, V, web
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Measurements, Span
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Measurements, Span, resolve_span
 from vedette.lab.experiments.changes import (
     VersionSpans,
     build_rows,
@@ -16,8 +15,8 @@ from vedette.lab.experiments.changes import (
     compute_hazard_ratios,
     estimate_survival,
     normalize_gaps,
+    run_greenwood_test,
     select_discoveries,
-    test_pages,
 )
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats
@@ -109,7 +108,7 @@ def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
     """Of 2 000 Poisson pages about 5 % have a p-value of at most 5 %: within three deviations of it, at any rate."""
     rng = np.random.default_rng(8)
     pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 60, 2000)]
-    p = test_pages([gaps for gaps in pages if gaps is not None], seed=1).p
+    p = run_greenwood_test([gaps for gaps in pages if gaps is not None], seed=1).p
     for level in (0.01, 0.05, 0.2):
         assert abs((p <= level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 2000)
 
@@ -120,7 +119,9 @@ def test_over_many_seeds_memoryless_webs_are_seldom_accused() -> None:
     for seed in range(100):
         rng = np.random.default_rng(seed)
         pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(12))) for _ in range(40)]
-        accused += bool(select_discoveries(test_pages([gaps for gaps in pages if gaps is not None], seed=1).p).any())
+        accused += bool(
+            select_discoveries(run_greenwood_test([gaps for gaps in pages if gaps is not None], seed=1).p).any()
+        )
     assert accused <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95)
 
 

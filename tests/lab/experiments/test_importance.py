@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from tests.lab.histories import P, V, web
 
-from vedette.lab.experiments.importance import build_rows, compute_impact, compute_importance, spearman, take_snapshot
+from vedette.lab.core.statistics import spearman
+from vedette.lab.experiments.importance import build_rows, compute_impact, compute_importance
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.workload import draw_queries
+from vedette.lab.runs.web_snapshot import take_snapshot
 from vedette.lab.worlds.history import History
 
 

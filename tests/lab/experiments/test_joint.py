@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from tests.lab.altered_worlds import alter_future
 from tests.lab.histories import P, V, web
+from tests.lab.leaks import LoggedDecision, find_first_leak
 
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
-from vedette.lab.experiments.joint import EXPERIMENT
+from vedette.lab.experiments.joint import EXPERIMENT, PERIODS, SPLITS, JointMonitor, build_rows
 from vedette.lab.quality.corpus import load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import BooleanScoring
 from vedette.lab.quality.workload import FROM_PAGES, QuerySet, build_workload
-from vedette.lab.runs.joint.rows import PERIODS, SPLITS, JointMonitor, build_rows
-from vedette.lab.runs.joint.run import Batch, JointGame, Split, find_crawled, run_joint
+from vedette.lab.runs.joint import Batch, JointGame, Split, find_crawled, run_joint
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.history_views import cut_window
 from vedette.policy import rng_for

@@ -11,12 +11,11 @@ from vedette.attention import step_visibility
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.core.registry import list_experiments, load_policies
-from vedette.lab.experiments.importance import WebSnapshot, take_snapshot
+from vedette.lab.experiments import order_sketches
+from vedette.lab.experiments.order_sketches import build_buckets, restrict_queries, run_with_sketches, split_queries
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.runs.order import run as order_run
-from vedette.lab.runs.order import sketches as order_sketches
-from vedette.lab.runs.order.run import DEFAULT_POLICY, Case, compute_worths, impact_share, parse_fetch_count
-from vedette.lab.runs.order.setting import (
+from vedette.lab.runs.order.crawl_split import (
     Anchor,
     CrawlSplit,
     Site,
@@ -25,7 +24,8 @@ from vedette.lab.runs.order.setting import (
     parse_markdown_anchors,
     split_site,
 )
-from vedette.lab.runs.order.sketches import build_buckets, restrict_queries, run_with_sketches, split_queries
+from vedette.lab.runs.order.run import DEFAULT_POLICY, Case, compute_worths, impact_share, parse_fetch_count
+from vedette.lab.runs.web_snapshot import WebSnapshot, take_snapshot
 from vedette.policy import rng_for
 
 PAGES = 120

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.clicks import compare_likelihoods, evaluate_reranking
 
 from vedette.errors import UsageError
 from vedette.lab.baselines.ranking.popularity import Popularity
 from vedette.lab.core.experiment import Cell
-from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.runs.ranking.click_study import compare_likelihoods, evaluate_reranking
+from vedette.lab.experiments.ranking import EXPERIMENT, list_policy_names
 from vedette.lab.runs.ranking.jester import run_study
-from vedette.lab.runs.ranking.rows import list_policy_names
 from vedette.lab.visitors.recorded_clicks import read_grades, read_log
 from vedette.lab.worlds.catalog import register_world
 from vedette.lab.worlds.community import parse_community

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.histories import Life, small_history
+from tests.lab.impact_definitions import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact
 
 from vedette.attention import step_visibility, visibility
-from vedette.lab.metrics.impact import ScoreBounds, compute_page_impacts, compute_worst_case, sum_impact
 from vedette.lab.quality.corpus import load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import InLinkScoring

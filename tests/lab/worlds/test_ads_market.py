@@ -10,9 +10,9 @@ from vedette.lab.baselines.ads.greedy import Greedy
 from vedette.lab.bounds.ads_lp import solve_days, solve_lp_revenue
 from vedette.lab.core.experiment import Cell
 from vedette.lab.core.registry import load_policies
+from vedette.lab.experiments.ads import EXPERIMENT
+from vedette.lab.experiments.ads_promises import GUARANTEES, build_guarantee_rows
 from vedette.lab.runs.ads.lockstep import run_lockstep
-from vedette.lab.runs.ads.promises import GUARANTEES, build_guarantee_rows
-from vedette.lab.runs.ads.rows import build_market_rows, list_policy_names
 from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import (
     AD_MARKETS,
@@ -206,7 +206,7 @@ def test_overspending_would_be_seen() -> None:
 )
 def test_what_is_proven_is_kept(world: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In three small markets, one of each kind."""
-    monkeypatch.setattr("vedette.lab.runs.ads.promises.REPEATS", 1)
+    monkeypatch.setattr("vedette.lab.experiments.ads_promises.REPEATS", 1)
     for seed in (1, 2, 3):
         assert all(row["kept"] == 1.0 for row in build_guarantee_rows(world, policy, 1, seed))
 
@@ -214,15 +214,15 @@ def test_what_is_proven_is_kept(world: str, policy: str, monkeypatch: pytest.Mon
 def test_rows_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for the whole and one a day; the bound is its own yardstick; odd numbers of slots are refused."""
     monkeypatch.setitem(AD_MARKETS, "few", replace(SMALL, queries=120))
-    monkeypatch.setattr("vedette.lab.runs.ads.rows.BLOCK_SIZE", 2)
+    monkeypatch.setattr("vedette.lab.experiments.ads.BLOCK_SIZE", 2)
     rows = {
-        name: build_market_rows(Cell("sponsor", "market:few", name, 1.0, 2))
+        name: EXPERIMENT.run(Cell("sponsor", "market:few", name, 1.0, 2))
         for name in ("default", "bound-lp", "bound-known")
     }
     assert [row.get("day") for row in rows["default"]] == [None, 1.0, 2.0]
     assert rows["default"][0]["overspend"] == 0.0
     assert sum(row["revenue"] for row in rows["default"][1:]) == pytest.approx(rows["default"][0]["revenue"])
     assert rows["bound-lp"][0]["of_lp"] == rows["bound-known"][0]["of_known"] == 1.0
-    assert set(rows) <= set(list_policy_names())
+    assert set(rows) <= set(EXPERIMENT.policies)
     with pytest.raises(UsageError, match="number of slots"):
-        build_market_rows(Cell("sponsor", "market:few", "default", 1.5, 2))
+        EXPERIMENT.run(Cell("sponsor", "market:few", "default", 1.5, 2))

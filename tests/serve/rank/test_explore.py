@@ -18,7 +18,7 @@ from vedette.lab.core.conformance import (
     check_reasons,
     check_serializable,
 )
-from vedette.lab.runs.ranking.rows import find_policy, list_policy_names
+from vedette.lab.experiments.ranking import find_policy, list_policy_names
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.candidates import Candidates, UserPopulation, unseen_candidates
 from vedette.serve.rank.explore.prior import GRID, fit_prior, posterior, uniform_prior

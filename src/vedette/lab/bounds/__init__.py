@@ -1,1 +1,1 @@
-"""Bounds: deciders that see the world, its future too. They say how much there was to find; no policy may see it."""
+"""Upper bounds: oracles that see the world, also its future, and show how much a policy could reach at best."""

@@ -1,4 +1,4 @@
-"""``bound-lp``: what could be earned on average, if rates and all queries of a day were known beforehand.
+"""Upper bound ``bound-lp`` on ad revenue: a linear program, with rates and all queries of a day known beforehand.
 
     max sum x_ijs b_ij c_ij f_s   over showings x of ad (i, j) in slot s, at most the queries of phrase j in each slot,
     at most one slot a query for each ad, and for each advertiser i  sum x_ijs b_ij c_ij f_s <= budget_i
@@ -9,12 +9,10 @@ budget can never be shown and is left out.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 
-from vedette.errors import UsageError
+from vedette.lab.core.extras import import_extra
 from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Floats, Ints
 
@@ -37,7 +35,7 @@ def solve_lp_revenue(
     value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats
 ) -> float:
     """The largest sum, for ads worth ``value`` a showing in the first slot."""
-    optimize, sparse = _import_scipy()
+    optimize, sparse = import_extra("bound-lp is found with", "scipy.optimize", "scipy.sparse")
     ads, slots = len(value), len(factors)
     if not ads:
         return 0.0
@@ -58,11 +56,3 @@ def solve_lp_revenue(
     solved = optimize.linprog(-worth.ravel(), A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
     assert solved.status == 0, f"a market has a best plan: {solved.message}"
     return float(-solved.fun)
-
-
-def _import_scipy() -> tuple[Any, Any]:
-    """The library, which has no types to check against; late, as who only lists experiments does not need it."""
-    try:
-        return import_module("scipy.optimize"), import_module("scipy.sparse")
-    except ImportError as error:
-        raise UsageError('bound-lp is found with scipy, which is not here: pip install "vedette[lab]"') from error

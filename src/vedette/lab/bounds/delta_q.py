@@ -1,4 +1,4 @@
-"""``bound-delta-q``: fetch what does most for those who search, if it were known what every page says now.
+"""Upper bound ``bound-delta-q``: fetch the pages that improve search quality most, knowing what every page says now.
 
 At each decision it takes, one after the other, the page whose fetch brings the largest change in quality (eq. 4.6 of
 Pandey08), exactly: by the ranks of copies and what all pages say at that moment. A fetch that it has taken counts for
@@ -10,14 +10,94 @@ nothing is not fetched: the budget is kept for the next wave. So its copies of p
 its freshness says little.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from vedette.lab.quality.change import compute_slot_gains
+from vedette.attention import visibility
 from vedette.lab.quality.corpus import concat_ranges
-from vedette.lab.quality.quality import ScoredVersions
-from vedette.lab.quality.workload import Workload
-from vedette.lab.worlds.history import History
-from vedette.policy import Ints
+from vedette.lab.quality.search_quality import ScoredVersions
+from vedette.lab.quality.workload import ResultLists, TieBreak, Workload, rank_results
+from vedette.lab.worlds.history import Bools, History
+from vedette.policy import Floats, Ints
+
+# Each list of results is computed once. A page that goes from rank r1 to rank r2 moves those between by one rank, and
+# each of them is worth what it says *now*, W (j are the ranks of the list as it stands):
+#
+#     (I(r2) - I(r1)) W[p] - sum_{j=r2}^{r1-1} (I(j) - I(j+1)) W(j)     where it rises
+#     (I(r2) - I(r1)) W[p] + sum_{j=r1+1}^{r2} (I(j-1) - I(j)) W(j)     where it falls
+#
+# Sums up to each rank give these sums for any r1 and r2.
+
+
+def compute_slot_gains(
+    workload: Workload, local: Floats, live: Floats, queries: Ints, ties: TieBreak = TieBreak.OLDER_FIRST
+) -> tuple[Ints, Floats]:
+    """The slots of some queries that a fetch of their page would fill otherwise, and what the query then brings more.
+
+    ``local`` and ``live`` are scores in slots: those of copies, and those of what pages say now.
+    """
+    lists = rank_results(workload, local, queries, ties)
+    moves = _find_moves(workload, lists, local, live, queries, ties)
+    own = live[moves.slot] * (visibility(moves.r2) - moves.listed * visibility(moves.r1))
+    return moves.slot, own + _gain_of_others(lists, live, moves)
+
+
+class _Moves(NamedTuple):
+    """A slot, whether it is listed, where in all lists its own begins, and its ranks: now, and once it is fetched.
+
+    What is not listed has the rank behind the last.
+    """
+
+    slot: Ints
+    listed: Bools
+    begin: Ints
+    r1: Ints
+    r2: Ints
+
+
+def _find_moves(
+    workload: Workload, lists: ResultLists, local: Floats, live: Floats, queries: Ints, ties: TieBreak
+) -> _Moves:
+    starts, ends = workload.slot_start[queries], workload.slot_start[queries + 1]
+    slot, row = concat_ranges(starts, ends), np.repeat(np.arange(len(queries)), ends - starts)
+    moving = local[slot] != live[slot]
+    slot, row = slot[moving], row[moving]
+    begin, end = np.searchsorted(lists.row, row), np.searchsorted(lists.row, row, side="right")
+    rank_of = np.zeros(len(local), np.int64)
+    rank_of[lists.slot] = lists.rank
+    listed = local[slot] > 0
+    # A page does not stand in its own way.
+    own_ahead = listed & (local[slot] > live[slot])
+    ahead = _count_ahead(lists, local, slot, row, live, ties) - own_ahead
+    return _Moves(slot, listed, begin, np.where(listed, rank_of[slot], end - begin + 1), ahead - begin + 1)
+
+
+def _count_ahead(lists: ResultLists, local: Floats, slot: Ints, row: Ints, live: Floats, ties: TieBreak) -> Ints:
+    """How much of all lists comes before each of these slots, if it stood where its live score puts it."""
+    slots, rows = np.concatenate((lists.slot, slot)), np.concatenate((lists.row, row))
+    scores = np.concatenate((local[lists.slot], live[slot]))
+    order = np.lexsort((slots if ties is TieBreak.OLDER_FIRST else -slots, -scores, rows))
+    ahead = np.zeros(len(order), np.int64)
+    ahead[order] = np.cumsum(order < len(lists.slot))
+    return ahead[len(lists.slot) :]
+
+
+def _gain_of_others(lists: ResultLists, live: Floats, moves: _Moves) -> Floats:
+    """What those bring more or less that each move passes by."""
+    true, rank = live[lists.slot], lists.rank
+    sinking = _prefix_sums(true * (visibility(rank) - visibility(rank + 1)))
+    rising = _prefix_sums(true * (visibility(np.maximum(rank - 1, 1)) - visibility(rank)))
+    up = moves.r2 <= moves.r1
+    first = moves.begin + np.where(up, moves.r2 - 1, moves.r1)
+    last = moves.begin + np.where(up, moves.r1 - 1, moves.r2)
+    return np.where(up, sinking[first] - sinking[last], rising[last] - rising[first])
+
+
+def _prefix_sums(values: Floats) -> Floats:
+    """The sum of all values before each place, and of all."""
+    return np.append(0.0, np.cumsum(values))
+
 
 # Below this part of what all queries together count, a gain is an error of rounding.
 MIN_GAIN_SHARE = 1e-12

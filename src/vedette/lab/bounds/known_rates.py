@@ -1,4 +1,4 @@
-"""``bound-known``: the best share of a budget for each page, if every page's rate of change were known in hindsight.
+"""Upper bound ``bound-known`` on freshness: the best share of the budget for each page, by rates known in hindsight.
 
 A page that changes at a rate L as a Poisson process and is fetched at even intervals 1/f is fresh for a share
 F = (f/L) (1 - exp(-L/f)) of the time. The sum of F over pages is largest under a budget on the sum of f where all
@@ -100,7 +100,7 @@ def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
 
 
 def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
-    """The slope at which the frequencies of so many pages of each rate add up to the budget.
+    """Return the slope at which the frequencies of these numbers of pages of each rate add up to the budget.
 
     Where there are few pages, each is fetched a million times a change at most, and the rest is not spent.
 

@@ -1,4 +1,4 @@
-"""What every policy owes its callers, whatever it decides: checks that say in words what is wrong.
+"""Conformance checks that every policy must pass; each says in words what is wrong.
 
 The test suite puts them to the policies of this package with batches of every kind; ``find_violation`` puts them to a
 policy from elsewhere before it is run.
@@ -25,9 +25,9 @@ _TARGETS = 40  # few, so that sources show the same ones
 
 
 def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
-    """Sources after some hours of looks that failed, brought something, or brought nothing.
+    """Return sources after some hours of polls that failed, brought something, or brought nothing.
 
-    Half of the batches are to choose from; the others are as after a look at every source, in any order.
+    Half of the batches are to choose from; the others are as after a poll of every source, in any order.
     """
     book = PollHistory(rng.integers(0, 3, rows))
     known = np.zeros(_TARGETS, bool)
@@ -42,7 +42,7 @@ def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
 
 
 def _sample_polls(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> PollResults:
-    """What a look at each of these sources brings, up to five targets; ``sample_known`` learns of it."""
+    """Return what a poll of each of these sources brings, up to five targets; ``known`` is updated."""
     ok = rng.random(len(place)) < 0.8
     many = rng.integers(0, 6, len(place)) * ok
     start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
@@ -60,7 +60,7 @@ _REQUIRED = ("name", "start", "observe", "reason")
 
 
 class Trial(NamedTuple):
-    """A policy, what it was told before, what it decides on, how many it may choose, and the seed of its lots."""
+    """A policy, what it observed before, the batch to decide on, how many it may choose, and the seed of its draws."""
 
     policy: Any
     shape: str
@@ -83,12 +83,12 @@ class Decision:
 
 
 def find_shapes(policy: object) -> list[str]:
-    """The kinds of decisions that it makes; a policy makes one."""
+    """Return the kinds of decisions that it makes; a policy makes one."""
     return [shape for shape in SHAPES if hasattr(policy, shape)]
 
 
 def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # noqa: ANN401 - see Trial.learned
-    """What a policy of any shape decides."""
+    """Return the decision of a policy of any shape."""
     rng = rng_for(trial.seed if seed is None else seed, "lab/conformance")
     if trial.shape == "choose":
         picks = trial.policy.choose(state, trial.batch, trial.k, NOW_S, rng)
@@ -179,12 +179,12 @@ CHECKS: tuple[Callable[[Trial], str], ...] = (
 
 
 def sample_unseen(rng: np.random.Generator, rows: int) -> UnseenUrls:
-    """URLs that were never fetched, with depths, numbers and in-links in any order."""
+    """Return URLs that were never fetched, with depths, numbers and in-links in any order."""
     return UnseenUrls(*(rng.integers(0, 2**31, rows) for _ in range(3)))
 
 
 def sample_known(rng: np.random.Generator, rows: int) -> KnownPages:
-    """Pages that were fetched, each once in a batch, with and without a known time of change."""
+    """Return pages that were fetched, each once in a batch, with and without a known time of change."""
     fetched_s = NOW_S - rng.uniform(0, 1e8, rows)
     modified_s = np.where(rng.random(rows) < 0.5, np.nan, NOW_S - rng.uniform(0, 1e8, rows))
     return KnownPages(rng.permutation(rows), fetched_s, rng.random(rows) < 0.5, rng.random(rows) < 0.5, modified_s)
@@ -198,7 +198,7 @@ SAMPLES: Mapping[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 def find_violation(policy: object) -> str:
-    """What is wrong with a policy from elsewhere, in words; empty where nothing is."""
+    """Return what is wrong with a plug-in policy, in words; empty where nothing is."""
     if missing := [name for name in _REQUIRED if not hasattr(policy, name)]:
         return f"it has no {missing[0]}"
     shapes = find_shapes(policy)

@@ -1,11 +1,16 @@
-"""What an experiment is: a question that is put to worlds, policies, budgets and seeds, and answered in numbers.
+"""Experiments of the lab: the base class, cells, rows of measurements, metrics, and spans of time.
 
-A *cell* is one world, policy, budget and seed. It is worked out on its own, from its description alone, so cells can be
-spread over cores, interrupted and gone on with, and always come out the same.
+An experiment is a question that is put to worlds, policies, budgets and seeds. A *cell* is one of each. It is computed
+from its description alone, so cells can be spread over cores, interrupted and resumed, and always come out the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from math import floor
 from typing import NamedTuple, Protocol
+
+from vedette.errors import UsageError
+from vedette.timeutil import DAY_S
 
 
 class Metric(NamedTuple):
@@ -37,7 +42,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 class Span(NamedTuple):
-    """The part of a world that is looked at, as given on the command line: an ISO date or an index; empty for all."""
+    """The part of a world that is used, as given on the command line: ISO dates or indices; empty for all of it."""
 
     begin: str = ""
     end: str = ""
@@ -58,11 +63,15 @@ Measurements = Mapping[str, float]
 
 
 class Experiment(Protocol):
-    """One question. ``worlds`` are the kinds that it takes ("git", "frontpages", "made", "live")."""
+    """One question; subclasses set these names as class attributes and define ``run``.
+
+    ``worlds`` are the kinds of worlds that it takes ("git", "frontpages", "made", "live"). An experiment may also name
+    ``usual_worlds``: the worlds to run where the command line names none.
+    """
 
     @property
     def name(self) -> str:
-        """How it is called on the command line."""
+        """Its name on the command line."""
 
     @property
     def about(self) -> str:
@@ -70,31 +79,74 @@ class Experiment(Protocol):
 
     @property
     def worlds(self) -> tuple[str, ...]:
-        """The kinds of worlds that it can be put to."""
+        """The kinds of worlds that it takes."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The numbers of its rows, of ``METRICS`` or its own (then described in ``own``)."""
+        """The numbers of its rows, from ``METRICS`` or its own (then described in ``own``)."""
 
     @property
     def own(self) -> Mapping[str, Metric]:
-        """Numbers that only this experiment has."""
+        """Metrics that only this experiment has."""
+        return {}
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The names that it knows, bounds among them; the first ones are run where nobody says which."""
+        """The policies and bounds that it can run; all of them run where the command line names none."""
 
     @property
     def of_texts(self) -> tuple[str, ...]:
-        """Those that ask what pages say: where nobody names policies, they are not put to made worlds."""
+        """Policies that need the texts of pages; they run on made worlds only where the command line names them."""
+        return ()
 
     @property
     def figures(self) -> tuple[tuple[str, str], ...]:
-        """Which numbers a report draws over which coordinate; empty for the first few of each table."""
+        """Which metrics a report draws over which coordinate; empty for the first few of each table."""
+        return ()
 
     @property
     def budgets(self) -> tuple[float, ...]:
-        """Those that are run where nobody says which; a budget is fetches a day unless ``about`` says otherwise."""
+        """The default budgets, in fetches a day unless ``about`` says otherwise."""
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """The rows of a cell; a row may have further columns (``step``, ``host``, ``k``), which are numbers, too."""
+        """Return the rows of a cell; a row may have further columns (``step``, ``host``, ``k``), also numbers."""
+
+
+def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float]:
+    """Return the ends of a span as times within a world's own. A number counts days from its begin; dates are UTC.
+
+    >>> resolve_span(Span("1970-01-02", "3"), 0.0, 1e6)
+    (86400.0, 259200.0)
+    """
+    first = _parse_time(span.begin, begin_s, begin_s)
+    last = _parse_time(span.end, begin_s, end_s)
+    first, last = max(first, begin_s), min(last, end_s)
+    if first >= last:
+        days = [datetime.fromtimestamp(at_s, UTC).date().isoformat() for at_s in (begin_s, end_s)]
+        raise UsageError(
+            f"nothing lies from {span.begin or 'the begin'} to {span.end or 'the end'}; "
+            f"the world goes from {days[0]} to {days[1]}"
+        )
+    return first, last
+
+
+def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
+    if not typed:
+        return default_s
+    if typed.isascii() and typed.isdecimal():
+        return begin_s + int(typed[:9]) * DAY_S
+    try:
+        read = datetime.fromisoformat(typed)
+    except ValueError:
+        raise UsageError(f'"{typed}" is no date and no number of days; write 2023-05-01, say, or 30') from None
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+def step_times(begin_s: float, end_s: float, step_s: float) -> Iterator[float]:
+    """Yield the end of each whole step of a span.
+
+    >>> list(step_times(0.0, 25.0, 10.0))
+    [10.0, 20.0]
+    """
+    for number in range(1, floor((end_s - begin_s) / step_s) + 1):
+        yield begin_s + number * step_s

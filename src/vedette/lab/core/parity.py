@@ -1,4 +1,4 @@
-"""Does the lab decide as the crawler did? Decisions that a crawl wrote down are made again from the same facts.
+"""Replay of the decision log of a live crawl: does the lab decide as the crawler did, from the same facts?
 
 A crawl writes them where VEDETTE_DECISIONS names a file: due times of sources and of what is gone (``refresh``), what a
 refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and
@@ -19,7 +19,7 @@ from vedette.engine.scheduling.refresh_policies import create_policy
 from vedette.frontier.impact.estimates import UnseenWithGain
 from vedette.frontier.queues import ORDER_POLICIES, OrderName
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.runs.refresh.run import observe_and_schedule
+from vedette.lab.runs.refresh.agents import observe_and_schedule
 from vedette.policy import rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.fixed import Fixed
@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 
 
 def replay_log(log: Path) -> Difference | None:
-    """The first difference between a log and what the lab makes of it; None where there is none."""
+    """Return the first difference between a log and the decisions of the lab; None where there is none."""
     with log.open(encoding="utf-8") as lines:
         return find_difference(parse_decision(line) for line in lines)
 
@@ -53,12 +53,12 @@ def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
 
 
 def redo_decision(decision: Decision) -> Columns:
-    """What the lab decides on the same facts."""
+    """Return what the lab decides on the same facts."""
     return STAGES[decision.stage](decision)
 
 
 def _compare_decision(decision: Decision) -> tuple[str, int] | None:
-    """The first column and row that come out otherwise."""
+    """Return the first column and row that differ."""
     made = redo_decision(decision)
     for name, told in decision.outcome.items():
         # Nothing else is the same number: decisions are compared to the bit, and never is never.

@@ -1,4 +1,4 @@
-"""What is to be run: experiments, worlds, policies, budgets and seeds, checked, and the cells that they make."""
+"""Plan of a run: check experiments, worlds, policies, budgets and seeds, and list the cells that they make."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d{1,12}")
 
 
 class RunRequest(NamedTuple):
-    """A run as it was asked for; what is empty is for the experiment to say."""
+    """A run as requested; what is empty is left to the experiment."""
 
     experiments: Sequence[str]
     worlds: Sequence[str]
@@ -28,7 +28,7 @@ class RunRequest(NamedTuple):
 
 
 class RunPlan(NamedTuple):
-    """A run that can be carried out: its cells in their order, the command that asks for it, and what was left out."""
+    """A run that can be carried out: its cells in their order, its command, and worlds that were skipped."""
 
     cells: tuple[Cell, ...]
     command: str
@@ -41,7 +41,7 @@ class RunPlan(NamedTuple):
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments that it puts, each once."""
+        """The experiments that it runs, each once."""
         return list(dict.fromkeys(cell.experiment for cell in self.cells))
 
     @property
@@ -51,7 +51,7 @@ class RunPlan(NamedTuple):
 
 
 def build_plan(wanted: RunRequest) -> RunPlan:
-    """The cells of a run, worlds outermost: a process keeps the world that it has. Wrong words are refused here."""
+    """Return the cells of a run, worlds outermost: a process keeps its world. Wrong names are refused here."""
     found = [(name, find_experiment(name)) for name in wanted.experiments]
     if not wanted.worlds:
         wanted = wanted._replace(worlds=_default_worlds(found))
@@ -77,13 +77,13 @@ def _iter_cells(name: str, experiment: Experiment, label: str, wanted: RunReques
 
 
 def _default_policies(experiment: Experiment, label: str) -> tuple[str, ...]:
-    """The policies that are put to a world where nobody names any: made pages have no texts."""
+    """Return the policies to run in a world by default: made pages have no texts."""
     left_out = experiment.of_texts if label.startswith("made:") else ()
     return tuple(name for name in experiment.policies if name not in left_out)
 
 
 def _default_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
-    """The worlds that experiments are put to where nobody names any: those that they say themselves."""
+    """Return the worlds to run by default: those that the experiments name."""
     return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
 
 
@@ -99,7 +99,7 @@ def _check_request(wanted: RunRequest) -> None:
 
 
 def _resolve_worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]]) -> tuple[list[str], list[str]]:
-    """The labels of the worlds that are here, and what to say of those that are not."""
+    """Return the labels of the worlds that exist, and a message for each that does not."""
     labels: list[str] = []
     skipped: list[str] = []
     for name in names:
@@ -123,7 +123,7 @@ def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
 
 
 def parse_span(begin: str, end: str) -> Span:
-    """The part of a world, from two days or two numbers, the end excluded.
+    """Parse the part of a world: two days or two numbers, the end excluded.
 
     >>> parse_span("2023-01-01", "2023-02-01")
     Span(begin='2023-01-01', end='2023-02-01')
@@ -147,7 +147,7 @@ def _parse_end(text: str) -> int:
 
 
 def _format_command(wanted: RunRequest, labels: Sequence[str]) -> str:
-    """The command that asks for the same, with labels for paths; worlds that are not here are left out."""
+    """Return the command of the run, with labels for paths and without missing worlds."""
     words = ["vedette lab run", ",".join(wanted.experiments), "--world", ",".join(labels)]
     words += ["--budget", ",".join(f"{budget:g}" for budget in wanted.budgets)] if wanted.budgets else []
     words += ["--policies", ",".join(wanted.policies)] if wanted.policies else []

@@ -94,9 +94,10 @@ def _drop_overlapping(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
 
 
 def format_value(value: float, unit: str) -> str:
-    """A number as people read it, with its unit.
+    """Return a number as people read it, with its unit.
 
-    >>> [format_value(*each).replace(THIN_SPACE, " ") for each in ((0.834, "share"), (12345.0, ""), (2.5, "h"), (0.00123, ""))]
+    >>> samples = (0.834, "share"), (12345.0, ""), (2.5, "h"), (0.00123, "")
+    >>> [format_value(*each).replace(THIN_SPACE, " ") for each in samples]
     ['83.4 %', '12 345', '2.5 h', '0.00123']
     """
     if not math.isfinite(value):
@@ -248,9 +249,9 @@ def _collect_values(dots: Sequence[Point]) -> list[float]:
 def _draw_grid(across: Axis, up: Axis, plot: Plot) -> str:
     unit = _tick_unit(plot)
     ups = (
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.to_pixels(tick):.1f}" y2="{up.to_pixels(tick):.1f}"/>'
-        f'<text x="{LEFT - 8}" y="{up.to_pixels(tick) + 4:.1f}" text-anchor="end">{format_value(tick, unit)}</text>\n'
-        for tick in up.ticks
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{format_value(tick, unit)}</text>\n'
+        for tick, y in ((tick, up.to_pixels(tick)) for tick in up.ticks)
     )
     base = HEIGHT - BOTTOM
     rights = (
@@ -258,7 +259,8 @@ def _draw_grid(across: Axis, up: Axis, plot: Plot) -> str:
         for tick in across.ticks
     )
     middle = (LEFT + WIDTH - RIGHT) / 2
-    words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{_escape_text(_truncate(plot.x_label, 480))}</text>\n'
+    label = _escape_text(_truncate(plot.x_label, 480))
+    words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{label}</text>\n'
     return "".join(ups) + "".join(rights) + words
 
 
@@ -313,16 +315,17 @@ def _draw_bars(plot: Plot, series: Sequence[Series]) -> str:
     bottom = TOP + FIRST_BAR + LINE_HEIGHT * 2 * max(len(series), 1) - LINE_HEIGHT
     unit = _tick_unit(plot)
     ticks = (
-        f'<line class="grid" x1="{across.to_pixels(tick):.1f}" x2="{across.to_pixels(tick):.1f}" y1="{TOP}" y2="{bottom}"/>'
-        f'<text x="{across.to_pixels(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{format_value(tick, unit)}</text>\n'
-        for tick in across.ticks
+        f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>'
+        f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{format_value(tick, unit)}</text>\n'
+        for tick, x in ((tick, across.to_pixels(tick)) for tick in across.ticks)
     )
     tones = _assign_colors(series)
     rows = (
         _draw_bar(each, across, TOP + FIRST_BAR + LINE_HEIGHT * 2 * number, plot.unit, tones.get(each.policy, ""))
         for number, each in enumerate(series)
     )
-    words = f'<text x="{WIDTH / 2:g}" y="{bottom + 40}" text-anchor="middle">{_escape_text(_truncate(plot.y_label, 640))}</text>\n'
+    label = _escape_text(_truncate(plot.y_label, 640))
+    words = f'<text x="{WIDTH / 2:g}" y="{bottom + 40}" text-anchor="middle">{label}</text>\n'
     return "".join(ticks) + "".join(rows) + words
 
 

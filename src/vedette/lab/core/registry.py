@@ -1,7 +1,6 @@
-"""What can be run: experiments and policies by name, those of this package found, those from elsewhere loaded.
+"""Registry of experiments and policies by name: those of this package, and plug-ins (``package.module:Name``).
 
-``default`` is the policy that runs live. ``package.module:Name`` is an experiment or a policy of somebody else's; such
-a policy has to pass the conformance checks before anything is asked of it.
+``default`` is the policy that runs live. A plug-in policy has to pass the conformance checks before it runs.
 """
 
 import importlib
@@ -26,7 +25,7 @@ DEFAULT = "default"
 BOUND_PREFIX = "bound-"
 # The package of a stage, where the stage is called otherwise.
 CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
-# What decides live today, stage by stage (see ring.refreshing and ring.choice).
+# The policies that run live today, by stage.
 LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
 _EXPERIMENT_ATTRIBUTES = (
     *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
@@ -36,7 +35,7 @@ _EXPERIMENT_ATTRIBUTES = (
 
 @cache
 def list_experiments() -> Mapping[str, Experiment]:
-    """Every experiment of the package by its name: each module of the folder that has an ``EXPERIMENT``."""
+    """Return the experiments of the package by name: each module of the folder that has an ``EXPERIMENT``."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."))
     modules = [importlib.import_module(name) for name in names]
     found = [cast("Experiment", module.EXPERIMENT) for module in modules if hasattr(module, "EXPERIMENT")]
@@ -44,7 +43,7 @@ def list_experiments() -> Mapping[str, Experiment]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """An experiment by its name, or by the place of its object elsewhere."""
+    """Return an experiment by its name, or a plug-in by ``package.module:Name``."""
     if not is_plugin(name):
         if name not in list_experiments():
             raise UsageError(f'there is no experiment "{name}"; {suggest_name(name, list_experiments())}')
@@ -57,7 +56,7 @@ def find_experiment(name: str) -> Experiment:
 
 @cache
 def load_policies(stage: str) -> Mapping[str, Any]:
-    """The policies of a stage by their names: those that may run live, and the published ones that only the lab runs."""
+    """Return the policies of a stage by name: those that may run live, and published ones that only the lab runs."""
     modules = [module for name in policy_packages(stage) for module in _modules(name)]
     modules.sort(key=lambda module: module.__name__.rpartition(".")[2])
     kinds = [kind for module in modules for kind in vars(module).values() if _is_policy(kind, module.__name__)]
@@ -65,7 +64,7 @@ def load_policies(stage: str) -> Mapping[str, Any]:
 
 
 def policy_packages(stage: str) -> tuple[str, ...]:
-    """The packages with the policies of a stage, those that run live first."""
+    """Return the packages with the policies of a stage, those that run live first."""
     capability = CAPABILITIES.get(stage, stage)
     return f"{vedette.__name__}.{capability}.policies", f"{baselines.__name__}.{stage}"
 
@@ -83,7 +82,7 @@ def _is_policy(kind: object, module: str) -> bool:
 
 
 def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has its own shape
-    """A policy of a stage by its name, by ``default``, or by its place elsewhere, as a cell has it."""
+    """Return a policy of a stage by its name, by ``default``, or a plug-in by ``package.module:Name``."""
     if is_plugin(name):
         policy = _load_policy(name)
         if (meant := STAGES[find_shapes(policy)[0]]) != stage:
@@ -97,7 +96,7 @@ def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has 
 
 
 def check_policy(experiment: Experiment, name: str) -> None:
-    """Refuse a policy that an experiment cannot run, saying which it can."""
+    """Raise an error for a policy that an experiment cannot run, with those that it can."""
     if is_plugin(name):
         _load_policy(name)
     elif name not in experiment.policies:
@@ -105,12 +104,12 @@ def check_policy(experiment: Experiment, name: str) -> None:
 
 
 def find_metric(experiment: Experiment, name: str) -> Metric:
-    """What a number of an experiment means."""
+    """Return the description of a metric of an experiment."""
     return experiment.own.get(name) or METRICS.get(name) or Metric(name)
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a name is a place: ``package.module:Name``."""
+    """Return whether a name is that of a plug-in: ``package.module:Name``."""
     return ":" in name
 
 
@@ -145,7 +144,7 @@ def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
-    """What to say of a word that is not known: the nearest, and all that are.
+    """Return a hint for an unknown name: the nearest, and all that are known.
 
     >>> suggest_name("radnom", ["random", "round-robin"])
     'did you mean random? There are: random, round-robin'

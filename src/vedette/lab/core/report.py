@@ -1,4 +1,4 @@
-"""Runs as a document: a page of Markdown for each experiment, with tables, paired comparisons and plots as SVG.
+"""Report of finished runs: a Markdown page for each experiment, with tables, paired comparisons and SVG plots.
 
 The same is written as JSON, for the console: the lab and what runs live share files, and no code.
 """
@@ -14,7 +14,7 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Experiment
 from vedette.lab.core.plots import Plot, Point, Series, draw_svg
 from vedette.lab.core.registry import find_experiment, find_metric
-from vedette.lab.core.run_folder import MANIFEST_FILE, ROWS_FILE, Row, read_rows
+from vedette.lab.core.run_folder import MANIFEST_FILE, ROWS_FILE, Row, read_rows, write_atomic
 from vedette.lab.core.statistics import Interval
 from vedette.lab.core.summary import NAME_COLUMNS, Line, Sheet, Table, build_sheets, build_tables, humanize
 
@@ -46,7 +46,7 @@ class _PlotFile(NamedTuple):
 
 
 class _ReportContent(NamedTuple):
-    """All that is told of an experiment, before it is written in some form; ``slug`` is in the names of its files."""
+    """The content of a report on an experiment, before it is formatted; ``slug`` is in the names of its files."""
 
     slug: str
     name: str
@@ -59,7 +59,7 @@ class _ReportContent(NamedTuple):
 
 
 def read_run(folder: Path) -> FinishedRun:
-    """A run that was finished; one that was not says how to go on."""
+    """Read a finished run; the error for an unfinished one says how to resume it."""
     if not (folder / MANIFEST_FILE).is_file() or not (folder / ROWS_FILE).is_file():
         going = (folder / "command").is_file()
         how = "run its command again to finish it" if going else "name a folder that vedette lab run has made"
@@ -73,7 +73,7 @@ def read_run(folder: Path) -> FinishedRun:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """What a manifest says, if it says what a report needs."""
+    """Return the manifest, if it has what a report needs."""
     said = json.loads(path.read_text(encoding="utf-8"))
     kinds = {"command": str, "versions": dict, "worlds": dict}
     if not isinstance(said, dict) or not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
@@ -86,7 +86,7 @@ def _first_line(error: Exception) -> str:
 
 
 def write_report(runs: Sequence[FinishedRun], to: Path) -> list[Path]:
-    """A page for each experiment of the runs, its plots, and all of it as JSON; the files that were written.
+    """Write a page for each experiment of the runs, its plots, and all of it as JSON; return the paths of the files.
 
     No other file is touched. Each is there whole or as it was; the JSON comes last, so who reads it finds its plots.
     """
@@ -126,22 +126,15 @@ def _write_files(told: _ReportContent, to: Path) -> list[Path]:
     page, data = (to / f"lab-{told.slug}.{kind}" for kind in ("md", "json"))
     if page.is_file() and GENERATED_MARK not in page.read_text(encoding="utf-8"):
         raise UsageError(f"{page} was written by a person; name another folder with --to")
-    _write_file(page, _format_page(told))
+    write_atomic(page, _format_page(told).encode())
     for plot in told.plots:
-        _write_file(to / plot.file, plot.svg)
-    _write_file(data, _format_json(told))
+        write_atomic(to / plot.file, plot.svg.encode())
+    write_atomic(data, _format_json(told).encode())
     return [page, *(to / plot.file for plot in told.plots), data]
 
 
-def _write_file(path: Path, text: str) -> None:
-    """A file, whole or as it was: somebody may look at it, or copy it, meanwhile."""
-    aside = path.with_name(f"{path.name}.new")
-    aside.write_text(text, encoding="utf-8")
-    aside.replace(path)
-
-
 def _format_json(told: _ReportContent) -> str:
-    """The same as plain values, for whoever shows it elsewhere."""
+    """Return the report as JSON, for the console."""
     values = {
         "format": FORMAT_VERSION,
         "title": told.name,
@@ -167,7 +160,7 @@ def _table_to_dict(sheet: Sheet) -> dict[str, Any]:
 
 
 def _merge_rows(runs: Sequence[FinishedRun]) -> list[Row]:
-    """The rows of all runs; a cell that several have is taken once, and must be the same in all."""
+    """Return the rows of all runs; a cell that several have is taken once, and must be the same in all."""
     cells: dict[Any, tuple[str, list[Row]]] = {}
     for run in runs:
         mine: dict[Any, list[Row]] = {}
@@ -272,7 +265,7 @@ def _is_informative(dots: Sequence[Point]) -> bool:
 
 
 def _build_point(x: float, told: Mapping[str, Interval], metric: str) -> Point:
-    """A value with its interval: over hosts or seeds, or else the one that the experiment itself has told."""
+    """Return a value with its interval: over hosts or seeds, or else the one that the experiment itself reports."""
     mean, low, high, _ = told[metric]
     if math.isnan(low) and f"{metric}_low" in told and f"{metric}_high" in told:
         low, high = told[f"{metric}_low"].mean, told[f"{metric}_high"].mean

@@ -1,7 +1,7 @@
-"""The folder of a run: each finished cell as a small file, and at the end all rows with a manifest.
+"""Folder of a run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
 
 A file is there whole or not at all, so a run may be killed at any moment. A cell's file is named by all that its rows
-follow from (description, world, code): what was worked out under other conditions is not found, and done anew.
+follow from (description, world, code): what was computed under other conditions is not found, and computed again.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import vedette
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Measurements, Span
+from vedette.lab.core.extras import import_extra
 from vedette.lab.core.plan import RunPlan
 from vedette.lab.core.registry import find_experiment, is_plugin
 from vedette.lab.worlds.catalog import fingerprint_world
@@ -36,14 +37,14 @@ class Row(NamedTuple):
 
 
 def list_columns(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
-    """The names of all numbers: what an experiment promises first, in its order, then the rest by name."""
+    """Return the names of all numbers: first the metrics of the experiment, in its order, then the rest by name."""
     names = dict.fromkeys(name for row in rows for name in row.numbers)
     promised = [name for name in dict.fromkeys(metrics) if name in names]
     return [*promised, *sorted(name for name in names if name not in promised)]
 
 
 def to_dict(row: Row) -> dict[str, str | float | int | None]:
-    """A row as it is told to programs: what is no finite number is null, as JSON has it."""
+    """Return a row as JSON values: what is not a finite number is null."""
     cell = row.cell
     known = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
     told: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, known, strict=True))
@@ -51,7 +52,7 @@ def to_dict(row: Row) -> dict[str, str | float | int | None]:
 
 
 def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
-    """Parquet without a time or a place in it; a number that a row does not have is null."""
+    """Write rows as Parquet, without a time or a path in it; a number that a row does not have is null."""
     pa, parquet = _import_pyarrow()
     cells = [row.cell for row in rows]
     texts = {
@@ -72,7 +73,7 @@ def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of such a file."""
+    """Read the rows of a Parquet file."""
     _, parquet = _import_pyarrow()
     # One thread: a process that starts others, and is interrupted, has none besides its own.
     table = parquet.read_table(path, use_threads=False)
@@ -100,12 +101,8 @@ def _to_float(value: object) -> float:
     return float(value)
 
 
-def _import_pyarrow() -> tuple[Any, Any]:
-    """The library and its part for Parquet; it has no types to check against."""
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise UsageError('rows are kept with pyarrow, which is not here: pip install "vedette[lab]"') from error
+def _import_pyarrow() -> tuple[Any, ...]:
+    return import_extra("rows are kept with", "pyarrow", "pyarrow.parquet")
 
 
 ROWS_FILE, MANIFEST_FILE, CELLS_FOLDER = "rows.parquet", "manifest.json", "cells"
@@ -113,7 +110,7 @@ LIBRARIES = ("numpy", "pyarrow")
 
 
 def default_folder(plan: RunPlan) -> Path:
-    """Where a run goes if nobody says: the same command finds it again."""
+    """Return the default folder of a run: the same command finds it again."""
     name = "-".join(name.rpartition(".")[2].partition(":")[0] for name in plan.experiments)
     return Path("lab-runs") / f"{name}-{_short_hash(plan.command)[:8]}"
 
@@ -130,7 +127,7 @@ class RunFolder:
         (path / CELLS_FOLDER).mkdir(parents=True, exist_ok=True)
         for aside in (path / CELLS_FOLDER).glob("*.new"):
             aside.unlink()
-        _write_atomic(path / "command", f"{plan.command}\n".encode())
+        write_atomic(path / "command", f"{plan.command}\n".encode())
 
     def _check_same_run(self) -> None:
         command = self.path / "command"
@@ -140,26 +137,26 @@ class RunFolder:
             raise UsageError(f"{self.path} holds something else than a run; name another folder with --out")
 
     def list_pending(self) -> list[Cell]:
-        """The cells that are still to be worked out, in their order."""
+        """Return the cells that are still to be computed, in their order."""
         return [cell for cell in self._plan.cells if not self._cell_path(cell).is_file()]
 
     def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
-        """Write down a cell's rows; from then on it is finished, whatever happens."""
+        """Store a cell's rows; from then on it is finished, whatever happens."""
         # Floats come back from their shortest text as they were.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
-        _write_atomic(self._cell_path(cell), json.dumps(told).encode())
+        write_atomic(self._cell_path(cell), json.dumps(told).encode())
 
     def load_rows(self) -> list[Row]:
-        """The rows of all cells, in the order of the plan, however they were worked out."""
+        """Return the rows of all cells, in the order of the plan."""
         return [Row(cell, row) for cell in self._plan.cells for row in json.loads(self._cell_path(cell).read_bytes())]
 
     def finish(self) -> None:
-        """All cells are there: write rows and manifest. What belongs to earlier conditions goes."""
+        """Write rows and manifest, once all cells are finished, and delete cells of earlier conditions."""
         metrics = [name for each in self._plan.experiments for name in find_experiment(each).metrics]
         aside = self.path / f"{ROWS_FILE}.new"
         write_rows(self.load_rows(), metrics, aside)
         aside.replace(self.path / ROWS_FILE)
-        _write_atomic(self.path / MANIFEST_FILE, f"{json.dumps(self._build_manifest(), indent=2)}\n".encode())
+        write_atomic(self.path / MANIFEST_FILE, f"{json.dumps(self._build_manifest(), indent=2)}\n".encode())
         wanted = frozenset(self._cell_path(cell).name for cell in self._plan.cells)
         for file in sorted((self.path / CELLS_FOLDER).iterdir()):
             if file.name not in wanted:
@@ -182,13 +179,13 @@ class RunFolder:
 
 
 def collect_versions() -> dict[str, str]:
-    """Of what the numbers may depend on."""
+    """Return the versions of all that the numbers may depend on."""
     libraries = {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
     return {"vedette": vedette.__version__, "python": platform.python_version(), **libraries}
 
 
 def _hash_code(names: tuple[str, ...]) -> str:
-    """The code that was run, as a short text: this package, and what was loaded from elsewhere."""
+    """Return a hash of the code that runs: this package, and plug-ins."""
     elsewhere = [find_spec(name.partition(":")[0]) for name in names if is_plugin(name)]
     files = [Path(spec.origin) for spec in elsewhere if spec and spec.origin]
     return _short_hash("".join([_hash_package(), *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)]))
@@ -207,8 +204,8 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _write_atomic(path: Path, content: bytes) -> None:
-    """A file, whole or not at all, also when the power goes."""
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, also when the power goes."""
     aside = path.with_name(f"{path.name}.new")
     with aside.open("wb") as opened:
         opened.write(content)

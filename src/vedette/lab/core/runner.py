@@ -1,4 +1,4 @@
-"""Carries a plan out: cells are spread over processes, each worked out from its description alone.
+"""Runner: compute the cells of a plan in worker processes, each from its description alone.
 
 The parent hands out one cell at a time and writes down what comes back. So a run can be interrupted or killed at any
 moment: what was finished is kept, the same plan goes on, and the rows come out as if nothing had happened.
@@ -25,11 +25,11 @@ Progress = Callable[[int, int, Cell], None]
 
 
 class CellFailed(VedetteError):
-    """A cell could not be worked out; the message says which, and what is kept."""
+    """A cell failed; the message says which, and what is kept."""
 
 
 class _CellResult(NamedTuple):
-    """What a process says of a cell: its rows, or what went wrong and whether the person typed it."""
+    """The result of a cell: its rows, or the error and whether it is one of usage."""
 
     rows: Sequence[Measurements] = ()
     error: str = ""
@@ -39,7 +39,7 @@ class _CellResult(NamedTuple):
 
 @dataclass(slots=True)
 class _WorkerProcess:
-    """A process that works cells out, and the one that it has."""
+    """A process that computes cells, and its current cell."""
 
     process: BaseProcess
     channel: Connection
@@ -47,12 +47,12 @@ class _WorkerProcess:
 
 
 def count_cores() -> int:
-    """How many cells can be worked out at once."""
+    """Return how many cells can be computed at once."""
     return len(os.sched_getaffinity(0))
 
 
 def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) -> None:
-    """Work out what the folder lacks. Ends early by ``KeyboardInterrupt`` or a cell that fails; no process is left."""
+    """Compute what the folder lacks. Ends early by ``KeyboardInterrupt`` or a cell that fails; no process is left."""
     left = folder.list_pending()
     done = total - len(left)
     with _start_workers(min(jobs or count_cores(), len(left))) as hands:
@@ -65,7 +65,7 @@ def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) 
 
 
 def _iter_results(cells: Iterator[Cell], hands: Sequence[_WorkerProcess]) -> Iterator[tuple[Cell, _CellResult]]:
-    """What came of each cell, in the order in which they are finished."""
+    """Yield the result of each cell, in the order in which they are finished."""
     busy = [hand for hand in hands if _send_next(hand, cells)]
     while busy:
         ready = wait([hand.channel for hand in busy])
@@ -129,7 +129,7 @@ def _start_workers(count: int) -> Iterator[list[_WorkerProcess]]:
 
 
 def _run_worker(channel: Connection, parent: int, places: Mapping[str, str]) -> None:
-    """The life of a process: cells in, rows out, until nobody is there."""
+    """Receive cells and send rows, until the parent has gone."""
     ignore_sigint()
     die_with_parent()
     if is_orphan(parent):
@@ -146,5 +146,5 @@ def _run_cell(cell: Cell) -> _CellResult:
         return _CellResult(find_experiment(cell.experiment).run(cell))
     except UsageError as error:
         return _CellResult(error=str(error), is_usage=True)
-    except Exception as error:  # noqa: BLE001 - told to the parent, which says it to the person
+    except Exception as error:  # noqa: BLE001 - sent to the parent, which shows it
         return _CellResult(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())

@@ -1,6 +1,12 @@
-"""How sure is a number? Bootstrap intervals, paired comparisons, and a correction for asking many questions at once.
+"""Statistics of the lab: bootstrap confidence intervals, paired sign tests, Holm's correction, rank correlation.
 
-Pure: what is drawn follows from a seed, so the same rows give the same intervals.
+Pure: draws follow from a seed, so the same rows give the same intervals.
+
+Why not scipy.stats: its BCa intervals are not widened for few values. Of 5, 10 and 20 exponential values they hold the
+mean in 81, 86 and 92 % of 1 000 samples, those here in 88, 93 and 94 %, in a quarter to half of the time (0.3 ms
+against 1.3 ms for 5 values), without an import of scipy.stats, which takes a second and more. Measure it with
+
+    python bench/intervals.py
 """
 
 import math
@@ -11,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vedette.index.pagerank import percentiles
 from vedette.policy import Floats, rng_for
 
 LEVEL = 0.95
@@ -45,7 +52,7 @@ def bootstrap_interval(values: Sequence[float] | Floats, seed: int = 1, level: f
     quantile is widened to that of Student's t, times sqrt(n / (n - 1)): the "expanded" interval of T. Hesterberg,
     *What Teachers Should Know About the Bootstrap*, 2015; bias and acceleration as in B. Efron, *Better Bootstrap
     Confidence Intervals*, 1987. With ten values or more it holds the mean of normal or exponential ones in 93 % to 95 %
-    of cases, with five in 91 %; three are too few for any bootstrap (74 %).
+    of cases, with five in 92 % and 88 %; three are too few for any bootstrap (74 %).
 
     >>> bootstrap_interval([3.0, 3.0, 3.0])
     Interval(mean=3.0, low=3.0, high=3.0, n=3)
@@ -170,3 +177,19 @@ def adjust_holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p * (len(asked) - rank)))
         corrected[place] = largest
     return corrected
+
+
+def spearman(one: Floats, other: Floats) -> float:
+    """Return the rank correlation, where equal values share their mean rank; NaN where all of one are equal.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
+    0.5
+    """
+    return pearson(percentiles(one), percentiles(other))
+
+
+def pearson(one: Floats, other: Floats) -> float:
+    """Return the linear correlation; NaN where all values of one are equal."""
+    one, other = one - one.mean(), other - other.mean()
+    spread = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread else np.nan

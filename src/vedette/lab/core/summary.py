@@ -1,7 +1,7 @@
-"""From rows to what can be said: means with intervals, policies compared in pairs. Pure.
+"""Summary of rows: means with confidence intervals, and policies compared in pairs. Pure.
 
 Columns of a row that are no numbers of its experiment say what it is about. ``host``, ``part`` and ``step`` are
-*units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values is told on its own.
+*units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values has its own lines.
 Rows with the same coordinates and units make a table.
 
 An interval is over what differs by chance: hosts, where rows are of hosts (each with its mean over seeds and steps), or
@@ -30,7 +30,7 @@ Values = dict[float, list[float]]
 
 
 class Line(NamedTuple):
-    """What one policy reached in one world, with one budget, at some coordinates: each metric with its interval."""
+    """The result of one policy in one world, with one budget, at some coordinates: each metric with its interval."""
 
     world: str
     budget: float
@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
 
 
 def build_tables(rows: Sequence[Row], experiment: Experiment) -> list[Table]:
-    """Every table of an experiment's rows, in the order in which the rows come."""
+    """Return the tables of an experiment's rows, in the order in which the rows come."""
     return [
         _build_table(shape, found, experiment) for shape, found in _group_by_columns(rows, experiment.metrics).items()
     ]
@@ -132,7 +132,7 @@ def _collapse_equal(values: list[float]) -> list[float]:
 
 
 def compare_policies(rows: Sequence[Row], experiment: Experiment) -> list[Comparison]:
-    """``default`` (or else the first policy) against each other one, by every metric of which more or less is better.
+    """Compare ``default`` (or else the first policy) with each other one, by every metric that has a better direction.
 
     Only rows without coordinates are compared; bounds are not, since nobody can run them.
     """
@@ -184,7 +184,7 @@ same each time."""
 
 
 class Sheet(NamedTuple):
-    """A table: its title, how to read it, what its metrics mean, and its lines, of which paper has room for so many."""
+    """A table: its title, how to read it, what its metrics mean, its lines, and how many of them are printed."""
 
     title: str
     about: str
@@ -195,7 +195,7 @@ class Sheet(NamedTuple):
 
 
 def build_sheets(rows: Sequence[Row], experiment: Experiment) -> list[Sheet]:
-    """A sheet for each table of the rows, in their order, and one for how the policies compare."""
+    """Return a sheet for each table of the rows, in their order, and one for how the policies compare."""
     return [
         *(_build_sheet(table, experiment) for table in build_tables(rows, experiment)),
         *_build_comparison_sheet(rows, experiment),
@@ -203,7 +203,7 @@ def build_sheets(rows: Sequence[Row], experiment: Experiment) -> list[Sheet]:
 
 
 def humanize(name: str) -> str:
-    """A name as people say it.
+    """Return a name with spaces, as people say it.
 
     >>> humanize("changed_per_fetch")
     'changed per fetch'

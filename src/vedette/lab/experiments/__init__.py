@@ -1,1 +1,1 @@
-"""Questions to worlds: each file asks one, and says by which numbers it is answered."""
+"""The experiments of the lab: each file asks one question, and defines the metrics that answer it."""

@@ -1,41 +1,145 @@
-"""Which sponsored results to show, so that most is earned and no budget is exceeded?
+"""Ads experiment (``sponsor``): which ads to show, so that revenue is highest and no budget is exceeded?
 
-On made markets (``vedette.lab.worlds.ads_market``): each query shows as many ads as the budget says (slots), clicks are
-charged at the bid as in Pandey08, chapter 6, and all policies meet the same queries and the same luck. ``bound-lp`` is
-the fluid optimum of each day, ``bound-known`` the default with true rates. There are rows by ``day``, too.
+On synthetic ad markets (``vedette.lab.worlds.ads_market``): each query shows as many ads as the budget says (slots),
+clicks are charged at the bid as in Pandey08, chapter 6, and all policies get the same queries and click draws.
+``bound-lp`` is the fluid optimum of each day, ``bound-known`` the default with true rates. ``revenue`` is in units of
+money, over all days; rows with ``day`` are of one.
+
+Seeds come in blocks of ``BLOCK_SIZE`` that run side by side, since that takes little longer than one seed; the rows of
+a seed depend on nothing but its number.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
 
-from vedette.lab.core.experiment import Cell, Measurements, Metric
-from vedette.lab.runs.ads.rows import METRIC_NAMES, OWN_METRICS, build_market_rows, list_policy_names
-from vedette.lab.worlds.ads_market import AD_MARKETS
+import numpy as np
+
+from vedette.errors import UsageError
+from vedette.lab.bounds.ads_lp import solve_days
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
+from vedette.lab.runs.ads.lockstep import run_lockstep
+from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
+from vedette.lab.worlds.ads_market import (
+    AD_MARKETS,
+    SLOTS,
+    AdMarketDay,
+    draw_market_days,
+    parse_ad_market,
+)
+from vedette.policy import Floats
+from vedette.serve.ads.by_score import ScorePolicy
+
+STAGE, DEFAULT_POLICY = "ads", "believed"
+BOUNDS = ("bound-known", "bound-lp")
+BLOCK_SIZE = 20
+METRIC_NAMES = ("revenue", "overspend")
+OWN_METRICS: Mapping[str, Metric] = {
+    "of_lp": Metric("revenue as a share of the fluid optimum", "share", True),
+    "of_known": Metric("revenue as a share of what the default earns with known rates", "share", True),
+    "ctr": Metric("clicks by showings", "share", None),
+    "used": Metric("share of all budgets that was spent", "share", None),
+    "off_plan": Metric(
+        "distance from budget times the day's traffic so far, by budgets and hours, in budgets", "share"
+    ),
+    "ahead": Metric("the part of it that was spent too soon", "share", False),
+    "slots_off": Metric("how far learned factors of lower slots are from the truth in the end, on average", "", False),
+}
+# It has elements of its own for each market; see ``runs.ads.lockstep``.
+_NOT_BATCHED = ("two-level",)
 
 
-@dataclass(frozen=True, slots=True)
-class Ads:
+def _parse_slots(cell: Cell) -> int:
+    if cell.budget != int(cell.budget) or not 1 <= cell.budget <= len(SLOTS):
+        raise UsageError(f"a budget of {cell.experiment} is a number of slots, from 1 to {len(SLOTS)}")
+    return int(cell.budget)
+
+
+def _revenue_metrics(revenue: float, lp: float, known: float) -> dict[str, float]:
+    return {"revenue": revenue / 100, "of_lp": revenue / lp, "of_known": revenue / known}
+
+
+def _build_day_rows(revenue: Floats) -> list[dict[str, float]]:
+    return [{"day": float(day), "revenue": cents / 100} for day, cents in enumerate(revenue.tolist(), 1)]
+
+
+def _spending_metrics(found: MarketOutcome) -> dict[str, float]:
+    limited = np.isfinite(found.budget[0])
+    share = found.spent[:, :, limited] / found.budget[:, None, limited]
+    # Beats are of equal numbers of queries, so the traffic so far is their number.
+    off = share - (np.arange(1, PERIODS_PER_DAY + 1) / PERIODS_PER_DAY)[:, None]
+    return {
+        "overspend": found.overspend / 100,
+        "ctr": float(found.clicked.sum() / max(found.shown.sum(), 1.0)),
+        "used": float(found.spent[:, -1, limited].sum() / found.budget[:, limited].sum()),
+        "off_plan": float(np.abs(off).mean()),
+        "ahead": float(np.maximum(off, 0.0).mean()),
+    }
+
+
+def _run_seed(name: str, policy: str, slots: int, seed: int) -> MarketOutcome:
+    """Run a seed with the rest of its block, or alone where the policy cannot be batched."""
+    block, at = divmod(seed - 1, BLOCK_SIZE)
+    chosen = find_policy(STAGE, DEFAULT_POLICY if policy in (DEFAULT, "bound-known") else policy)
+    if isinstance(chosen, ScorePolicy) and chosen.name not in _NOT_BATCHED:
+        return _run_block(name, policy, slots, block)[at]
+    return run_market(_load_markets(name, block)[at], chosen, slots, _slot_factors(name), seed)
+
+
+@lru_cache(maxsize=2)  # cells of one world come one after the other
+def _load_markets(name: str, block: int) -> list[list[AdMarketDay]]:
+    setting = parse_ad_market(name)
+    return [draw_market_days(setting, seed) for seed in range(1 + block * BLOCK_SIZE, 1 + (block + 1) * BLOCK_SIZE)]
+
+
+@lru_cache(maxsize=8)
+def _run_block(name: str, policy: str, slots: int, block: int) -> list[MarketOutcome]:
+    markets = _load_markets(name, block)
+    if policy == "bound-known":
+        markets = [with_known_rates(days) for days in markets]
+    chosen = find_policy(STAGE, DEFAULT_POLICY if policy in (DEFAULT, "bound-known") else policy)
+    return run_lockstep(markets, chosen, slots, _slot_factors(name), block)
+
+
+@lru_cache(maxsize=4 * BLOCK_SIZE)
+def _compute_lp_revenue(name: str, slots: int, seed: int) -> Floats:
+    days = _load_markets(name, (seed - 1) // BLOCK_SIZE)[(seed - 1) % BLOCK_SIZE]
+    return solve_days(days, slots, _slot_factors(name))
+
+
+def _slot_factors(name: str) -> Floats:
+    return np.array(parse_ad_market(name).factors)
+
+
+class Ads(Experiment):
     """The experiment."""
 
-    name: str = "sponsor"
-    about: str = "Which sponsored results to show, with unknown click rates and daily budgets? (budget: slots)"
-    worlds: tuple[str, ...] = ("market",)
-    # Where nobody names a world.
-    usual_worlds: tuple[str, ...] = tuple(f"market:{name}" for name in AD_MARKETS)
-    metrics: tuple[str, ...] = (*METRIC_NAMES, *OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
-    budgets: tuple[float, ...] = (1.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = (("revenue", "day"),)
+    name = "sponsor"
+    about = "Which sponsored results to show, with unknown click rates and daily budgets? (budget: slots)"
+    worlds = ("market",)
+    usual_worlds = tuple(f"market:{name}" for name in AD_MARKETS)
+    metrics = (*METRIC_NAMES, *OWN_METRICS)
+    own = OWN_METRICS
+    budgets = (1.0,)
+    figures = (("revenue", "day"),)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those of sponsored choice, and the bounds."""
-        return list_policy_names()
+        """The default, all ad policies, and the bounds."""
+        return (DEFAULT, *load_policies(STAGE), *BOUNDS)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """One market, and each of its days."""
-        return build_market_rows(cell)
+        """Return the row of a market, and one for each of its days."""
+        name, slots = cell.world.partition(":")[2], _parse_slots(cell)
+        known = _run_seed(name, "bound-known", slots, cell.seed)
+        lp = _compute_lp_revenue(name, slots, cell.seed)
+        if cell.policy == "bound-lp":
+            return [_revenue_metrics(lp.sum(), lp.sum(), known.revenue.sum()), *_build_day_rows(lp)]
+        found = _run_seed(name, cell.policy, slots, cell.seed)
+        told = _revenue_metrics(found.revenue.sum(), lp.sum(), known.revenue.sum()) | _spending_metrics(found)
+        if slots > 1 and cell.policy in (DEFAULT, DEFAULT_POLICY):
+            told["slots_off"] = float(np.abs(found.slot_factors - _slot_factors(name)[:slots])[1:].mean())
+        return [told, *_build_day_rows(found.revenue)]
 
 
 EXPERIMENT = Ads()

@@ -1,4 +1,4 @@
-"""How do pages change? Rates, lifetimes, ages, the rhythm of the week, and whether changes are memoryless.
+"""Changes experiment: how do pages change? Rates, lifetimes, ages, rhythm of the week, and a test for memorylessness.
 
 A history is a complete record, so nothing has to be guessed between fetches. What is unknown is the ends: a version
 that still holds when the record or the page ends would have lived longer. So
@@ -11,12 +11,12 @@ that still holds when the record or the page ends would have lived longer. So
 - the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
   as old versions belong to slow pages. So memorylessness is judged page by page.
 
-The test is ``vedette.lab.experiments.changes``: exact for each page, at a false discovery rate of 5 % over all of them.
+The test is exact for each page, at a false discovery rate of 5 % over all of them.
 ``hazard_ratio`` pools the tested pages: the hazard at an age in units of a page's mean interval, by what memoryless
 pages with as many changes would show; 1 at all ages where they are memoryless.
 
-All is told with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours are UTC,
-from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
+All rows are given with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours
+are UTC, from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for
@@ -64,15 +63,15 @@ def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | 
     return gaps / (end_s - begin_s)
 
 
-class TestResults(NamedTuple):
+class GreenwoodResults(NamedTuple):
     """For each page, how often memoryless changes look as odd, and whether they are rather in bursts than regular."""
 
     p: Floats
     bursts: Bools
 
 
-def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
-    """The test of each page, by the shares of its gaps."""
+def run_greenwood_test(pages: Sequence[Floats], seed: int) -> GreenwoodResults:
+    """Test each page for memorylessness (Greenwood), by the shares of its gaps."""
     p, bursts = np.ones(len(pages)), np.zeros(len(pages), bool)
     sizes = np.array([len(gaps) for gaps in pages], np.int64)
     odd = np.array([float(gaps @ gaps) for gaps in pages])
@@ -84,11 +83,11 @@ def test_pages(pages: Sequence[Floats], seed: int) -> TestResults:
         below = 1 + np.searchsorted(drawn, odd[rows], side="right")
         p[rows] = np.minimum(1.0, 2 * np.minimum(above, below) / (DRAWS + 1))
         bursts[rows] = above < below
-    return TestResults(p, bursts)
+    return GreenwoodResults(p, bursts)
 
 
 def _null_distribution(size: int, seed: int) -> Floats:
-    """Greenwood's statistic of memoryless pages with so many gaps, ascending."""
+    """Return draws of Greenwood's statistic of memoryless pages with ``size`` gaps, ascending."""
     gaps = rng_for(seed, f"lab/memoryless/{size}").standard_exponential((DRAWS, size))
     return np.sort((gaps**2).sum(axis=1) / gaps.sum(axis=1) ** 2)
 
@@ -235,7 +234,7 @@ def _build_summary(spells: VersionSpans, tested: list[Floats], seed: int) -> dic
     changes, days = _count_changes(spells)
     hours = _hours_of_week(spells)
     total = max(int(changes.sum()), 1)
-    p, bursts = test_pages(tested, seed)
+    p, bursts = run_greenwood_test(tested, seed)
     odd = select_discoveries(p)
     return {
         "pages": len(changes),
@@ -308,7 +307,7 @@ def _build_ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
     return [{"scaled_age": age, "hazard_ratio": ratio} for age, ratio in zip(SCALED_AGES, ratios, strict=True)]
 
 
-class Changes:
+class Changes(Experiment):
     """The experiment: there is nothing to decide in it, so one policy and one budget stand for the record itself."""
 
     name = "changes"
@@ -318,8 +317,6 @@ class Changes:
     metrics = tuple(OWN_METRICS)
     policies = ("as-recorded",)
     budgets = (1.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows, with waves and without."""
@@ -330,4 +327,4 @@ class Changes:
         ]
 
 
-EXPERIMENT: Experiment = Changes()
+EXPERIMENT = Changes()

@@ -1,39 +1,41 @@
-"""Which known pages to look at, so that most of what is new is found soon?
+"""Discovery experiment: which known pages to poll, so that most new pages are found soon?
 
-On recorded front pages (Thompson23) k sources of all hosts are looked at each snapshot, about every hour; each host on
-its own is ``discovery-per-host``. On histories of sites (Pandey08, chapter 3) k known pages of a host are looked at
-each cycle, in rows for cycles of 7 and of 30 days (``days``).
+On recorded front pages (Thompson23) k sources of all hosts are polled each snapshot, about every hour; each host on its
+own is ``discovery-per-host``. On histories of sites (Pandey08, chapter 3) k known pages of a host are polled each
+cycle, in rows for cycles of 7 and of 30 days (``days``).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.runs.discovery.arrivals import INTERVALS_S
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS, Cycle, build_bound_rows, build_cycles, build_policy_rows
-from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
+from vedette.lab.runs.discovery.frontpage_run import (
+    METRIC_NAMES,
+    OWN_METRICS,
+    build_rows,
+    list_policy_names,
+    parse_poll_budget,
+)
 from vedette.lab.worlds.catalog import open_frontpages, open_history
 from vedette.timeutil import DAY_S
 
+_OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, **CYCLE_METRICS}
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+
+class Discovery(Experiment):
     """The experiment."""
 
-    name: str = "discovery"
-    about: str = (
-        "Which known pages to look at for what is new? (budget: looks a snapshot, over all hosts; git: a cycle)"
-    )
-    worlds: tuple[str, ...] = ("frontpages", "git", "made", "live")
-    metrics: tuple[str, ...] = (*METRIC_NAMES, *OWN_METRICS, *CYCLE_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: {**OWN_METRICS, **CYCLE_METRICS})
-    budgets: tuple[float, ...] = (3.0, 5.0, 10.0, 20.0)
-    of_texts: tuple[str, ...] = ()
+    name = "discovery"
+    about = "Which known pages to look at for what is new? (budget: looks a snapshot, over all hosts; git: a cycle)"
+    worlds = ("frontpages", "git", "made", "live")
+    metrics = (*METRIC_NAMES, *_OWN_METRICS)
+    own = _OWN_METRICS
+    budgets = (3.0, 5.0, 10.0, 20.0)
     # Figures 3.5 and 3.6 of Pandey08 have depth on their other axis; a budget is its upper limit.
-    figures: tuple[tuple[str, str], ...] = (("coverage", "k"), ("overhead", "k"))
+    figures = (("coverage", "k"), ("overhead", "k"))
 
     @property
     def policies(self) -> tuple[str, ...]:

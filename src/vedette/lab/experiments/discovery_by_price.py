@@ -1,12 +1,12 @@
-"""Does a price spend looks better than a constant number of them each hour?
+"""Discovery experiment with a price: does it spend polls better than a constant number each hour?
 
-Whatever a look would save is held against one price, and the price follows what was spent (``vedette.pricing``), so
-looks go to the hours in which most is lost by waiting. The budget is a mean of looks a snapshot, and need not be whole:
-held against ``discovery`` with k looks at every snapshot, it says with how many fewer the same is found.
+The expected value of each poll is compared with one price, and the price follows what was spent (``vedette.pricing``),
+so polls go to the hours in which most is lost by waiting. The budget is a mean of polls a snapshot, and need not be
+whole: compared with ``discovery`` and k polls at every snapshot, it shows with how many fewer the same is found.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -15,9 +15,9 @@ from vedette.discover.policies.accrual import Accrual
 from vedette.discover.polling.poll_value import compute_index
 from vedette.discover.polling.sources import PollHistory, PollResults
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, find_policy
-from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_priced_row
+from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_priced_row
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.policy import Ints, rng_for
@@ -26,9 +26,9 @@ from vedette.timeutil import DAY_S
 
 # The price moves once a day, by what the day has spent: it must not follow the hours, or it would level them.
 PRICE_PATIENCE_S = 4 * DAY_S
-# For so long there is a constant number of looks; what the least of them was worth is where the price begins.
+# At first there is a constant number of polls; what the least of them was worth is where the price begins.
 LEARNING_PHASE_S = 7 * DAY_S
-# No more looks at a snapshot than so many times the mean.
+# At most this many times the mean number of polls at a snapshot.
 MAX_POLL_FACTOR = 4.0
 # The default in no hurry: then a look is worth what would be gone, and not what would be late.
 PATIENT_POLICY, PATIENT_H = "default-patient", 200.0
@@ -83,19 +83,16 @@ class PricedPoller:
             self._moved_s, self._spent, self._snapshots = now_s, 0, 0
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveryByPrice:
+class DiscoveryByPrice(Experiment):
     """The experiment."""
 
-    name: str = "discovery-by-price"
-    about: str = "Do looks by price find as much as a constant number? (budget: looks a snapshot on average)"
-    worlds: tuple[str, ...] = ("frontpages",)
-    metrics: tuple[str, ...] = (*(name for name in METRIC_NAMES if name not in _EXCLUDED_METRICS), *_OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: _OWN_METRICS)
-    policies: tuple[str, ...] = (DEFAULT, PATIENT_POLICY)
-    budgets: tuple[float, ...] = (2.55, 4.25, 8.5, 17.0)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    name = "discovery-by-price"
+    about = "Do looks by price find as much as a constant number? (budget: looks a snapshot on average)"
+    worlds = ("frontpages",)
+    metrics = (*(name for name in METRIC_NAMES if name not in _EXCLUDED_METRICS), *_OWN_METRICS)
+    own = _OWN_METRICS
+    policies = (DEFAULT, PATIENT_POLICY)
+    budgets = (2.55, 4.25, 8.5, 17.0)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """One run, in one row."""

@@ -1,17 +1,16 @@
-"""Which sources of a host to look at? Each host with enough sources on its own, as Thompson23 does with 53 domains.
+"""Discovery experiment per host: which of its sources to poll? Each host alone, as Thompson23 does with 53 domains.
 
-They ask for twice as many sources as the largest budget; recordings have few hosts of such a size, so here it is three
+They require twice as many sources as the largest budget; recordings have few hosts of such a size, so here it is three
 times the largest of smaller budgets.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measurements, Metric
-from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_row, list_policy_names
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_row, list_policy_names
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 
@@ -19,18 +18,15 @@ MIN_SOURCES = 12
 _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, "sources": Metric("sources of the host")}
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveryPerHost:
+class DiscoveryPerHost(Experiment):
     """The experiment; a row a host, which has its number in the recording as ``host``."""
 
-    name: str = "discovery-per-host"
-    about: str = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
-    worlds: tuple[str, ...] = ("frontpages",)
-    metrics: tuple[str, ...] = (*METRIC_NAMES, *_OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: _OWN_METRICS)
-    budgets: tuple[float, ...] = (1.0, 2.0, 4.0)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    name = "discovery-per-host"
+    about = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
+    worlds = ("frontpages",)
+    metrics = (*METRIC_NAMES, *_OWN_METRICS)
+    own = _OWN_METRICS
+    budgets = (1.0, 2.0, 4.0)
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Can new pages be found by fetching few old ones? What one would find who knew where to look.
+"""Feasibility experiment: can new pages be found by fetching few old ones, by an oracle that knows where to look?
 
 For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new
 (``vedette.lab.runs.discovery.arrivals``); links that leave the host are left out. A site and a step at which something
@@ -11,8 +11,8 @@ new could be found make a *case*. The rows are:
 - one a bin of ``jaccard`` (figure 3.3): how much pairs of old pages overlap that share any new page.
 
 Overhead is printed in two forms, since those of the thesis do not agree: the sum of fetches by the sum of finds, and
-the mean of the cases' ratios. All is told with (``waves`` = 1) and without (0) new pages that came in waves: without,
-they do not count as new, and paths may lead over them. A policy is the pace of the snapshots; a budget is the
+the mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves:
+without, they do not count as new, and paths may lead over them. A policy is the pace of the snapshots; a budget is the
 largest cover size. Nothing is drawn but a sample of old pages where a case has too many for all pairs.
 """
 
@@ -23,15 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Backlinks,
-    Cover,
     CoverSets,
     compute_cover_sets,
-    compute_greedy_cover,
     jaccard_overlaps,
     number_hosts,
     split_intervals,
@@ -229,7 +227,7 @@ def _sample_sets(sets: Sequence[int], rng: np.random.Generator) -> Sequence[int]
     return [sets[row] for row in np.sort(rng.choice(len(sets), MAX_SETS, replace=False))]
 
 
-class Feasibility:
+class Feasibility(Experiment):
     """The experiment."""
 
     name = "feasibility"
@@ -239,7 +237,6 @@ class Feasibility:
     metrics = ("coverage", "overhead", "overhead_mean", *OWN_METRICS)
     policies = tuple(INTERVALS_S)
     budgets = (600.0,)
-    of_texts: tuple[str, ...] = ()
     # Figures 3.2 (a) and (b), 3.3 and 3.4 of the thesis; the last in both forms of overhead.
     figures = (
         ("found", "k"),
@@ -275,4 +272,4 @@ def _load_frontpage_cases(world: str, span: Span, pace: str) -> list[CoverCase]:
     return build_frontpage_cases(recorded, *ends_s, INTERVALS_S[pace])
 
 
-EXPERIMENT: Experiment = Feasibility()
+EXPERIMENT = Feasibility()

@@ -1,4 +1,4 @@
-"""Does it matter for search what is important by links? Importance against impact, page by page.
+"""Importance experiment: does importance by links (in-links, PageRank) agree with impact on search?
 
 The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
 is 10). All pages that live at the end of the span are ranked for every query by their text alone (``build_tfidf`` of
@@ -15,27 +15,24 @@ over pages) and the plain correlation (Pearson) that the paper prints; and one a
 (``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
 """
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from vedette.errors import UsageError
 from vedette.index.pagerank import page_importance, percentiles
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
-from vedette.lab.quality.corpus import concat_ranges, load_corpus
-from vedette.lab.quality.query_files import Queries, read_query_file, select_answerable
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
+from vedette.lab.core.statistics import pearson, spearman
+from vedette.lab.quality.corpus import load_corpus
+from vedette.lab.quality.query_files import QUERY_FILES, Queries, find_query_file, read_query_file, select_answerable
 from vedette.lab.quality.scoring import build_tfidf
 from vedette.lab.quality.workload import build_workload, compute_slot_scores, draw_queries, rank_results
+from vedette.lab.runs.web_snapshot import WebSnapshot, take_snapshot
 from vedette.lab.worlds.catalog import open_history
-from vedette.lab.worlds.history import PAGE, History, Texts
-from vedette.policy import Floats, Ints, rng_for
+from vedette.lab.worlds.history import History
+from vedette.policy import Floats, rng_for
 
-QUERY_FILES = ("trec-million-query.txt", "excite-1997.tsv")
 RESAMPLES = 500
 BINS = 10
 OWN_METRICS: Mapping[str, Metric] = {
@@ -51,51 +48,6 @@ OWN_METRICS: Mapping[str, Metric] = {
     "impact_median": Metric("the median of it"),
     "impact_p90": Metric("its 90th percentile"),
 }
-
-
-class WebSnapshot(NamedTuple):
-    """A web as it is at one moment: a history of one version a page, and the links between them."""
-
-    web: History
-    source: Ints
-    target: Ints
-
-
-class _SelectedTexts(Texts):
-    """The texts of some versions, numbered anew."""
-
-    def __init__(self, texts: Texts, versions: Ints) -> None:
-        self._texts, self._versions = texts, versions
-
-    def text(self, version: int) -> str:
-        return self._texts.text(int(self._versions[version]))
-
-
-def take_snapshot(history: History, now_s: float) -> WebSnapshot:
-    """The pages that live at a moment, each as it is then."""
-    alive = history.live_pages_at(now_s)
-    alive = alive[history.kind[alive] == PAGE]
-    version = history.version_at(alive, now_s)
-    place = np.full(history.pages, -1, np.int64)
-    place[alive] = np.arange(len(alive))
-    starts, ends = history.link_start[version], history.link_start[version + 1]
-    source, target = (
-        np.repeat(np.arange(len(alive)), ends - starts),
-        place[history.link_to[concat_ranges(starts, ends)]],
-    )
-    web = replace(
-        history,
-        urls=[history.urls[page] for page in alive.tolist()],
-        **{name: getattr(history, name)[alive] for name in ("site", "kind", "born_s", "died_s")},
-        moved_to=np.full(len(alive), -1, np.int64),
-        version_page=np.arange(len(alive)),
-        **{name: getattr(history, name)[version] for name in ("version_at_s", "digest", "words", "wave")},
-        link_start=np.zeros(len(alive) + 1, np.int64),
-        link_to=np.zeros(0, np.int64),
-        texts=_SelectedTexts(history.texts, version),
-    )
-    inside = (target >= 0) & (target != source)
-    return WebSnapshot(web, source[inside], target[inside])
 
 
 def compute_importance(seen: WebSnapshot, measure: str) -> Floats:
@@ -124,21 +76,6 @@ def compute_impact(seen: WebSnapshot, queries: Queries, first: int) -> PageImpac
     return PageImpact(pages.astype(np.float64), len(np.unique(lists.row)))
 
 
-def spearman(one: Floats, other: Floats) -> float:
-    """The correlation of places, where equal values share their mean place; NaN where all of one are equal.
-
-    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
-    0.5
-    """
-    return _pearson(percentiles(one), percentiles(other))
-
-
-def _pearson(one: Floats, other: Floats) -> float:
-    one, other = one - one.mean(), other - other.mean()
-    spread = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / spread if spread else np.nan
-
-
 def _bootstrap_spearman(one: Floats, other: Floats, seed: int) -> tuple[float, float]:
     rng = rng_for(seed, "lab/importance/bootstrap")
     drawn = (rng.integers(0, len(one), len(one)) for _ in range(RESAMPLES))
@@ -158,7 +95,7 @@ def build_rows(importance: Floats, impact: PageImpact, seed: int) -> list[dict[s
         "spearman": spearman(importance, values),
         "spearman_low": low,
         "spearman_high": high,
-        "pearson": _pearson(importance, values),
+        "pearson": pearson(importance, values),
         "without": float((values == 0).mean()),
         "hidden": _hidden_share(importance, values),
     }
@@ -184,7 +121,7 @@ def _build_bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, fl
         }
 
 
-class Importance:
+class Importance(Experiment):
     """The experiment."""
 
     name = "importance"
@@ -194,8 +131,6 @@ class Importance:
     metrics = tuple(OWN_METRICS)
     policies = ("in-links", "pagerank")
     budgets = (10.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows, by kind of queries."""
@@ -213,10 +148,9 @@ class Importance:
 
 def _iter_query_sets(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
     for kind, name in enumerate(QUERY_FILES):
-        path = Path(os.environ.get("VEDETTE_DATA", "")) / "queries" / name
-        if os.environ.get("VEDETTE_DATA") and path.is_file():
+        if path := find_query_file(name):
             yield kind, read_query_file(path, seed)
     yield len(QUERY_FILES), draw_queries(web, np.arange(web.pages), seed)
 
 
-EXPERIMENT: Experiment = Importance()
+EXPERIMENT = Importance()

@@ -1,4 +1,4 @@
-"""How much of what is new is on new sites, and what does it cost to find them?
+"""New-sites experiment: how many new pages are on new sites, and what does it cost to find them?
 
 A site is new at a snapshot where its first page is; in a git history of one host, folders stand for sites. Old pages
 lead to it as they lead to new pages: by a link, or over new pages. GREEDY covers all new sites of a step
@@ -10,9 +10,9 @@ The rows are:
 - one a ``level`` of coverage (figure 9.1): fetches of old pages per new site, and per page that these sites bring;
 - one over all.
 
-Whoever finds a new site pays once and gets all of its pages, so the overhead per page is what compares with that of new
+A new site costs once and brings all of its pages, so the overhead per page is what compares with that of new
 pages on old sites (experiment "feasibility"). A policy is the pace of the snapshots; the budget is the largest cover
-size. All is told with (``waves`` = 1) and without (0) pages that came in waves.
+size. All rows are given with (``waves`` = 1) and without (0) pages that came in waves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.core.spans import resolve_span
+from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.runs.discovery.arrivals import (
     INTERVALS_S,
     Arrivals,
     Backlinks,
-    Cover,
     Interval,
     compute_cover_sets,
-    compute_greedy_cover,
     split_intervals,
 )
 from vedette.lab.worlds.catalog import open_history
@@ -143,7 +141,7 @@ def _build_level_row(found: Sequence[NewSiteStep], level: float) -> dict[str, fl
     }
 
 
-class NewSites:
+class NewSites(Experiment):
     """The experiment."""
 
     name = "new-sites"
@@ -153,8 +151,6 @@ class NewSites:
     metrics = ("overhead", "overhead_mean", *OWN_METRICS)
     policies = ("monthly", "weekly", "daily")
     budgets = (600.0,)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measurements]:
         """All rows, with waves and without."""
@@ -166,4 +162,4 @@ class NewSites:
         return rows
 
 
-EXPERIMENT: Experiment = NewSites()
+EXPERIMENT = NewSites()

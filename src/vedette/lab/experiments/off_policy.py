@@ -1,15 +1,166 @@
-"""What would another order have brought? Estimates from logs, held against trying it with visitors fitted to a log.
+"""Off-policy experiment: do estimates from a log, of what another order of results would bring, come true?
 
-The budget is how many searches the log has. With few, "not enough data" is said, and nothing is counted but that.
-See ``vedette.learn.clicks.off_policy`` for the estimates and ``vedette.lab.runs.ranking.off_policy`` for the worlds.
+    clicks:FILE[+MODEL]
+
+Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the default) that was fitted to the later half of
+a recorded log. They search as that half did, and see a randomized order: the logged one, but one search in five has a
+random one of its ten results put first. The other order puts that result first which a position model, fitted to the
+earlier half, finds most attractive. Its success is estimated from the log of the first order alone
+(``vedette.learn.clicks.off_policy``), and then the visitors try it.
+
+A search succeeds where one of the first three results is opened. The doubly robust estimate uses the position model of
+the earlier half, so with other visitors its model is wrong. The budget is the number of searches in the log; with few
+of them the estimate is "not enough data", and only that is counted.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.core.experiment import Cell, Measurements, Metric
-from vedette.lab.runs.ranking.off_policy import ESTIMATORS, build_row
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
+from vedette.lab.core.registry import suggest_name
+from vedette.lab.core.statistics import bootstrap_interval
+from vedette.lab.visitors.recorded_clicks import (
+    RESULTS_PER_PAGE,
+    draw_cascade_clicks,
+    draw_position_clicks,
+    read_log,
+    split_halves,
+)
+from vedette.lab.worlds.catalog import locate_world
+from vedette.learn.clicks.examination import CascadeModel, ClickLog, PositionModel, fit_cascade, fit_position
+from vedette.learn.clicks.impressions import Bools
+from vedette.learn.clicks.off_policy import Decisions, Estimate, Interval, doubly_robust, ips, snips
+from vedette.policy import Floats, Ints, rng_for
+
+MODELS = ("dbn", "position", "cascade")
+RANDOMIZED_SHARE = 0.2  # searches with a random first result
+SUCCESS_PLACES = 3  # places
+TRIAL_SEARCHES = 60_000  # searches by which the other order is tried
+_NAME_PATTERN = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
+ESTIMATORS: Mapping[str, Callable[[Decisions, Interval], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
+
+
+class ClickScenario(NamedTuple):
+    """Searches that people make, the visitors, and what was learned from the earlier half."""
+
+    pair: Ints
+    visitors: PositionModel | CascadeModel
+    learned: PositionModel
+
+
+def find_log(name: str) -> tuple[Path, str]:
+    """Where a log is, and the model that its visitors have; the name is the part after ``clicks:``."""
+    read = _NAME_PATTERN.fullmatch(name)
+    model = (read[2] or MODELS[0]) if read else ""
+    if read is None or model not in MODELS:
+        raise UsageError(
+            f"clicks:{name}: write clicks:FILE.tsv or clicks:FILE.tsv+MODEL; {suggest_name(model, MODELS)}"
+        )
+    data = os.environ.get("VEDETTE_DATA", "")
+    for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
+        if path.is_file():
+            return path, model
+    raise UsageError(f"clicks:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{read[1]}")
+
+
+def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
+    """Return one estimate from one log with this many searches, and what is true."""
+    place = locate_world(world)
+    scene = _load_scenario(place.path, place.part)
+    found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)
+    truth = _simulate_truth(place.path, place.part, seed)
+    is_said = not found.said
+    return {
+        "enough": float(is_said),
+        "effective": found.effective,
+        "truth": truth,
+        "estimate": found.value if is_said else np.nan,
+        "error": abs(found.value - truth) if is_said else np.nan,
+        "held": float(found.low <= truth <= found.high) if is_said else np.nan,
+        "width": found.high - found.low if is_said else np.nan,
+    }
+
+
+@lru_cache(maxsize=3)
+def _load_scenario(path: Path, model: str) -> ClickScenario:
+    log = read_log(path, {})
+    if len(log.query) < 2:
+        raise UsageError(f"clicks:{path.name} has no searches with {RESULTS_PER_PAGE} results")
+    first, second = (half.to_clicks() for half in split_halves(log))
+    learned = fit_position(first, _first_place_prior(first))
+    if model == "position":
+        return ClickScenario(second.result, fit_position(second, _first_place_prior(second)), learned)
+    visitors = fit_cascade(second, _first_place_prior(second), stops_at_click=model == "cascade")
+    return ClickScenario(second.result, visitors, learned)
+
+
+def _first_place_prior(log: ClickLog) -> Floats:
+    """What is believed of each result before its clicks: the click rate of the first place, which all look at."""
+    return np.full(log.results, float(log.clicked[:, 0].mean()))
+
+
+def _simulate_log(scene: ClickScenario, searches: int, seed: int) -> Decisions:
+    """A log of the order with lots: which result was put first, how probable that was, and what came of it."""
+    rng = rng_for(seed, "lab/off-policy/log")
+    pair = scene.pair[rng.integers(0, len(scene.pair), searches)]
+    first = np.where(rng.random(searches) < RANDOMIZED_SHARE, rng.integers(0, RESULTS_PER_PAGE, searches), 0)
+    chance = RANDOMIZED_SHARE / RESULTS_PER_PAGE + np.where(first == 0, 1 - RANDOMIZED_SHARE, 0.0)
+    wanted = _find_target_place(scene, pair)
+    return Decisions(
+        chance,
+        (first == wanted).astype(np.float64),
+        _draw_success(scene, _move_first(pair, first), rng),
+        _expected_success(scene, _move_first(pair, first)),
+        _expected_success(scene, _move_first(pair, wanted)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _simulate_truth(path: Path, model: str, seed: int) -> float:
+    """What the other order brings."""
+    scene, rng = _load_scenario(path, model), rng_for(seed, "lab/off-policy/tried")
+    pair = scene.pair[rng.integers(0, len(scene.pair), TRIAL_SEARCHES)]
+    return float(_draw_success(scene, _move_first(pair, _find_target_place(scene, pair)), rng).mean())
+
+
+def _find_target_place(scene: ClickScenario, pair: Ints) -> Ints:
+    """The place of the result that the other order puts first."""
+    return np.asarray(scene.learned.attraction[pair].argmax(axis=1))
+
+
+def _move_first(pair: Ints, place: Ints) -> Ints:
+    """The same lists with the result at a place put first; those before it move down."""
+    columns = np.arange(RESULTS_PER_PAGE)
+    at = np.where(columns == 0, place[:, None], columns - (columns <= place[:, None]))
+    return np.take_along_axis(pair, at, axis=1)
+
+
+def _draw_success(scene: ClickScenario, pair: Ints, rng: np.random.Generator) -> Floats:
+    visitors = scene.visitors
+    clicked: Bools = (
+        draw_position_clicks(visitors, pair, rng)
+        if isinstance(visitors, PositionModel)
+        else draw_cascade_clicks(visitors, pair, rng)
+    )
+    return np.asarray(clicked[:, :SUCCESS_PLACES].any(axis=1), np.float64)
+
+
+def _expected_success(scene: ClickScenario, pair: Ints) -> Floats:
+    chances = scene.learned.examined * scene.learned.attraction[pair]
+    return np.asarray(1 - np.prod(1 - chances[:, :SUCCESS_PLACES], axis=1))
+
+
+def _bootstrap_ends(values: Floats) -> tuple[float, float]:
+    found = bootstrap_interval(values)
+    return found.low, found.high
+
 
 OWN_METRICS: Mapping[str, Metric] = {
     "enough": Metric('share of logs about which something is said; of the others it says "not enough data"', "share"),
@@ -22,19 +173,16 @@ OWN_METRICS: Mapping[str, Metric] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OffPolicy:
+class OffPolicy(Experiment):
     """The experiment."""
 
-    name: str = "off-policy"
-    about: str = "Do estimates of what another order would bring come true? (budget: searches in the log)"
-    worlds: tuple[str, ...] = ("clicks",)
-    metrics: tuple[str, ...] = tuple(OWN_METRICS)
-    own: Mapping[str, Metric] = field(default_factory=lambda: OWN_METRICS)
-    budgets: tuple[float, ...] = (300.0, 3_000.0, 30_000.0)
-    policies: tuple[str, ...] = tuple(ESTIMATORS)
-    of_texts: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    name = "off-policy"
+    about = "Do estimates of what another order would bring come true? (budget: searches in the log)"
+    worlds = ("clicks",)
+    metrics = tuple(OWN_METRICS)
+    own = OWN_METRICS
+    budgets = (300.0, 3_000.0, 30_000.0)
+    policies = tuple(ESTIMATORS)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """One log and one estimate."""

@@ -1,26 +1,25 @@
-"""How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
+"""Refresh experiment: how current are copies under a budget of fetches a day? Rules: ``lab.runs.refresh.run``.
 
-``default`` is what runs live for all that is no source: ``expected-gain``. Decisions are made four times a day. The
-first fifth of the time is for learning, and not measured; of the rest, twenty equal parts are measured each on its own.
-Where the world has waves (more than 20 pages changed at once), the game is played a second time on the same world
-without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight.
-``bound-delta-q`` knows what every page says now, and fetches what does most for search.
+``default`` is what runs live for all pages but sources: ``expected-gain``. Decisions are made four times a day. The
+first fifth of the time is for learning, and not measured; twenty equal parts of the rest are measured each on its own.
+Where the world has waves (more than 20 pages changed at once), the policy also runs on the same world without them:
+``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight. ``bound-delta-q`` knows
+what every page says now, and fetches what does most for search.
 
-Where pages have texts, there is the quality of the repository, too: eq. 4.5 at the end of each day, averaged
-(``lab.quality_over_time``), for queries and frequencies as ``lab.asking`` has them. ``queries_from`` says which: 0, the
-TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages, as often as drawn.
+Where pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
+(``lab.quality.search_quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says
+which: 0, the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import build_bound_known
-from vedette.lab.core.experiment import Cell, Measurements, Metric
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
-from vedette.lab.quality.quality import QualityMonitor
+from vedette.lab.quality.corpus import HistoryCache
+from vedette.lab.quality.search_quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh
 from vedette.lab.runs.refresh.gains import create_measures
@@ -47,7 +46,7 @@ STEP_S = 6 * HOUR_S
 
 
 def build_setup(policy: str, history: History, game: RefreshGame, asking: QuerySet | None = None) -> RefreshSetup:
-    """Who decides, by the name of a policy; one from elsewhere is a place (``package.module:Name``)."""
+    """Return the setup of a policy by its name; a plug-in is named ``package.module:Name``."""
     match policy:
         case "random":
             known = len(history.live_pages_at(game.begin_s))
@@ -71,7 +70,7 @@ def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDelt
 
 
 def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySet | None) -> list[Measurements]:
-    """Play a game and tell its numbers, part by part; without anything asked there is no quality."""
+    """Run a policy and return its metrics, part by part; without queries there is no quality."""
     plan = build_setup(policy, history, game, asking)
     days = (game.end_s - game.measured_s) / game.parts / DAY_S
     if asking is None:
@@ -83,23 +82,17 @@ def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySe
     return [part | {"quality": quality} | asked for part, quality in zip(parts, qualities, strict=True)]
 
 
+# Made once: texts that were read stay read.
+_calm_worlds: HistoryCache[History] = HistoryCache(size=1)
+
+
 def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
-    """The same game where there are no waves; nothing where there are none anyway."""
+    """Return the metrics in the same world without waves; empty rows where it has none."""
     if not has_waves(history):
         return [{}] * game.parts
-    calm = _load_calm(history)
+    calm = _calm_worlds.get(history, None, lambda: remove_waves(history))
     rows = build_rows(calm, policy, game, load_query_set(calm, game.begin_s, game.end_s, game.seed))
     return [{f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row} for row in rows]
-
-
-_calm_cache: list[tuple[History, History]] = []
-
-
-def _load_calm(history: History) -> History:
-    """The world without waves, made once: texts that were read stay read."""
-    if not _calm_cache or _calm_cache[0][0] is not history:
-        _calm_cache[:] = [(history, remove_waves(history))]
-    return _calm_cache[0][1]
 
 
 def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
@@ -111,26 +104,20 @@ def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Experiment):
     """The question; budgets are fetches a day. A row is a part of the time."""
 
-    name: str = "refresh"
-    about: str = "How current are copies under a budget of fetches a day?"
-    worlds: tuple[str, ...] = ("git", "made", "live")
-    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
-    policies: tuple[str, ...] = (
+    name = "refresh"
+    about = "How current are copies under a budget of fetches a day?"
+    worlds = ("git", "made", "live")
+    own = OWN_METRICS
+    metrics = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
+    policies = (
         *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
     )
-    budgets: tuple[float, ...] = (50.0, 200.0, 1000.0)
-    of_texts: tuple[str, ...] = ("bound-delta-q",)
-    figures: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def own(self) -> Mapping[str, Metric]:
-        """What the quality was measured with."""
-        return OWN_METRICS
+    budgets = (50.0, 200.0, 1000.0)
+    of_texts = ("bound-delta-q",)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """A row for each part of the time."""

@@ -1,26 +1,26 @@
-"""How many fetches does it take to serve those who search as well? Figures 4.3 and 4.4 of Pandey08, on recorded webs.
+"""User-centric refresh experiment: how many fetches for the same search quality? Figures 4.3 and 4.4 of Pandey08.
 
-The web is seen once a week by those of its pages that stay (``lab.weekly``): in the span that is asked for, else in the
-48 weeks in which they change most. A budget is fetches a week. All copies are current in week 0; the quality is that of
+The web is seen once a week, with the pages that stay (``lab.runs.refresh.weekly``): in the given span, or in the 48
+weeks in which they change most. A budget is fetches a week. All copies are current in week 0; the quality is that of
 eq. 4.5, exactly, after each week's fetches, averaged. ``scoring`` is 0 for text (TF-IDF), 1 for links to a page.
 
 In hindsight, as the thesis has it, with parameters that are fitted to all weeks:
 
 - ``sbr``: rates of changes of more than tau of a text (shingles), weights 1; ``ebr``: rates of all changes, weights
   d(p) sum_q f_q I(rank), d(p) the share of changes of at least tau. How often each page is fetched is the best for its
-  rate and weight, when is a transport problem (``lab.transport_schedule``). Each has its best tau of .1, .2 ... 1 in
+  rate and weight, when is a transport problem (``transport_schedule``). Each has its best tau of .1, .2 ... 1 in
   ``quality``; the thesis leaves 0 out, where every change counts: ``quality_tau0``, and ``fetches_ratio_tau0``.
 - ``user-centric``: the pages with the largest mean gain a week times weeks since the last fetch, gains by Delta-Q_A.
 - ``uniform``: in turn. ``bound-delta-q``: sees what every fetch would bring now (``bounds.delta_q``).
 
-Online, where nothing is known but what their own fetches told, ``online-`` and the name of a refresh policy: the same
+Online, where nothing is known but what their own fetches showed, ``online-`` and the name of a refresh policy: the same
 policies that run elsewhere, at a price that is found each week so that the budget is spent.
 
 ``fetches_ratio`` is how many times as many fetches as ``user-centric`` (or ``online-user-centric``) it takes for the
 same quality: B over the B at which that one reaches it, between runs of it at multiples of B; ``beyond`` says where no
 run reaches so low or so high, and the ratio is only a bound.
 
-Whether gains can be foreseen (Figure 4.3) is in the rows of ``user-centric``: the gain a week of each page in the first
+Whether gains can be predicted (Figure 4.3) is in the rows of ``user-centric``: the weekly gain of a page in the first
 half of the weeks against that in the second, pages with none in both left out (``spearman_all`` has them, too); and
 ``bin`` rows, tenths of these pages by the first half, with the mean of both halves, the mean of them all being 1.
 """
@@ -33,10 +33,9 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import find_policy
-from vedette.lab.core.spans import resolve_span
-from vedette.lab.experiments.importance import spearman
+from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import ShingleDistance
 from vedette.lab.quality.workload import Workload, load_query_set
 from vedette.lab.runs.refresh.transport_schedule import allocate_fetches, schedule_fetches
@@ -93,13 +92,13 @@ class WeeklySetting(NamedTuple):
 
 
 def measure_quality(setting: WeeklySetting, policy: str, budget: float, tau: float = 0.0) -> float:
-    """The quality that a policy reaches with so many fetches a week."""
+    """Return the quality that a policy reaches with a budget of fetches a week."""
     chooser = create_chooser(setting, policy, max(1, int(budget)), tau)
     return run_weekly(setting.weekly, setting.workload, chooser)
 
 
 def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 0.0) -> Chooser:
-    """Who chooses, by name."""
+    """Return the chooser of a policy by its name."""
     weekly, fits = setting.weekly, setting.statistics
     if policy.startswith(ONLINE_PREFIX):
         named = find_policy("refresh", policy.removeprefix(ONLINE_PREFIX))
@@ -145,7 +144,7 @@ class _BoundChooser:
         return self._bound.choose(copies, self._begin_s + week * WEEK_S, self._room)
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """It sees without being told."""
+        """It sees the world itself."""
 
 
 class FetchRatio(NamedTuple):
@@ -236,7 +235,7 @@ def _iter_rows(cell: Cell, setting: WeeklySetting, scoring: int) -> Iterator[Mea
     yield from ({**at, **row} for row in foreseen[1:])
 
 
-class UserCentric:
+class UserCentric(Experiment):
     """The experiment."""
 
     name = "user-centric"
@@ -249,7 +248,6 @@ class UserCentric:
         *(f"{ONLINE_PREFIX}{name}" for name in ("user-centric", "sbr", "ebr", "freshness", "lambdacrawl")),
     )
     budgets = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
-    of_texts: tuple[str, ...] = ()
     figures = (("quality", "budget"), ("fetches_ratio", "budget"), ("second_half", "bin"))
 
     def run(self, cell: Cell) -> list[Measurements]:
@@ -258,4 +256,4 @@ class UserCentric:
         return [row for number, setting in enumerate(settings) for row in _iter_rows(cell, setting, number)]
 
 
-EXPERIMENT: Experiment = UserCentric()
+EXPERIMENT = UserCentric()

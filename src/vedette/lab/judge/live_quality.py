@@ -33,9 +33,9 @@ from vedette.engine.messages import Kind
 from vedette.engine.scheduling.schedule import is_good, is_source
 from vedette.lab.judge.access_log import AccessEntry
 from vedette.lab.quality.corpus import load_corpus
-from vedette.lab.quality.quality import compute_quality, relative_quality
 from vedette.lab.quality.query_files import select_answerable
 from vedette.lab.quality.scoring import build_tfidf
+from vedette.lab.quality.search_quality import compute_quality, relative_quality
 from vedette.lab.quality.workload import MAX_QUERIES, Workload, build_workload, draw_queries
 from vedette.lab.worlds.history import History, Texts
 from vedette.lab.worlds.world import World, WorldRequest

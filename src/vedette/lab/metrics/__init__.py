@@ -1,1 +1,1 @@
-"""Numbers that say how well a run went: pure functions of what happened and when."""
+"""Metrics of runs: pure functions of what happened and when."""

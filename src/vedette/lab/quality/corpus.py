@@ -1,4 +1,4 @@
-"""The words of all versions of a web as arrays: which version has which word, and how often.
+"""Corpus of a history: which version has which word, and how often, as arrays; and distances of texts by shingles.
 
 Words are those of ``vedette.text``, by their numbers. Equal contents (by digest) are read once: a *row* is a content,
 and ``row_of`` says which row a version has. Reading the texts is what takes the time, so the corpora that were built
@@ -6,7 +6,9 @@ last stay in memory.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -66,9 +68,6 @@ def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
     return 1 - shared / every if every else 0.0
 
 
-KEPT = 2  # corpora in memory
-
-
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """The words of row ``r`` are ``term[start[r]:start[r + 1]]``, ascending, each as often as ``count`` says.
@@ -90,15 +89,34 @@ class Corpus:
         return len(self.length)
 
 
+Value = TypeVar("Value")
+
+
+class HistoryCache(Generic[Value]):
+    """The values that were built last for histories. Histories compare by identity, so ``lru_cache`` will not do."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: list[tuple[History, Hashable, Value]] = []
+
+    def get(self, history: History, key: Hashable, build: Callable[[], Value]) -> Value:
+        """Return the value of a history and a key; build it where it is not held."""
+        for held, held_key, value in self._entries:
+            if held is history and held_key == key:
+                return value
+        built = build()
+        self._entries[:] = [(history, key, built), *self._entries[: self._size - 1]]
+        return built
+
+
+_corpora: HistoryCache[Corpus] = HistoryCache(size=2)
+
+
 def load_corpus(history: History, only: WordHashes | None = None) -> Corpus:
     """The corpus of a history, built once. ``only``: the words to keep, where not all are needed."""
     wanted = None if only is None else np.unique(only)
-    for kept_history, kept_only, corpus in _cache:
-        if kept_history is history and _is_same_filter(kept_only, wanted):
-            return corpus
-    built = _build_corpus(history, wanted)
-    _cache[:] = [(history, wanted, built), *_cache[: KEPT - 1]]
-    return built
+    key = None if wanted is None else wanted.tobytes()
+    return _corpora.get(history, key, lambda: _build_corpus(history, wanted))
 
 
 def concat_ranges(starts: Ints, ends: Ints) -> Ints:
@@ -111,15 +129,6 @@ def concat_ranges(starts: Ints, ends: Ints) -> Ints:
     before = np.cumsum(sizes) - sizes
     numbers: Ints = np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
     return numbers
-
-
-_cache: list[tuple[History, WordHashes | None, Corpus]] = []
-
-
-def _is_same_filter(one: WordHashes | None, other: WordHashes | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def _build_corpus(history: History, wanted: WordHashes | None) -> Corpus:

@@ -1,4 +1,4 @@
-"""What people ask for, out of a file: queries in their words, and how often each is asked.
+"""Query files: the queries that people ask, and how often each is asked.
 
 Three kinds of files are read, line by line:
 
@@ -10,6 +10,7 @@ Three kinds of files are read, line by line:
   that few are and most are not, is what every log shows.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from vedette.learn.query_logs import ImportedQuery, parse_queries
 from vedette.policy import Floats, Ints, rng_for
 from vedette.text import WordHashes, hash_words, normalize_words, split_words
 
+# By the kind of queries (``queries_from``).
+QUERY_FILES = ("trec-million-query.txt", "excite-1997.tsv")
 ZIPF_EXPONENT = 1.0
 _TIMESTAMP = re.compile(r"[0-9]{12}\t")
 
@@ -54,6 +57,13 @@ class Queries:
         start = np.append(0, np.cumsum(ends - starts))
         texts = tuple(self.texts[row] for row in rows.tolist())
         return Queries(texts, start, self.term[concat_ranges(starts, ends)], self.frequency[rows], self.model)
+
+
+def find_query_file(name: str) -> Path | None:
+    """Return the path of a query file in the data folder (VEDETTE_DATA), or None where there is none."""
+    folder = os.environ.get("VEDETTE_DATA")
+    path = Path(folder or "") / "queries" / name
+    return path if folder and path.is_file() else None
 
 
 def read_query_file(path: Path, seed: int = 0) -> Queries:

@@ -1,4 +1,4 @@
-"""How well a version answers a query: the two scoring functions of Pandey08 (4.7.1), and that of its first example.
+"""Scoring functions of Pandey08 (4.7.1): TF-IDF, in-links, and the boolean one of its first example.
 
 A version that lacks a word of the query has score 0 and is not in the list (4.2.1); whoever finds the matches sees to
 that (``vedette.lab.quality.workload``). What is scored here has all words, and its score is above 0.

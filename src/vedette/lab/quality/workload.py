@@ -1,4 +1,4 @@
-"""What is asked of a world while a policy refreshes it: some queries, how often each, and how pages score for them.
+"""Query workload of a world: queries, their frequencies, which pages match them, and ranked result lists.
 
 Queries are those of the TREC Million Query file where VEDETTE_DATA names a folder that has it (``queries_from`` 0).
 It does not say how often each is asked, so Zipf's law does, over an order that the seed draws (``query_files``).
@@ -13,13 +13,19 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
-from vedette.lab.quality.query_files import Queries, build_queries, read_query_file, select_answerable
+from vedette.lab.quality.corpus import Corpus, HistoryCache, concat_ranges, load_corpus
+from vedette.lab.quality.query_files import (
+    QUERY_FILES,
+    Queries,
+    build_queries,
+    find_query_file,
+    read_query_file,
+    select_answerable,
+)
 from vedette.lab.quality.scoring import QueryMatches, Scoring, build_tfidf
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
@@ -54,8 +60,13 @@ class Workload:
 
     @property
     def queries(self) -> int:
-        """How many there are."""
+        """The number of queries."""
         return len(self.frequency)
+
+    def find_matches(self, versions: Ints) -> Ints:
+        """Return the rows of ``match_slot`` and ``match_score`` of these versions; below 0 stands for no version."""
+        held = versions[versions >= 0]
+        return concat_ranges(self.match_start[held], self.match_start[held + 1])
 
 
 class ResultLists(NamedTuple):
@@ -91,8 +102,7 @@ def build_workload(corpus: Corpus, queries: Queries, scoring: Scoring) -> Worklo
 
 def compute_slot_scores(workload: Workload, versions: Ints) -> Floats:
     """The score in each slot when pages have these versions; below 0 stands for a page without one."""
-    held = versions[versions >= 0]
-    matches = concat_ranges(workload.match_start[held], workload.match_start[held + 1])
+    matches = workload.find_matches(versions)
     scores = np.zeros(len(workload.slot_page))
     scores[workload.match_slot[matches]] = workload.match_score[matches]
     return scores
@@ -164,12 +174,10 @@ def _intersect_postings(lists: list[_Postings]) -> tuple[Ints, Ints]:
     return shared, np.stack([one.times[np.searchsorted(one.rows, shared)] for one in lists])
 
 
-QUERY_FILE = "trec-million-query.txt"
 FROM_FILE, FROM_PAGES = 0, 1
 MAX_QUERIES = 1000
 MAX_CANDIDATES = 10_000
 DRAWS = 3000
-CACHE_SIZE = 2  # of a world, and of the same world without its waves
 
 
 class QuerySet(NamedTuple):
@@ -179,7 +187,8 @@ class QuerySet(NamedTuple):
     source: int
 
 
-_cache: list[tuple[History, tuple[float, float, int, str], QuerySet | None]] = []
+# Of a world, and of the same world without its waves.
+_query_sets: HistoryCache[QuerySet | None] = HistoryCache(size=2)
 
 
 def load_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
@@ -187,21 +196,16 @@ def load_query_set(history: History, begin_s: float, end_s: float, seed: int) ->
 
     Those that were worked out last are kept: the cells of an experiment ask for the same again and again.
     """
-    which = (begin_s, end_s, seed, os.environ.get("VEDETTE_DATA", ""))
-    for kept_history, kept_which, asking in _cache:
-        if kept_history is history and kept_which == which:
-            return asking
-    made = _build_query_set(history, begin_s, end_s, seed)
-    _cache[:] = [(history, which, made), *_cache[: CACHE_SIZE - 1]]
-    return made
+    key = (begin_s, end_s, seed, os.environ.get("VEDETTE_DATA", ""))
+    return _query_sets.get(history, key, lambda: _build_query_set(history, begin_s, end_s, seed))
 
 
 def _build_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
     known = first_versions(history, begin_s, end_s)
     if not any(map(history.texts.text, known.tolist())):
         return None
-    read = _read_query_file(seed)
-    queries = draw_queries(history, known, seed) if read is None else read
+    path = find_query_file(QUERY_FILES[0])
+    queries = read_query_file(path, seed) if path else draw_queries(history, known, seed)
     corpus = load_corpus(history, queries.term)
     scoring = build_tfidf(corpus, known)
     tried = _take_most_frequent(select_answerable(queries, corpus), MAX_CANDIDATES)
@@ -210,7 +214,7 @@ def _build_query_set(history: History, begin_s: float, end_s: float, seed: int) 
     if not len(answered):
         return None
     workload = build_workload(corpus, _take_most_frequent(answered, MAX_QUERIES), scoring)
-    return QuerySet(workload, FROM_PAGES if read is None else FROM_FILE)
+    return QuerySet(workload, FROM_FILE if path else FROM_PAGES)
 
 
 def _take_most_frequent(queries: Queries, most: int) -> Queries:
@@ -219,8 +223,7 @@ def _take_most_frequent(queries: Queries, most: int) -> Queries:
 
 def _find_answered(workload: Workload, versions: Ints) -> Ints:
     """The queries that one of these versions answers."""
-    matches = concat_ranges(workload.match_start[versions], workload.match_start[versions + 1])
-    return np.unique(workload.slot_query[workload.match_slot[matches]])
+    return np.unique(workload.slot_query[workload.match_slot[workload.find_matches(versions)]])
 
 
 def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
@@ -242,9 +245,3 @@ def draw_queries(history: History, versions: Ints, seed: int) -> Queries:
             query = f"{words[at]} {words[at + 1]}"
             asked[query] = asked.get(query, 0.0) + 1.0
     return build_queries(asked.items(), "drawn")
-
-
-def _read_query_file(seed: int) -> Queries | None:
-    folder = os.environ.get("VEDETTE_DATA")
-    path = Path(folder or "") / "queries" / QUERY_FILE
-    return read_query_file(path, seed) if folder and path.is_file() else None

@@ -1,1 +1,1 @@
-"""Runs."""
+"""Simulations that experiments run: discovery, refresh, order, joint, ranking and ads."""

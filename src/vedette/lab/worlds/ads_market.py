@@ -17,7 +17,7 @@ After a + stand variants: ``flat`` (all slots are seen alike, as Pandey08 assume
 to do with each other), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live
 L days on average and come back as strangers) and ``prior-P-V`` (P per cent of the ads have a prior of accuracy V per
 cent, section 6.8.1). ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
-``vedette.lab.runs.ads.promises``.
+``vedette.lab.experiments.ads_promises``.
 
 Common random numbers: whether an ad would be clicked at a query is settled before anybody chooses.
 """
@@ -106,7 +106,7 @@ AD_MARKETS = {
 }
 
 
-# Those of ``vedette.lab.runs.ads.promises``, which has a market for each seed.
+# Those of ``vedette.lab.experiments.ads_promises``, which has a market for each seed.
 SMALL_AD_MARKETS = ("cells", "mix", "bpol")
 
 

@@ -173,7 +173,7 @@ def _locate_jester(rest: str) -> WorldLocation:
 
 
 def _locate_clicks(rest: str) -> WorldLocation:
-    from vedette.lab.runs.ranking.off_policy import find_log
+    from vedette.lab.experiments.off_policy import find_log
 
     path, model = find_log(rest)
     return WorldLocation("clicks", f"clicks:{path.name}+{model}", path, model)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.histories import P, V, web
 
+from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.runs.discovery.arrivals import (
     Backlinks,
     CoverSets,
     Interval,
     compute_cover_sets,
-    compute_greedy_cover,
     jaccard_overlaps,
     number_hosts,
 )

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from bench.headlines import compute_headlines
 from tests.lab.histories import P, V, web
 
 from vedette.lab.core.experiment import Cell, Measurements
 from vedette.lab.core.registry import load_policies
 from vedette.lab.core.run_folder import Row
 from vedette.lab.experiments.discovery import EXPERIMENT
-from vedette.lab.metrics.discovery import compute_headlines
 from vedette.lab.runs.discovery.cycles import (
     FULL_CRAWL_POLICIES,
     Cycle,

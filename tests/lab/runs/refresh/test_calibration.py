@@ -8,14 +8,16 @@ from tests.lab.histories import P, V, web
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell
-from vedette.lab.experiments.calibration import EXPERIMENT, MODELS, build_rows
-from vedette.lab.runs.refresh.calibration import (
+from vedette.lab.experiments.calibration import (
+    EXPERIMENT,
+    MODELS,
     FetchSampling,
     Groups,
     Judgments,
     bin_reliability,
     bootstrap_score,
     brier_scores,
+    build_rows,
     log_scores,
     run_calibration,
 )

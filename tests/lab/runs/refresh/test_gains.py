@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from bench.peers.quality_change import delta_q_a
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.histories import Life, small_history
 
 from vedette.attention import visibility
-from vedette.lab.quality.change import delta_q_a
 from vedette.lab.quality.corpus import ShingleDistance, load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import BooleanScoring, build_tfidf

@@ -11,30 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lab.altered_worlds import alter_future
 from tests.lab.histories import Life, small_history
+from tests.lab.leaks import LoggedDecision, find_first_leak
 
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.refresh import EXPERIMENT, build_rows, build_setup
 from vedette.lab.quality.corpus import load_corpus
-from vedette.lab.quality.quality import QualityMonitor, measuring_times, relative_quality
-from vedette.lab.quality.query_files import build_queries
+from vedette.lab.quality.query_files import QUERY_FILES, build_queries
 from vedette.lab.quality.scoring import BooleanScoring, build_tfidf
+from vedette.lab.quality.search_quality import QualityMonitor, measuring_times, relative_quality
 from vedette.lab.quality.workload import (
     FROM_FILE,
     FROM_PAGES,
     MAX_QUERIES,
-    QUERY_FILE,
     QuerySet,
     Workload,
     build_workload,
     load_query_set,
 )
-from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, run_refresh
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Ints, rng_for
+from vedette.refresh.policies.uniform import Uniform
 from vedette.timeutil import DAY_S, HOUR_S
 
 FIRST, SECOND = 1.0, 2**-1.5  # how probably the results at these ranks are viewed
@@ -207,7 +206,7 @@ def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatc
 def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a file, those are asked that a version of the span answers; here one, and a second only in the later half."""
     (tmp_path / "queries").mkdir()
-    (tmp_path / "queries" / QUERY_FILE).write_text("low tide\nebb\nno such words\ntide ebb\n")
+    (tmp_path / "queries" / QUERY_FILES[0]).write_text("low tide\nebb\nno such words\ntide ebb\n")
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
     history = small_history([Life([(0, "low tide today"), (60.0, "ebb today")])], end_s=100.0)
     early, late = (load_query_set(history, *span, 1) for span in ((0.0, 50.0), (10.0, 100.0)))
@@ -220,7 +219,7 @@ def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.Mon
     """However long the file, so many are asked as the sample has."""
     (tmp_path / "queries").mkdir()
     words = [f"shell{at}" for at in range(MAX_QUERIES + 50)]
-    (tmp_path / "queries" / QUERY_FILE).write_text("\n".join(words))
+    (tmp_path / "queries" / QUERY_FILES[0]).write_text("\n".join(words))
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
     history = small_history([Life([(0, " ".join(words))])])
     asking = load_query_set(history, 0.0, 100.0, 1)

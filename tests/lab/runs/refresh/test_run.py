@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lab.altered_worlds import alter_future
+from tests.lab.exact_freshness import Copies, initial_copies, measure_freshness
 from tests.lab.git_repositories import Repository
+from tests.lab.leaks import LoggedDecision, find_first_leak
 
 from vedette.lab.bounds.known_rates import build_bound_known, solve_frequency, solve_slope
 from vedette.lab.core.experiment import Cell, Span
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.lab.experiments.refresh import EXPERIMENT, build_setup
-from vedette.lab.metrics.online_freshness import FreshnessMeter
-from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
-from vedette.lab.runs.refresh.agents import Uniform
+from vedette.lab.metrics.freshness import FreshnessMeter
 from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, find_sources, run_refresh
 from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
@@ -25,6 +24,7 @@ from vedette.lab.worlds.synthetic.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
+from vedette.refresh.policies.uniform import Uniform
 from vedette.timeutil import DAY_S
 
 Page = tuple[float, float, list[tuple[float, int]]]

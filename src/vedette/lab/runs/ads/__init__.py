@@ -1,1 +1,1 @@
-"""Ads."""
+"""Simulated ad markets."""

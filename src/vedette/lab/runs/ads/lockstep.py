@@ -1,7 +1,7 @@
-"""Many markets side by side: one step answers a query in each of them, so twenty seeds take little longer than one.
+"""Ad markets of many seeds in lockstep: one step answers a query in each, so 20 seeds take little longer than one.
 
-It does what ``market_run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the score
-is the policy's own, asked of a table with a row for each market. Ties are drawn for all of them together.
+It does what ``runs.ads.run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the
+policy computes its score for a table with a row for each market. Ties are drawn for all of them together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ class _Markets:
         )
 
     def set_pacing(self, shares: Sequence[float]) -> None:
-        """By market: from now on whoever was charged this share of the day's budget rests."""
+        """By market: from now on an advertiser that was charged this share of the day's budget rests."""
         self._pacing_share[:-1] = np.repeat(shares, self._size)
 
     def can_show(self, ad: Ints) -> Bools:

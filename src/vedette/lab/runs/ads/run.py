@@ -1,4 +1,4 @@
-"""A market day by day: whoever chooses is asked query by query, and told what was shown, clicked and charged.
+"""Simulation of one ad market: a policy chooses ads query by query, and learns what was shown, clicked and charged.
 
 A policy is handed what was counted, and nothing of the world: neither true rates nor what is asked next. Clicks are
 charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day
@@ -50,7 +50,7 @@ class MarketOutcome(NamedTuple):
 
 
 def with_known_rates(days: Sequence[AdMarketDay]) -> list[AdMarketDay]:
-    """The same days, with true rates told beforehand: as priors that no count can move."""
+    """Return the same days, with true rates known beforehand: as priors that no count can move."""
     return [day._replace(offers=_with_true_priors(day)) for day in days]
 
 
@@ -86,41 +86,36 @@ class AdServer:
     def __init__(self, first: AdMarketDay, policy: AdPolicy, slots: int, factors: Floats, seed: int) -> None:
         # Clicks follow the true factors; how much a slot is seen is a guess until it is learned.
         self.slot_factors: Floats = FIRST_FACTORS[:slots]
-        self._ad_store = AdStats(first.offers, first.budget, self.slot_factors)
+        self.ad_store = AdStats(first.offers, first.budget, self.slot_factors)
         self._counts = SlotCounts(len(first.rate), slots)
         self._policy, self._slots, self._factors = policy, slots, factors
         self._rng = rng_for(seed, f"serve/sponsor/{policy.name}")
         self._state = policy.start(None)
         self._day, self._luck = first, first.click_draws()
 
-    @property
-    def ad_store(self) -> AdStats:
-        """What was counted."""
-        return self._ad_store
-
     def open_day(self, day: AdMarketDay) -> None:
         """A new day, with its ads."""
         self._day, self._luck = day, day.click_draws()
-        self._ad_store.begin_day(day.budget)
-        self._ad_store.replace_ads(day.new, day.offers)
+        self.ad_store.begin_day(day.budget)
+        self.ad_store.replace_ads(day.new, day.offers)
         self._counts.forget(day.new)
 
     def learn(self, now: float) -> None:
         """The policy is shown all ads."""
-        ads = self._ad_store.all_ads()
+        ads = self.ad_store.all_ads()
         self._state = self._policy.observe(self._state, ads, now)
         if not isinstance(self._policy, ScorePolicy):
             return
-        self._ad_store.set_spend_limit(self._policy.get_spend_limit(self._state, now))
+        self.ad_store.set_spend_limit(self._policy.get_spend_limit(self._state, now))
         if self._slots > 1:
             found = self._counts.estimate_factors(self._policy.get_ad_priors(self._state), ads)
             self.slot_factors = self.slot_factors if found is None else found
-            self._ad_store.set_slot_factors(self.slot_factors)
+            self.ad_store.set_slot_factors(self.slot_factors)
 
     def answer(self, query: int, paid: Floats) -> tuple[int, int]:
         """Show, see what is clicked, charge; how many were shown and clicked."""
         day, phrase = self._day, int(self._day.query[query])
-        options = self._ad_store.get_options(phrase)
+        options = self.ad_store.get_options(phrase)
         rows = self._policy.choose(self._state, options, self._slots, float(day.at_s[query]), self._rng).rows
         ads = options.ad[rows]
         hits = self._luck[query, day.position[ads]] < day.rate[ads] * self._factors[: len(rows)]
@@ -128,5 +123,5 @@ class AdServer:
         paid[options.advertiser[rows[hits]]] += bids[hits]
         if self._slots > 1:
             self._counts.add(ads, np.arange(len(rows)), np.ones(len(rows)), hits.astype(np.float64))
-        self._ad_store.record_query(phrase, rows, hits, bids)
+        self.ad_store.record_query(phrase, rows, hits, bids)
         return len(rows), int(np.count_nonzero(hits))

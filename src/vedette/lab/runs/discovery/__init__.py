@@ -1,1 +1,1 @@
-"""Discovery."""
+"""Simulations of discovery: on recorded front pages, and on histories in cycles."""

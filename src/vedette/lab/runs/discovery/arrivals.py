@@ -1,42 +1,27 @@
-"""What is new between two snapshots of a web, and which old pages lead to it?
+"""New pages between two snapshots of a web, and the old pages that lead to them (cover sets).
 
 At a snapshot, *old* pages are those of earlier snapshots, and *new* ones those that are there for the first time. An
 old page ``x`` *covers* a new page ``y`` where a path leads from ``x`` to ``y`` over new pages only: they must be
-fetched anyway, so following them costs nothing. New pages that no old one covers are *orphans*.
+fetched anyway, so following them costs nothing. New pages that no old one covers are *orphans*. Fetching old pages
+``O`` that lead to the new pages ``N(O)`` has an overhead of ``|O| / |N(O)|``. GREEDY (``lab.baselines.greedy_cover``)
+knows what every page leads to, so it is a bound.
 
-Reference: Pandey08, section 3.2: the bipartite graph H_t.
+Reference: Pandey08, sections 3.2 (the bipartite graph H_t) and 3.5.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.baselines.greedy_cover import Cover, compute_greedy_cover
+from vedette.lab.core.extras import import_extra
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints
-
-__all__ = [
-    "INTERVALS_S",
-    "Arrivals",
-    "Backlinks",
-    "Cover",
-    "CoverSets",
-    "Interval",
-    "compute_greedy_cover",
-    "number_hosts",
-    "jaccard_overlaps",
-    "compute_cover_sets",
-    "split_intervals",
-]
-
-# What leads to what is said by ``arrivals``. Whoever fetches old pages ``O`` and so finds the new pages ``N(O)`` has an
-# overhead of ``|O| / |N(O)|``. GREEDY (``discover.greedy_cover``) is given what every page leads to, so it is a bound.
-# Reference: Pandey08, sections 3.2 and 3.5.
+from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
@@ -57,12 +42,8 @@ def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
 
 Bools = npt.NDArray[np.bool_]
 
-INTERVALS_S = {
-    "weekly": 7 * 86400.0,
-    "daily": 86400.0,
-    "monthly": 30 * 86400.0,
-    "hourly": 3600.0,
-}  # seconds to the next snapshot
+# Seconds to the next snapshot.
+INTERVALS_S = {"weekly": WEEK_S, "daily": DAY_S, "monthly": 30 * DAY_S, "hourly": HOUR_S}
 
 
 class Interval(NamedTuple):
@@ -223,58 +204,21 @@ def _split_by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, in
 
 def _compute_closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
     """The component of each new page, and what each component covers: its own things, and those that it leads to."""
-    component, count = _find_components(len(things), source, target)
+    sparse, csgraph = import_extra("paths over new pages are found with", "scipy.sparse", "scipy.sparse.csgraph")
+    links = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(len(things), len(things)))
+    count, component = csgraph.connected_components(links, connection="strong") if len(things) else (0, things)
     covers = [0] * count
     for place in np.flatnonzero(things >= 0).tolist():
         covers[component[place]] |= 1 << int(things[place])
     pairs = np.unique(component[source] * max(count, 1) + component[target])
-    # Components are numbered so that links lead to lower numbers only: those are complete when they are asked for.
-    for one, other in zip(*(part.tolist() for part in np.divmod(pairs, max(count, 1))), strict=True):
-        covers[one] |= covers[other]
+    edges = list(zip(*(part.tolist() for part in np.divmod(pairs, max(count, 1))), strict=True))
+    # scipy numbers components so that links lead to lower numbers, and then one pass is enough. It does not promise
+    # that, so passes go on until nothing changes.
+    changed = True
+    while changed:
+        changed = False
+        for one, other in edges:
+            if covers[other] & ~covers[one]:
+                covers[one] |= covers[other]
+                changed = True
     return component, covers
-
-
-def _find_components(count: int, source: Ints, target: Ints) -> tuple[Ints, int]:
-    """Strongly connected components, numbered so that links lead to the same or a lower number (Tarjan, no recursion).
-
-    Reference: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing, 1972.
-    """
-    order = np.argsort(source, kind="stable")
-    starts = np.searchsorted(source[order], np.arange(count + 1)).tolist()
-    sorted_targets = target[order].tolist()
-    links = [sorted_targets[one:other] for one, other in pairwise(starts)]
-    component = [-1] * count
-    entered = [-1] * count
-    lowest = [0] * count
-    open_pages: list[int] = []
-    components = clock = 0
-    for root in range(count):
-        trail = [] if entered[root] >= 0 else [(root, iter(links[root]))]
-        while trail:
-            page, onward = trail[-1]
-            if entered[page] < 0:
-                entered[page] = lowest[page] = clock
-                clock += 1
-                open_pages.append(page)
-            for other in onward:
-                if entered[other] < 0:
-                    trail.append((other, iter(links[other])))
-                    break
-                if component[other] < 0:
-                    lowest[page] = min(lowest[page], lowest[other])
-            else:
-                trail.pop()
-                if trail:
-                    lowest[trail[-1][0]] = min(lowest[trail[-1][0]], lowest[page])
-                if lowest[page] == entered[page]:
-                    components = _close_component(page, open_pages, component, components)
-    return np.array(component, np.int64), components
-
-
-def _close_component(page: int, open_pages: list[int], component: list[int], number: int) -> int:
-    """Give the pages down to this one their component; the next free number."""
-    last = -1
-    while last != page:
-        last = open_pages.pop()
-        component[last] = number
-    return number + 1

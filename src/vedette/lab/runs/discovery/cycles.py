@@ -1,4 +1,4 @@
-"""The history of a site as cycles of discovery: at each snapshot, which known pages lead to what is new?
+"""Discovery in cycles on the history of a site: at each snapshot, which known pages lead to new ones?
 
 The setting of Pandey08, chapter 3. Known pages are those of the snapshot before, whether or not anybody has found them;
 a look at one brings the new pages that it leads to, over new pages too (``arrivals``). One that died since fails. What
@@ -15,7 +15,7 @@ from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.core.experiment import Measurements, Metric
 from vedette.lab.metrics.discovery import overhead, overhead_mean
 from vedette.lab.runs.discovery.arrivals import Backlinks, CoverSets, compute_cover_sets, number_hosts, split_intervals
-from vedette.lab.runs.discovery.run import DiscoveryPolicy
+from vedette.lab.runs.discovery.frontpage_run import DiscoveryPolicy
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Ints, rng_for
 
@@ -100,25 +100,25 @@ def _union_bits(leads: dict[int, int]) -> int:
 
 
 class CyclePolls:
-    """What is told of the pages of one host: a book of all looks, by which the batches of policies are made."""
+    """The polls of the pages of one host, from which the batches of policies are built."""
 
     def __init__(self, cycles: Sequence[Cycle]) -> None:
         pages = max((int(cycle.known.max(initial=-1)) for cycle in cycles), default=-1) + 1
         self._book = PollHistory(np.zeros(pages, np.int64))
 
     def options(self, cycle: Cycle) -> Sources:
-        """The known pages, to choose from."""
+        """Return the known pages, to choose from."""
         return _select_rows(self._book.list_options(), cycle.known)
 
     def record_polls(self, cycle: Cycle, pages: Ints) -> Sources:
-        """What looks at these pages brought, to learn from."""
+        """Return what polls of these pages brought, to learn from."""
         return self._book.record(cycle.poll(pages), cycle.now_s)
 
 
 def _select_rows(every: Sources, rows: Ints) -> Sources:
     columns = {
         name: getattr(every, name)[rows]
-        for name in ("place", "host", "last_look_s", "failures", "looks", "found", "links", "look_s", "yields")
+        for name in ("place", "host", "last_poll_s", "failures", "polls", "found", "links", "poll_s", "yields")
     }
     return replace(every, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
 
@@ -161,7 +161,7 @@ class _Tally:
     cycle: list[int] = field(default_factory=list)
 
     def add(self, cycle: Cycle, found: Sequence[int], most: int) -> None:
-        """A case in which looks found so much, one after the other, of which the first ``most`` count."""
+        """Add a case: what polls found, one after the other; the first ``most`` count."""
         counted = found[:most]
         self.polls.append(len(counted))
         self.finds.append(counted[-1] if counted else 0)
@@ -180,7 +180,7 @@ def build_policy_rows(
 
 
 def build_bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measurements]:
-    """GREEDY, which knows where every page leads, at the same cycles as those who are told of every one."""
+    """Return the rows of GREEDY, which knows where every page leads, at the cycles of policies with full crawls."""
     tallies = {size: _Tally() for size in _budget_sizes(k)}
     for cycle in (cycle for cycles in hosts for cycle in _select_productive(cycles)[1:]):
         found = np.cumsum(compute_greedy_cover(list(cycle.link_bits.values()), most=k).gains).tolist()
@@ -224,7 +224,7 @@ def _run_full_crawls(
 
 
 class _FullCrawlRun:
-    """A policy that is told of full crawls, and who ever led to anything new at one of them."""
+    """A policy that learns from full crawls, and the pages that led to anything new at one of them."""
 
     def __init__(self, policy: DiscoveryPolicy, cycles: Sequence[Cycle], seed: int) -> None:
         self._policy, self._seed = policy, seed
@@ -244,7 +244,7 @@ class _FullCrawlRun:
         return cycle.known[rows]
 
     def count_reachable(self, cycle: Cycle) -> int:
-        """How many new pages those lead to who ever led to any."""
+        """Return how many new pages those pages lead to that ever led to any."""
         pages = [page for page in cycle.link_bits if page in self._led]
         return [0, *cycle.count_found(np.array(pages, np.int64))][-1]
 
@@ -256,7 +256,7 @@ class _FullCrawlRun:
 
 
 def _run_own_polls(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> Measurements:
-    """A policy that is told what its own looks brought, at every cycle, whether or not anything is new."""
+    """Run a policy that learns from its own polls, at every cycle, whether or not anything is new."""
     tally = _Tally()
     wasted = 0
     for cycles in hosts:

@@ -1,1 +1,1 @@
-"""Order."""
+"""Simulations of the order of first fetches."""

@@ -1,17 +1,15 @@
-"""Orders uncrawled pages by a policy: what it is told, the order that follows, and what that order is worth.
+"""Order of first fetches: run order policies on a half-crawled web, and measure the impact.
 
-A *case* is a web cut in two (``order_setting``), and what people ask. The policy hears what the crawled pages brought
+A *case* is a web cut in two (``crawl_split``), and what people ask. The policy learns what the crawled pages brought
 and how they score, then says what each uncrawled page is worth, once: a crawl cycle as in Impact08. What is worth the
 same comes in an order that the seed draws, for every policy the same.
 
 The orders of all policies are worked out together, once for a case, as cells come in any order.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +18,11 @@ from vedette.adapters.regression_trees import fit_forest
 from vedette.attention import step_visibility
 from vedette.errors import UsageError
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.core.experiment import Cell, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
-from vedette.lab.core.spans import resolve_span
-from vedette.lab.experiments.importance import QUERY_FILES, WebSnapshot, take_snapshot
-from vedette.lab.quality.query_files import Queries, read_query_file
+from vedette.lab.quality.query_files import QUERY_FILES, Queries, find_query_file, read_query_file
 from vedette.lab.quality.workload import draw_queries
-from vedette.lab.runs.order.setting import (
+from vedette.lab.runs.order.crawl_split import (
     Anchor,
     CrawlSplit,
     Site,
@@ -35,6 +31,7 @@ from vedette.lab.runs.order.setting import (
     read_anchors,
     split_site,
 )
+from vedette.lab.runs.web_snapshot import WebSnapshot, take_snapshot
 from vedette.lab.worlds.catalog import open_history
 from vedette.policy import Floats, Ints, rng_for
 
@@ -57,13 +54,7 @@ class Case(NamedTuple):
 
 def list_query_sources() -> tuple[int, ...]:
     """Where queries come from: the file of real ones where it is there, and the pages themselves."""
-    return (FROM_FILE, FROM_PAGES) if _find_query_file() else (FROM_PAGES,)
-
-
-def _find_query_file() -> Path | None:
-    folder = os.environ.get("VEDETTE_DATA")
-    path = Path(folder or "") / "queries" / QUERY_FILES[0]
-    return path if folder and path.is_file() else None
+    return (FROM_FILE, FROM_PAGES) if find_query_file(QUERY_FILES[0]) else (FROM_PAGES,)
 
 
 @lru_cache(maxsize=SITE_CACHE_SIZE)
@@ -82,7 +73,7 @@ def load_site(world: str, span: Span, kind: int, seed: int) -> Site:
     if kind == FROM_PAGES:
         return build_site(seen, anchors, draw_queries(seen.web, np.arange(seen.web.pages), seed))
     whole = _load_file_site(world, span)
-    path = _find_query_file()
+    path = find_query_file(QUERY_FILES[0])
     assert path is not None, "there are such queries"
     drawn = read_query_file(path, seed)
     frequency = dict(zip(drawn.texts, drawn.frequency.tolist(), strict=True))
@@ -92,7 +83,7 @@ def load_site(world: str, span: Span, kind: int, seed: int) -> Site:
 @lru_cache(maxsize=1)
 def _load_file_site(world: str, span: Span) -> Site:
     seen, anchors = _load_web(world, span)
-    path = _find_query_file()
+    path = find_query_file(QUERY_FILES[0])
     assert path is not None, "there are such queries"
     return build_site(seen, anchors, read_query_file(path))
 
@@ -127,7 +118,7 @@ def run_case(case: Case) -> OrderOutcome:
 
 
 def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[str, Floats]:
-    """What each policy says that uncrawled pages are worth. Those that learn the same from the same are told once."""
+    """Return the worth of uncrawled pages by each policy. Policies that share an impact model learn it once."""
     asking = ImpactSettings(cut.query_terms, fit_forest, seed)
     shared: ImpactModel | None = None
     worths = {}
@@ -163,43 +154,6 @@ def draw_tie_order(seed: int, pages: int) -> Ints:
     return rng_for(seed, "lab/order/ties").permutation(pages)
 
 
-DATASETS = (1, 2)
-OWN_METRICS: Mapping[str, Metric] = {
-    "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
-    "of_best": Metric("the same as a share of what the best order has by then", "share", True),
-    "uncrawled": Metric("pages that are to be ordered"),
-    "crawled": Metric("pages that were there before"),
-    "asked": Metric("queries that some page answers"),
-    "pearson": Metric("plain correlation of importance and impact, over the uncrawled pages"),
-}
-
-
-def build_rows(cell: Cell) -> list[Measurements]:
-    """A row for each kind of queries (``queries_from``) and each of both datasets (``dataset``)."""
-    return [
-        {"queries_from": float(kind), "dataset": float(dataset), **_build_row(cell, kind, dataset)}
-        for kind in list_query_sources()
-        for dataset in DATASETS
-    ]
-
-
-def _build_row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
-    case = Case(cell.world, cell.span, kind, dataset, cell.seed)
-    outcome = run_case(case)
-    impact = outcome.impact
-    fetched = parse_fetch_count(cell, len(impact))
-    mine, best = (impact_share(get_order(policy, case), impact, fetched) for policy in (cell.policy, BOUND))
-    return {
-        "impact_share": mine,
-        "of_best": mine / best if best else 1.0,
-        "fetches": float(fetched),
-        "uncrawled": float(len(impact)),
-        "crawled": float(outcome.crawled),
-        "asked": float(outcome.answered_queries),
-        "pearson": _pearson(outcome.importance, impact),
-    }
-
-
 def parse_fetch_count(cell: Cell, pages: int) -> int:
     """The budget of a cell: a share of the uncrawled pages, at least one of them."""
     if not 0 < cell.budget <= 1:
@@ -215,9 +169,3 @@ def impact_share(order: Ints, impact: Floats, fetched: int) -> float:
     """
     whole = float(impact.sum())
     return float(impact[order[:fetched]].sum()) / whole if whole else 1.0
-
-
-def _pearson(one: Floats, other: Floats) -> float:
-    one, other = one - one.mean(), other - other.mean()
-    spread = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / spread if spread else np.nan

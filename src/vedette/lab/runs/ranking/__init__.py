@@ -1,1 +1,1 @@
-"""Ranking."""
+"""Simulations of ranking under unknown quality: communities and the joke study."""

@@ -1,9 +1,9 @@
-"""A community day by day: pages are ranked, people visit them, some like what they see, pages die and are born.
+"""Simulation of a community: pages are ranked, users visit and like them, pages die and are born.
 
 Pandey08's simulator (5.7.2). Popularity is measured at the end of each interval, which
 is a day, or a 250th of a life where that is longer. Each visit is to a list of its
 own: a place is drawn by eq. 5.5, and the policy's plan says who stands there. A visitor who had not seen the page likes
-it with the probability of its quality. A policy is told likes, views, awareness, ages, and how many pages were born.
+it with the probability of its quality. A policy sees likes, views, awareness, ages, and how many pages were born.
 
 Numbers that do not depend on a policy (deaths, places, visitors) are drawn from streams of their own, so that policies
 of one seed meet the same days.
@@ -39,7 +39,7 @@ class Phases(NamedTuple):
 
     @classmethod
     def for_community(cls, community: Community, lives: float) -> "Phases":
-        """So many expected lives to settle, as many to measure, and half a life in which the best page is born anew."""
+        """Return some expected lives to settle, as many to measure, and half a life of rebirths of the best page."""
         life = community.life_days / interval_days(community)
         return cls(round(lives * life), round(lives * life), round(life / 2))
 

@@ -1,4 +1,4 @@
-"""The joke study day by day: people come, read some places of a list of their own, and vote on what they read.
+"""Simulation of the joke study (Jester): people come, read some places of their own list, and vote.
 
 As Pandey08 tells it (5.10.1): 45 days, 481 people (half of 962, one of two groups), items that live 30 days (the first
 ones 1 to 30) and are followed by others of the same quality; the last 15 days are measured: funny votes among all. How

@@ -1,1 +1,1 @@
-"""Refresh."""
+"""Simulations of refreshing copies under a budget."""

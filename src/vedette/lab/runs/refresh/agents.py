@@ -1,4 +1,4 @@
-"""A refresh policy with what it remembers, as a run of the lab drives it: arrays, of which a batch gets its rows."""
+"""Refresh policies as a simulation drives them: the policy, its memory of pages and sections, and its batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +11,7 @@ from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.sections import groups_of
-
-__all__ = ["RandomRefresh", "PolicyAgent", "RefreshPolicy", "FetchFindings", "Uniform", "observe_and_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
 class FetchFindings(NamedTuple):
-    """What a policy is told of some pages: when each was fetched last, and what that found.
+    """What a policy observes of some pages: when each was fetched last, and what that found.
 
     ``before_s`` is when the fetch before was; ``more`` are other columns of ``KnownPages`` by name.
     """

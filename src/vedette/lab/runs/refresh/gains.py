@@ -1,9 +1,8 @@
-"""What fetches bring to search quality while a world is refreshed: Delta-Q_A of each, and how often pages are viewed.
+"""Gains of fetches in search quality (Delta-Q_A) and views of pages, tracked while a world is refreshed.
 
 Both are what a crawler could measure: they come from its own copies and from the queries that people ask, and nothing
-is read of a page but what was fetched of it. ``quality_change.delta_q_a`` says what one fetch brings, and works all
-scores out again for it. Here the rank of every copy in every list is kept. A fetch moves its page in some lists, and
-those between its old rank and its new one by one: only lists that have the page are looked at, once, in numpy.
+is read of a page but what was fetched of it. The rank of every copy in every list is kept. A fetch moves its page in
+some lists, and those between its old rank and its new one by one: only lists that have the page are updated.
 
 With the page at rank r1 before and r2 after, infinity where it is not listed, a query with frequency f brings
 
@@ -35,7 +34,7 @@ class _ListSlots(NamedTuple):
 class GainTracker:
     """Follows the copies of a run; ties are broken older first.
 
-    ``add_copies`` is told of first copies, which bring nothing that is counted; ``replace_copies`` of those that
+    ``add_copies`` adds first copies, which bring nothing that is counted; ``replace_copies`` adds those that
     replace others.
     """
 
@@ -52,14 +51,14 @@ class GainTracker:
     def add_copies(self, pages: Ints, versions: Ints) -> None:
         """These pages have these copies from now on, below 0 none; what that brings is not asked."""
         workload = self._workload
-        old, new = self._find_matches(self._copy[pages]), self._find_matches(versions)
+        old, new = workload.find_matches(self._copy[pages]), workload.find_matches(versions)
         self._score[workload.match_slot[old]] = 0.0
         self._score[workload.match_slot[new]] = workload.match_score[new]
         self._stale[workload.slot_query[workload.match_slot[np.append(old, new)]]] = True
         self._copy[pages], self._views = versions, None
 
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> Floats:
-        """What each of these fetches brought, one after the other: a copy is replaced when the next one is judged.
+        """Return the gain of each of these fetches in turn: a copy is replaced when the next one is judged.
 
         ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
         """
@@ -71,7 +70,7 @@ class GainTracker:
         return gains
 
     def compute_views(self) -> Floats:
-        """How often each page is viewed, as a share of all results that are: sum_q f_q I(rank)."""
+        """Return how often each page is viewed, as a share of all views: sum_q f_q I(rank)."""
         if self._views is None:
             self._rerank(np.flatnonzero(self._stale))
             listed = np.flatnonzero(self._rank)
@@ -79,10 +78,6 @@ class GainTracker:
             views = np.bincount(self._workload.slot_page[listed], seen, self._pages).astype(np.float64)
             self._views = views / max(float(views.sum()), np.finfo(np.float64).tiny)
         return self._views.copy()
-
-    def _find_matches(self, versions: Ints) -> Ints:
-        held = versions[versions >= 0]
-        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
 
     def _rerank(self, queries: Ints) -> None:
         """Work out the ranks of whole lists."""
@@ -107,7 +102,7 @@ class GainTracker:
     def _find_changed_slots(self, page: int, version: int) -> tuple[Ints, Floats]:
         """The slots of a page whose score is another in this version, ascending, and these scores."""
         workload = self._workload
-        old, new = self._find_matches(self._copy[[page]]), self._find_matches(np.array([version]))
+        old, new = workload.find_matches(self._copy[[page]]), workload.find_matches(np.array([version]))
         slots = np.union1d(workload.match_slot[old], workload.match_slot[new])
         scores = np.zeros(len(slots))
         scores[np.searchsorted(slots, workload.match_slot[new])] = workload.match_score[new]
@@ -163,7 +158,7 @@ def _slot_visibility(rank: Ints) -> Floats:
 
 
 # A policy says which columns of ``Known`` it wants (``wants``). All are worked out of copies and queries, none of
-# what a page will say: see ``gains`` and ``shingle_shares``.
+# what a page will say: see ``GainTracker`` and ``ShingleDistance``.
 
 
 class CopyMeasures:
@@ -194,6 +189,6 @@ class CopyMeasures:
 
 
 def create_measures(policy: object, history: History, asking: QuerySet | None) -> CopyMeasures | None:
-    """What a policy wants to be told of this world; None where it wants nothing, or nobody asks anything."""
+    """Return the measures that a policy wants; None where it wants nothing, or there are no queries."""
     wants: frozenset[str] = getattr(policy, "wants", frozenset())
     return CopyMeasures(history, asking, wants) if wants and asking is not None else None

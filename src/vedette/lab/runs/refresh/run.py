@@ -1,4 +1,4 @@
-"""Refreshing a recorded web with a budget: a policy says when pages are due, and so many of them are fetched.
+"""Simulation of refreshing a recorded web under a budget: a policy says when pages are due for a fetch.
 
 The rules of the game:
 
@@ -14,45 +14,32 @@ The rules of the game:
   let go: an address lives once here.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
-The policy sees the world through the batches that it is told, and nothing else. What a fetch brought to search, how
+The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
 often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import floor
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vedette.engine.scheduling.schedule import is_source
-from vedette.lab.metrics.online_freshness import FreshnessByPeriod
-from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy, observe_and_schedule
+from vedette.lab.core.experiment import step_times
+from vedette.lab.metrics.freshness import FreshnessByPeriod
+from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
 from vedette.pricing import Price
 from vedette.refresh.known_pages import Bools
 from vedette.timeutil import DAY_S, HOUR_S
 
-__all__ = [
-    "HOUR_S",
-    "RefreshGame",
-    "Measures",
-    "RefreshOutcome",
-    "RefreshSetup",
-    "RefreshPolicy",
-    "Oracle",
-    "observe_and_schedule",
-    "run_refresh",
-    "find_sources",
-]
-
-
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 REQUERY_INTERVAL = 6
 REQUERY_BATCH = 20_000
-# Of more than so many that are due, the most overdue are fetched: to weigh all of them would take too long.
+# If more pages than this are due, the most overdue are fetched: to weigh all of them would take too long.
 MAX_WEIGHED = 5_000
-# The price moves when the budget has grown by so many fetches, or by a day's.
+# The price moves when the budget has grown by this many fetches, or by a day's.
 PRICE_UPDATE_FETCHES = 8.0
 BatchListener = Callable[[float, Ints], None]
 
@@ -89,7 +76,7 @@ class RefreshSetup(NamedTuple):
 class RefreshGame(NamedTuple):
     """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
 
-    ``warm_up`` is the part of the time that is not measured; the rest is measured in so many ``parts``.
+    ``warm_up`` is the part of the time that is not measured; the rest is measured in ``parts`` parts.
     """
 
     begin_s: float
@@ -107,7 +94,7 @@ class RefreshGame(NamedTuple):
 
 
 class RefreshOutcome(NamedTuple):
-    """What came of it; freshness and age over time, as ``lab.freshness`` has them, fetches once it counts."""
+    """The outcome: freshness and age over time (``lab.metrics.freshness``), and fetches after the warm-up."""
 
     freshness: float
     age_d: float
@@ -119,9 +106,9 @@ class RefreshOutcome(NamedTuple):
 def run_refresh(
     history: History, plan: RefreshSetup, game: RefreshGame, decided: BatchListener = lambda _now_s, _pages: None
 ) -> RefreshOutcome:
-    """Play it. ``decided`` is told the pages that each batch fetches, for those who look for leaks."""
+    """Run the simulation. ``decided`` is called with the time and the pages of each batch."""
     run, saved = _RefreshRun(history, plan, game), 0.0
-    for now_s in _iter_batches(game):
+    for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
         pages = run.choose(now_s, floor(saved + 1e-6))
@@ -135,12 +122,6 @@ def find_sources(history: History) -> Bools:
     """Feeds, sitemaps and home pages, by the rule of the live schedule."""
     lists: Bools = (history.kind == FEED) | (history.kind == SITEMAP)
     return lists | np.array([is_source(url, "page") for url in history.urls], np.bool_)
-
-
-def _iter_batches(game: RefreshGame) -> Iterator[float]:
-    """The time of each batch."""
-    for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
-        yield game.begin_s + turn * game.step_s
 
 
 class _RefreshRun:

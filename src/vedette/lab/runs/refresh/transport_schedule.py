@@ -1,4 +1,4 @@
-"""From how often to when: fetches of pages laid out over weeks with room for so many each, as near to even as may be.
+"""Schedule of fetches over weeks (transportation problem): how often each page, and in which weeks, evenly spaced.
 
 Pandey08 (4.7.1) lets a rule say how often each page is to be fetched and has the transportation algorithm of Wolf02 say
 when. Two steps, both with numbers of their own:

@@ -1,4 +1,4 @@
-"""A web seen once a week, by those of its pages that are there all the time: how Pandey08 (4.7) looks at refreshing.
+"""Weekly refresh simulation (Pandey08, 4.7): a web seen once a week, with the pages that exist all the time.
 
 What lies between two looks is not seen. So the web is a history of its own, whose versions begin with the week in which
 they are first seen; ``version`` says which one each page has in each week. ``links`` are the links to each page in the
@@ -14,11 +14,11 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.quality.corpus import ShingleDistance
-from vedette.lab.quality.quality import QualityTracker
 from vedette.lab.quality.scoring import count_in_links
+from vedette.lab.quality.search_quality import QualityTracker
 from vedette.lab.quality.workload import Workload
 from vedette.lab.runs.refresh.gains import GainTracker
-from vedette.lab.worlds.history import PAGE, Bools, History, Texts
+from vedette.lab.worlds.history import PAGE, Bools, History, SelectedTexts
 from vedette.policy import Due, Floats, Ints, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.timeutil import WEEK_S
@@ -115,18 +115,8 @@ def _build_history(history: History, stays: Ints, versions: Ints, at_s: Floats) 
         **{name: getattr(history, name)[versions] for name in ("digest", "words", "wave")},
         link_start=np.zeros(len(versions) + 1, np.int64),
         link_to=np.zeros(0, np.int64),
-        texts=_SelectedTexts(history.texts, versions),
+        texts=SelectedTexts(history.texts, versions),
     )
-
-
-class _SelectedTexts(Texts):
-    """The texts of some versions, numbered anew."""
-
-    def __init__(self, texts: Texts, versions: Ints) -> None:
-        self._texts, self._versions = texts, versions
-
-    def text(self, version: int) -> str:
-        return self._texts.text(int(self._versions[version]))
 
 
 def score_by_links(workload: Workload, links: Ints) -> Workload:
@@ -159,7 +149,7 @@ MIN_PRICE, MAX_PRICE, BISECTION_STEPS = 1e-15, 1e15, 60
 
 
 class Chooser(Protocol):
-    """Chooses pages week by week, and is told what fetching them brought."""
+    """Chooses pages week by week, and learns what fetching them brought."""
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """The pages to fetch in a week; ``fetched`` is the week in which each copy was made, ``copies`` its version."""
@@ -218,7 +208,7 @@ class PriorityChooser:
 
 
 class PolicyChooser:
-    """A refresh policy that learns from its own fetches; each week the price is such that so many pages are due."""
+    """A refresh policy that learns from its own fetches; each week the price is such that ``room`` pages are due."""
 
     def __init__(
         self,
@@ -250,7 +240,7 @@ class PolicyChooser:
         return np.sort(order[: self._room])
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """What fetches brought, as the policy is told of it."""
+        """Let the policy learn what fetches brought."""
         found = {
             "changed": self._digest[before] != self._digest[after],
             "before_s": self._last_s[pages],

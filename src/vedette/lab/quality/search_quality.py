@@ -1,4 +1,4 @@
-"""How good a repository is for those who search it: the quality Q of Pandey08, eq. 4.5, exactly.
+"""Search quality of a repository of copies: the quality Q of Pandey08, eq. 4.5, exactly, and over the time of a run.
 
     Q(L) = sum_q f_q sum_p I(R(p, A(q, L))) S(W[p], q)   as a share of the same for L = W
 
@@ -15,12 +15,12 @@ ties are broken; the quality does.
 """
 
 from collections.abc import Iterator
-from math import floor, nan
+from math import nan
 
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.lab.quality.corpus import concat_ranges
+from vedette.lab.core.experiment import step_times
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
@@ -54,7 +54,7 @@ def query_utilities(
     """What each query brings: its results in the order of local scores, weighed by viewing and by live scores."""
     asked = np.arange(workload.queries) if queries is None else queries
     lists = rank_results(workload, local, asked, ties)
-    # bincount adds in the order of the list, so a query brings the same to the last bit whoever is asked with it.
+    # bincount adds in the order of the list, so a query has the same value to the last bit in any set of queries.
     brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(asked)).astype(np.float64)
     return brought
 
@@ -127,8 +127,7 @@ class ScoredVersions:
 
     def update(self, pages: Ints, versions: Ints) -> Ints:
         """Other versions for some pages; returned are the queries for which a score is another now."""
-        old = self._find_matches(self.versions[pages])
-        new = self._find_matches(versions)
+        old, new = self._workload.find_matches(self.versions[pages]), self._workload.find_matches(versions)
         slots = np.unique(self._workload.match_slot[np.concatenate((old, new))])
         before = self.scores[slots]
         self.scores[self._workload.match_slot[old]] = 0.0
@@ -136,10 +135,6 @@ class ScoredVersions:
         self.versions[pages] = versions
         touched: Ints = self._workload.slot_query[slots[self.scores[slots] != before]]
         return touched
-
-    def _find_matches(self, versions: Ints) -> Ints:
-        held = versions[versions >= 0]
-        return concat_ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
 
 
 def _restrict_to_known(local: Ints, live: Ints) -> Ints:
@@ -151,10 +146,10 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
     return float((workload.frequency * values).sum())
 
 
-# It is told what every batch fetches (as ``refresh_run.refresh`` tells whoever listens), knows the rules of the game,
-# and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
-# copies; the mean of these is the quality of the run. Fetches that are made at such a moment count. Of a last day
-# that is not whole there is no look; a run of less than a day is looked at when it ends.
+# The monitor gets what every batch fetches (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the
+# end of each day it measures the quality (eq. 4.5) as a share of that of current copies; the mean of these is the
+# quality of the run. Fetches that are made at such a moment count. A last day that is not whole is not measured; a run
+# of less than a day is measured when it ends.
 
 
 class QualityMonitor:
@@ -190,7 +185,7 @@ class QualityMonitor:
         return self.compute_means(1)[0]
 
     def compute_means(self, parts: int) -> list[float]:
-        """The same for so many parts of the time, of which each has its share of the moments."""
+        """Return the means of ``parts`` parts of the time; each has its share of the moments."""
         while self._left_s:
             self._measure(self._left_s.pop())
         return [float(np.mean(part)) if len(part) else nan for part in np.array_split(self.shares, parts)]
@@ -212,12 +207,11 @@ class QualityMonitor:
 
 
 def measuring_times(begin_s: float, end_s: float) -> Iterator[float]:
-    """The moments at which a run is looked at.
+    """Yield the times at which the quality of a run is measured: each day, or the end of a run of less than a day.
 
     >>> list(measuring_times(0.0, 200_000.0)), list(measuring_times(0.0, 50.0))
     ([86400.0, 172800.0], [50.0])
     """
-    days = floor((end_s - begin_s) / DAY_S)
-    yield from (begin_s + day * DAY_S for day in range(1, days + 1))
-    if not days:
+    yield from step_times(begin_s, end_s, DAY_S)
+    if end_s - begin_s < DAY_S:
         yield end_s

@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from bench.plans import solve_plans, solve_relaxed_cost
 from tests.refresh.small_sets import any_set, chain_set
 
 from vedette.lab.baselines.plans import best_plans, best_two_days, solve_certified
 from vedette.lab.baselines.plans.two_days import cost_of
-from vedette.lab.bounds.exact_plans import solve_plans, solve_relaxed_cost
 from vedette.policy import rng_for
 
 pytest.importorskip("scipy", reason="the witness is part of the extra lab")

@@ -1,11 +1,11 @@
-"""A web cut in two: pages that a crawler has, and pages of which it knows the URL and what others say of them.
+"""Split of a web into crawled pages and uncrawled ones; of these only URLs and the anchors of links are known.
 
 As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
 highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages
 are drawn, where the paper had a small part of billions: a site is small, and most of it is unknown at first.
 
-What a policy is told of any page comes from crawled pages alone: how many of them link to it, with which words, and
-PageRank over their links. What the engine would score is not told, except of crawled pages. It weighs the words of a
+What a policy knows of any page comes from crawled pages alone: how many of them link to it, with which words, and
+PageRank over their links. Scores of the engine are known of crawled pages only. The engine weighs the words of a
 page as the live index does when it measures gains (``index.select_tracked_terms``): a word in the URL counts for two in
 the text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must
 stand in the text. So URLs and links matter for scores as they do live, and most of a score is content.
@@ -13,7 +13,7 @@ stand in the text. So URLs and links matter for scores as they do live, and most
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -24,11 +24,11 @@ from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, hash_folders, tokenize_texts
 from vedette.index.pagerank import page_importance
 from vedette.index.quality.watched_terms import score_texts
-from vedette.lab.experiments.importance import WebSnapshot
 from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
 from vedette.lab.quality.query_files import Queries
 from vedette.lab.quality.scoring import QueryMatches, build_tfidf
 from vedette.lab.quality.workload import Workload, build_workload, compute_slot_scores, rank_results
+from vedette.lab.runs.web_snapshot import WebSnapshot
 from vedette.lab.worlds.catalog import locate_world
 from vedette.lab.worlds.git.blobs import MAX_BYTES
 from vedette.lab.worlds.git.links import NO_PAGE, LinkIndex
@@ -163,7 +163,7 @@ class Site(NamedTuple):
 
 
 class CrawlSplit(NamedTuple):
-    """What is crawled and what is not, and what a policy is told of both."""
+    """What is crawled and what is not, and what a policy knows of both."""
 
     crawled: Ints
     uncrawled: Ints
@@ -198,7 +198,7 @@ def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats
 
 
 def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> CrawlSplit:
-    """The web cut in two by lot; ``known`` are the frequencies that the policy is told."""
+    """Split the web at random; ``known`` are the frequencies that the policy gets."""
     lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
     uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED_SHARE)])
     crawled = np.setdiff1d(np.arange(site.pages), uncrawled)
@@ -209,7 +209,9 @@ def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Flo
         uncrawled = np.delete(uncrawled, np.sort(best))
     unseen, told = (_describe_pages(site, crawled, pages, seed) for pages in (uncrawled, crawled))
     gain = compute_impacts(site, crawled, seen, known)[crawled]
-    brought = _build_crawled_facts(told, crawled, gain, _find_matches(site, crawled))
+    row, query, score = _find_matches(site, crawled)
+    columns = {each.name: getattr(told, each.name) for each in fields(told)}
+    brought = TrainingPages(**columns, page=crawled, gain=gain, found_row=row, found_query=query, found_score=score)
     return CrawlSplit(crawled, uncrawled, brought, unseen, _build_query_terms(site, crawled, known))
 
 
@@ -254,37 +256,14 @@ def _compute_depth(site: Site, crawled: Ints) -> Ints:
     return depth
 
 
-class _QueryMatches(NamedTuple):
-    row: Ints
-    query: Ints
-    score: Floats
-
-
-def _build_crawled_facts(told: DescribedUrls, page: Ints, gain: Floats, found: _QueryMatches) -> TrainingPages:
-    return TrainingPages(
-        depth=told.depth,
-        found=told.found,
-        inlinks=told.inlinks,
-        importance=told.importance,
-        folder=told.folder,
-        branch=told.branch,
-        texts=told.texts,
-        page=page,
-        gain=gain,
-        found_row=found.row,
-        found_query=found.query,
-        found_score=found.score,
-    )
-
-
-def _find_matches(site: Site, crawled: Ints) -> _QueryMatches:
-    """Which crawled page answers which query, and with what score."""
+def _find_matches(site: Site, crawled: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return which crawled page (by row) matches which query, and its score."""
     versions = np.full(site.pages, -1, np.int64)
     versions[crawled] = crawled
     scores = compute_slot_scores(site.workload, versions)
     slots = np.flatnonzero(scores > 0)
     row = np.searchsorted(crawled, site.workload.slot_page[slots])
-    return _QueryMatches(row, site.workload.slot_query[slots], scores[slots])
+    return row, site.workload.slot_query[slots], scores[slots]
 
 
 def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:

@@ -1,31 +1,122 @@
-"""A run of discovery in numbers, as Thompson23 reports them: after a week of warm-up, regret from the first hour on.
+"""Discovery on recorded front pages: k sources are polled at each snapshot; metrics as Thompson23 reports them.
+
+A policy chooses once a snapshot, then learns what its polls brought, and nothing else (``PollHistory``). It starts cold
+at the first snapshot of the span.
 
 The warm-up is a week, or a seventh of a span shorter than seven weeks, as theirs was. *New* are targets that could
 first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
 whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
-bound found of them.
-
-A row tells of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was new in each, and
-what the looks of that time brought. Intervals over them say how much depends on the time.
+bound found of them. A row is of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was
+new in each, and what the polls of that time brought. Intervals over them show how much depends on the time.
 """
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.errors import UsageError
-from vedette.lab.bounds.polls import BOUNDS
-from vedette.lab.core.experiment import Cell, Measurements, Metric, Span
+from vedette.lab.bounds.discovery import BOUNDS
+from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, LIVE_POLICIES, find_policy, load_policies
-from vedette.lab.core.spans import resolve_span
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
-from vedette.lab.runs.discovery.run import Chooser, Outcome, create_chooser, run_discovery
-from vedette.lab.worlds.frontpages.arrays import Frontpages
-from vedette.policy import Floats, Ints
+from vedette.lab.worlds.frontpages.arrays import Bools, Frontpages
+from vedette.policy import Choice, Floats, Ints, rng_for
 from vedette.timeutil import WEEK_S
+
+DiscoveryPolicy = Choice[None, Any, Sources, Sources]
+
+
+class Chooser(Protocol):
+    """Chooses the sources to poll: a policy or a bound."""
+
+    def choose(self, snapshot: int) -> Ints:
+        """Return distinct sources, at most k."""
+
+    def observe(self, snapshot: int, brought: PollResults) -> None:
+        """Learn what the polls brought."""
+
+
+class PolicyPoller:
+    """Runs a policy: it holds what the policy observed, and nothing of the world but the times and the hosts."""
+
+    def __init__(self, policy: DiscoveryPolicy, world: Frontpages, k: int, seed: int) -> None:
+        self._policy, self._k, self._seed = policy, k, seed
+        self._times = world.times
+        self._book = PollHistory(world.host)
+        self._state = policy.start(None)
+
+    def choose(self, snapshot: int) -> Ints:
+        """Return what the policy picks; each decision has a random stream of its own."""
+        rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
+        now_s = float(self._times[snapshot])
+        return self._policy.choose(self._state, self._book.list_options(), self._k, now_s, rng).rows
+
+    def observe(self, snapshot: int, brought: PollResults) -> None:
+        """Tell the policy."""
+        now_s = float(self._times[snapshot])
+        self._state = self._policy.observe(self._state, self._book.record(brought, now_s), now_s)
+
+
+class Outcome(NamedTuple):
+    """What a run found, over the snapshots from ``begin`` on.
+
+    ``found_at`` is the snapshot at which each target was first found, -1 for never. ``polls`` and ``finds`` have a row
+    for each snapshot and a column for each host; a target that several looks of a snapshot bring counts for the
+    first of them. ``chosen`` are the sources of each snapshot, and ``failed`` how many looks brought nothing.
+    """
+
+    begin: int
+    found_at: Ints
+    polls: Ints
+    finds: Ints
+    chosen: tuple[Ints, ...]
+    failed: int
+
+
+def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, seed: int, span: range) -> Chooser:
+    """Return the poller of a policy, or the bound of a name."""
+    if not isinstance(policy, str):
+        return PolicyPoller(policy, world, k, seed)
+    if policy not in BOUNDS:
+        raise UsageError(f'there is no bound "{policy}" of discovery; there are {", ".join(BOUNDS)}')
+    return BOUNDS[policy](world, k, span.start, span.stop)
+
+
+def run_discovery(world: Frontpages, chooser: Chooser, k: int, span: range) -> Outcome:
+    """Run through the snapshots of a span."""
+    found_at = np.full(world.targets, -1, np.int64)
+    looks, finds = (np.zeros((len(span), len(world.host_names)), np.int64) for _ in range(2))
+    chosen: list[Ints] = []
+    failed = 0
+    for step, snapshot in enumerate(span):
+        sources = chooser.choose(snapshot)
+        assert len(sources) <= k, "more looks than the budget allows"
+        assert len(np.unique(sources)) == len(sources), "a source is looked at twice at a time"
+        came = world.poll(sources, snapshot)
+        new = found_at[came.target] < 0
+        chooser.observe(snapshot, PollResults(sources, came.ok, came.start, came.target, new))
+        fresh, credited = _credit_first_polls(came.target, came.row, new)
+        found_at[fresh] = snapshot
+        looks[step] = _count_by_host(world, sources)
+        finds[step] = _count_by_host(world, sources[credited])
+        failed += int(np.count_nonzero(~came.ok))
+        chosen.append(sources)
+    return Outcome(span.start, found_at, looks, finds, tuple(chosen), failed)
+
+
+def _credit_first_polls(target: Ints, row: Ints, new: Bools) -> tuple[Ints, Ints]:
+    """The new targets, each once, and the look that brought each first."""
+    fresh, at = np.unique(target[new], return_index=True)
+    return fresh, row[new][at]
+
+
+def _count_by_host(world: Frontpages, sources: Ints) -> Ints:
+    return np.bincount(world.host[sources], minlength=len(world.host_names))
+
 
 METRIC_NAMES = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN_METRICS: Mapping[str, Metric] = {
@@ -57,18 +148,18 @@ _reference_cache: WeakKeyDictionary[Frontpages, dict[tuple[int, range], Outcome]
 
 
 def list_policy_names() -> tuple[str, ...]:
-    """Whoever can be run: what runs live, the policies of the discover stage, then the bounds."""
+    """Return the names of what can run: the live policy, the policies of the discover stage, then the bounds."""
     live = (DEFAULT,) if "discover" in LIVE_POLICIES else ()
     return (*live, *load_policies("discover"), *BOUNDS)
 
 
 def build_row(world: Frontpages, cell: Cell) -> Measurements:
-    """One run of a cell's policy at its budget, in numbers."""
+    """Run a cell's policy at its budget, and return the row of the whole span."""
     return build_rows(world, cell)[0]
 
 
 def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
-    """The same, and then the parts of a long run."""
+    """Return the row of the whole span, and then those of the weeks of a long run."""
     k = parse_poll_budget(cell)
     period = _find_period(world, cell.span)
     best = _run_reference(world, k, period.span)
@@ -79,7 +170,7 @@ def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
 
 
 def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measurements:
-    """The run of somebody who makes as many looks as are worth it, at most so many at a time, in numbers.
+    """Return the row of a run with as many polls as are worth their price, at most ``most`` at a time.
 
     There is no regret among them: bounds have a constant number of looks.
     """
@@ -136,7 +227,7 @@ def _compute_metrics(world: Frontpages, period: _Period, outcome: Outcome, best:
 
 
 def _compute_run_metrics(outcome: Outcome, best: Outcome) -> dict[str, float]:
-    """What is told of a whole run, from its first hour on."""
+    """Return the metrics of a whole run, from its first hour on."""
     return {
         "regret": regret(_count_found(outcome.found_at), _count_found(best.found_at)),
         "fetches": float(outcome.polls.sum()),

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from bench.peers.community_model import awareness_distribution, solve_community
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.lab.baselines.ranking.popularity import Popularity
 from vedette.lab.baselines.ranking.selective import Selective
 from vedette.lab.runs.ranking.community import Phases, simulate_community
-from vedette.lab.runs.ranking.community_model import awareness_distribution, solve_community
 from vedette.lab.worlds.community import COMMUNITIES, Community, draw_qualities, ideal_qpc, parse_community, view_shares
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.candidates import Candidates

@@ -1,4 +1,4 @@
-"""Bounds of discovery: what one finds who knows what every look would bring.
+"""Upper bounds of discovery (``bound-myopic``, ``bound-greedy``): oracles that know what every poll would bring.
 
 Neither is the optimum, which is out of reach (maximum cover is NP-hard); both take, again and again, what adds most.
 ``bound-myopic`` does so hour by hour, as the oracle of Thompson23 (section 3.2.1), and is what regret is measured
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.discover.polling.sources import PollResults
-from vedette.lab.runs.discovery.arrivals import compute_greedy_cover
+from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Ints
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.leaks import LoggedDecision, find_first_leak
 
-from vedette.lab.core.leaks import LoggedDecision, find_first_leak
 from vedette.policy import Floats, rng_for
 
 STEPS = 12

@@ -6,23 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from bench.peers.quality_change import delta_q_a, delta_q_exact
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.histories import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.quality.change import (
-    compute_slot_gains,
-    delta_q_a,
-    delta_q_exact,
-    exact_curve,
-    histogram_curve,
-    query_gain,
-)
+from vedette.index.quality.curves import exact_curve, histogram_curve, query_gain
+from vedette.lab.bounds.delta_q import compute_slot_gains
 from vedette.lab.quality.corpus import load_corpus
-from vedette.lab.quality.quality import QualityTracker, compute_quality, ideal_quality, relative_quality
 from vedette.lab.quality.query_files import build_queries, split_into_terms
 from vedette.lab.quality.scoring import BooleanScoring, InLinkScoring, Scoring, build_tfidf, count_in_links
+from vedette.lab.quality.search_quality import QualityTracker, compute_quality, ideal_quality, relative_quality
 from vedette.lab.quality.workload import TieBreak, Workload, build_workload, compute_slot_scores
 from vedette.lab.visitors.queries import zipf_shares
 from vedette.policy import Ints, rng_for

@@ -1,7 +1,7 @@
-"""Freshness and age as one goes along: the numbers of ``lab.metrics.refresh``, for runs of a million pages.
+"""Freshness and age of copies, computed while a run goes on; fast enough for a million pages.
 
-That one looks at all versions and fetches once more when a run is over, which takes memory for all of them. This one
-takes in each time for which a copy was held when it ends, and forgets it.
+Each time for which a copy was held is added when it ends, and then forgotten: to look at all versions and fetches when
+a run is over would take memory for all of them.
 
 A share of N(t) live known pages is a sum over pages of parts of W, the integral of dt / N(t), which follows from births
 and deaths alone: here every page is known from its birth, or from the begin. So what a copy adds depends on nothing

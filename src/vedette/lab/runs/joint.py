@@ -1,13 +1,13 @@
-"""One budget for everything: pages are found, fetched first and fetched again, and each takes from the rest.
+"""Simulation of a crawl with one budget for refreshes, polls and first fetches.
 
 The rules of the game:
 
-- The crawl is half-way when the run begins. It was told of home pages and of those that no link leads to; going on from
+- The crawl is half-way when the run begins. Its seeds are home pages and those that no link leads to; going on from
   there along links, breadth first, it has fetched a part (``begun``) of the others, and has copies of that moment. Of
   the rest it knows the addresses that its copies link to, and nothing else.
 - A page that is born later is unknown until a page has been fetched that links to it; then its address is known and may
   be fetched (a first fetch). A link to what is not born yet leads nowhere yet.
-- A fetch of a known page brings what it says and where it links to at once, whoever asked for it.
+- A fetch of a known page brings its text and its links at once, whatever its kind.
 - Decisions are made in batches. A batch may make as many fetches as the budget (fetches a day) has grown by and nobody
   has spent; more than a day's worth is not saved.
 - ``Split`` gives each kind of fetch a fixed share; what a kind cannot use goes to the others. Without a split all
@@ -15,10 +15,10 @@ The rules of the game:
   unseen ones with what such pages brought. All worths are known at a batch, so the price is found, not approached
   (``vedette.pricing.clear_price``).
 
-All of them are told the same, rank each kind by the same rule, and see the world only through their fetches.
+All of them observe the same, rank each kind by the same rule, and see the world only through their fetches.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from vedette.discover.polling.poll_value import compute_urgency
 from vedette.discover.polling.sources import PollHistory, PollResults
 from vedette.engine.scheduling.first_fetch import list_groups
 from vedette.engine.scheduling.schedule import is_source
+from vedette.lab.core.experiment import step_times
 from vedette.lab.quality.workload import QuerySet
 from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent
 from vedette.lab.runs.refresh.gains import GainTracker
@@ -38,7 +39,7 @@ from vedette.lab.worlds.history import Bools, FetchAnswers, History, HistoryFetc
 from vedette.policy import Floats, Ints
 from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, clear_price, split_by_shares
 from vedette.refresh.policies.expected_gain import ExpectedGain
-from vedette.timeutil import DAY_S
+from vedette.timeutil import DAY_S, HOUR_S
 
 DAY_H = 24.0
 
@@ -138,7 +139,7 @@ class JointGame(NamedTuple):
     begin_s: float
     end_s: float
     budget: float
-    step_s: float = 12 * 3_600.0
+    step_s: float = 12 * HOUR_S
     seed: int = 1
     crawled_share: float = 0.5
 
@@ -169,9 +170,9 @@ class _Worths(NamedTuple):
 def run_joint(
     history: History, asking: QuerySet, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
 ) -> None:
-    """Play it; ``decided`` is told of each batch."""
+    """Run the simulation; ``decided`` is called with each batch."""
     run, saved = _JointRun(history, asking, game, split), 0.0
-    for now_s in _iter_batches(game):
+    for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
         # A whole number that was summed up of parts may lie a hair below itself.
         batch = run.run_batch(now_s, floor(saved + 1e-6))
@@ -203,11 +204,6 @@ def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
         linked[links[links != page]] = True
     is_home = np.array([is_source(history.urls[page], "page") for page in alive.tolist()], np.bool_)
     return alive[is_home | ~linked[alive]]
-
-
-def _iter_batches(game: JointGame) -> Iterator[float]:
-    for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
-        yield game.begin_s + turn * game.step_s
 
 
 class _JointRun:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.exact_freshness import Copies, initial_copies, measure_freshness
 from tests.lab.histories import Life, small_history
 
-from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
 from vedette.lab.worlds.history import History
 
 DAY_S = 86_400.0
