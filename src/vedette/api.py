@@ -308,7 +308,8 @@ def run_experiment(
 
     Names are those of ``vedette lab list``; a policy of yours is ``package.module:Name``, and what is left out is the
     experiment's own choice. With a ``folder`` the run is kept there, and the same call goes on where it was stopped.
-    ``jobs`` is how many cells run at once, by default one for each core. It needs ``pip install vedette[lab]``.
+    ``jobs`` is how many cells run at once, by default one for each core. They run in processes of their own that import
+    your script, so call it below ``if __name__ == "__main__"``. It needs ``pip install vedette[lab]``.
     """
     from vedette.lab.core.plan import RunRequest, build_plan
     from vedette.lab.core.run_folder import RunFolder
