@@ -61,13 +61,15 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> object:
-    """Import the API when one of its names is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module 'vedette' has no attribute {name!r}")
-    from vedette import api
+if not TYPE_CHECKING:  # so that type checkers know the names above, and no others
 
-    return getattr(api, name)
+    def __getattr__(name: str) -> object:
+        """Import the API when one of its names is first used."""
+        if name not in __all__:
+            raise AttributeError(f"module 'vedette' has no attribute {name!r}")
+        from vedette import api
+
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:
