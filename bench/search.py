@@ -33,7 +33,7 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import quote_plus
 
-from vedette import __version__
+from vedette.version import __version__
 from vedette.adapters.crawl_store.data_folder import lock_folder, read_state
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.tantivy_index import open_reader

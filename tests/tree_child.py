@@ -13,7 +13,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from vedette import __version__
 from vedette.adapters.clock import parse_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.net.dns import Lookup, Resolver
@@ -26,6 +25,7 @@ from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor
+from vedette.version import __version__
 
 
 def settings_for(folder: Path, clock: str, lease_wall_s: float) -> RuntimeSettings:

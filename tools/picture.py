@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vedette.cli.arguments import parse_arguments
 from vedette.cli.demo.command import run_demo
+from vedette.cli.main import parse_arguments
 from vedette.cli.progress import Screen, StatusNumbers
 
 PICTURE = Path(__file__).parents[1] / "docs" / "demo.svg"

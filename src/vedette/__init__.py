@@ -1,5 +1,20 @@
 """Vedette: a search engine in a box.
 
+    import vedette
+
+    folder = vedette.open_folder("my-data")
+    folder.add_site("https://example.org/docs/", scope="prefix")
+    folder.crawl(max_pages=200, contact="me@example.org")
+    for result in folder.search("consumer lag").results:
+        print(result.title, result.url)
+
+These names are the public API; docs/python-api.md describes them. What stands behind them is imported at their first
+use, so that ``import vedette`` costs next to nothing:
+
+>>> import vedette
+>>> vedette.load_policy("uniform").name
+'uniform'
+
 The way of a URL, in the order of the stages:
 
 1. discover  it is seen in a link, normalised, checked against scope, and gets an id
@@ -12,6 +27,48 @@ The way of a URL, in the order of the stages:
 8. learn     views and clicks change the worth of the next fetches
 """
 
-__all__ = ["__version__"]
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from vedette.errors import VedetteError
+from vedette.version import __version__
+
+if TYPE_CHECKING:
+    from vedette.api import (
+        CrawlOptions,
+        CrawlSummary,
+        DataFolder,
+        SearchResult,
+        Site,
+        Slate,
+        load_policy,
+        open_folder,
+        run_experiment,
+    )
+
+__all__ = [
+    "CrawlOptions",
+    "CrawlSummary",
+    "DataFolder",
+    "SearchResult",
+    "Site",
+    "Slate",
+    "VedetteError",
+    "__version__",
+    "load_policy",
+    "open_folder",
+    "run_experiment",
+]
+
+if not TYPE_CHECKING:  # so that type checkers know the names above, and no others
+
+    def __getattr__(name: str) -> object:
+        """Import the API when one of its names is first used."""
+        if name not in __all__:
+            raise AttributeError(f"module 'vedette' has no attribute {name!r}")
+        from vedette import api
+
+        return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

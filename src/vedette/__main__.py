@@ -2,6 +2,6 @@
 
 import sys
 
-from vedette.cli import main
+from vedette.cli.main import main
 
 sys.exit(main())

@@ -8,9 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from vedette.cli.main import COMMANDS, Command
 
 
 def vedette(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -150,3 +153,38 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writer)
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [
+        (["--version"], set()),
+        (["--help"], set()),
+        (["frob"], set()),
+        (["sites", "--help"], {"vedette.cli.commands.sites"}),
+    ],
+)
+def test_only_the_command_that_is_typed_is_imported(arguments: list[str], imported: set[str]) -> None:
+    """``--version``, ``--help`` and a wrong word import no command, and nothing heavy; a command imports its own."""
+    code = (
+        "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+        "from vedette.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    modules = set(done.stderr.splitlines()[-1].split())
+    assert modules & {command.module for command in COMMANDS} == imported
+    if not imported:
+        assert not modules & {"numpy", "rich", "tantivy", "starlette", "vedette.api", "vedette.config"}
+        assert {name for name in modules if name.startswith("vedette")} == {
+            *("vedette", "vedette.cli", "vedette.cli.main", "vedette.errors"),
+        }
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_row_of_the_table_is_a_command(command: Command) -> None:
+    """Its module is there, and has what the program calls."""
+    module = import_module(command.module)
+    assert module.DESCRIPTION
+    assert callable(module.add_arguments)
+    assert callable(module.run)

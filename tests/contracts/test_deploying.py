@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vedette import config
-from vedette.cli import arguments
+from vedette.cli.main import parse_arguments
 from vedette.web.metrics import Metrics
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -42,7 +42,7 @@ def test_every_command_is_one(line: list[str]) -> None:
     """Verbs and options exist, and settings are read from where the page says that they are."""
     program, *words = line
     assert program in {PROGRAM, "vedette"}
-    options = arguments.parse_arguments(words)
+    options = parse_arguments(words)
     named = {getattr(options, "config", None), getattr(options, "data", None)} - {None}
     assert all(str(place).startswith(("/etc/vedette/", "/var/lib/vedette/")) for place in named)
     assert named

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vedette import config
-from vedette.cli import arguments
+from vedette.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "vedette"
@@ -63,7 +63,7 @@ def verbs(parser: argparse.ArgumentParser, name: str = "vedette") -> Iterator[tu
                 yield from verbs(inner, f"{name} {word}")
 
 
-VERBS = tuple(verbs(arguments._build_parser()))
+VERBS = tuple(verbs(build_parser()))
 SETTINGS = tuple(name for name, _, _ in config.describe())
 PLACES = (*SOURCE.glob("*/policies/*.py"), *(SOURCE / "lab" / "baselines").glob("[dor]*/*.py"))
 POLICIES = tuple(path for path in sorted(PLACES) if path.name != "__init__.py")

@@ -28,7 +28,7 @@ STEPPED = """
 import sys, time
 true, began = time.time, time.monotonic()
 time.time = lambda: true() - (3600.0 if time.monotonic() - began > 2.0 else 0.0)
-from vedette.cli import main
+from vedette.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 

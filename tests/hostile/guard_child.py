@@ -14,7 +14,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from vedette import __version__
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.net.dns import Lookup, Resolver, resolve_host
@@ -27,6 +26,7 @@ from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.version import __version__
 
 __all__ = ["Script", "command"]
 

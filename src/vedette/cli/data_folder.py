@@ -1,38 +1,94 @@
-"""What verbs need to talk to a data folder: which one, whether somebody runs it, and words from its keeper."""
+"""The data folder that a command line names: its configuration, commands for it, and texts about it."""
 
 import argparse
-import time
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.net.dns import resolve_host
-from vedette.adapters.net.ipc import ChannelClosed
-from vedette.cli.commands.crawl import check_addresses
-from vedette.config import load
-from vedette.errors import StoreError, UsageError
-from vedette.fetch.connect_to import find_endpoint
-from vedette.model import origin_of
-from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
-from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.settings import RuntimeSettings, build_rules
-from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.api import CrawlOptions, DataFolder, build_settings, open_folder
+from vedette.config import Config, load
+from vedette.discover.urls.scope import read_site
+from vedette.errors import UsageError
+from vedette.model import Site
+from vedette.runtime.commands.client import check_crawled
+from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import AddSite, Command, ImportSites
+from vedette.web.commands.commands import Command
+
+ACTOR = "the command line"
+
+
+def load_config(options: argparse.Namespace) -> Config:
+    """Load the settings that the command line names, else ``vedette.toml`` where there is one."""
+    return load(options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None))
+
+
+def open_data_folder(options: argparse.Namespace) -> DataFolder:
+    """Open the data folder that the command line or the settings name, for anything but a crawl."""
+    return open_folder(data_folder(options), actor=ACTOR)
+
+
+def open_for_crawl(options: argparse.Namespace) -> DataFolder:
+    """Open the data folder with all settings of the machine."""
+    return open_folder(options.data, config=load_config(options), actor=ACTOR)
 
 
 def data_folder(options: argparse.Namespace) -> Path:
-    """The data folder that the command line or the settings name."""
-    if options.data is not None:
-        return Path(options.data)
-    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
-    return load(path).store.data
+    """Return the data folder that the command line or the settings name."""
+    return Path(options.data) if options.data is not None else load_config(options).store.data
+
+
+def crawled_folder(options: argparse.Namespace) -> Path:
+    """Return the data folder; one without a crawl is an error, and is not created."""
+    return check_crawled(data_folder(options))
+
+
+def read_sites(options: argparse.Namespace) -> tuple[Site, ...]:
+    """Return the sites that the command line names, with the scope that it gives them."""
+    scope, include, exclude = options.scope, tuple(options.include), tuple(options.exclude)
+    return tuple(read_site(text, scope=scope, include=include, exclude=exclude) for text in options.sites)
+
+
+def crawl_options(options: argparse.Namespace) -> CrawlOptions:
+    """Return what the command line says of how to crawl."""
+    return {
+        "contact": options.contact,
+        "delay": options.delay,
+        "allow_private": options.allow_private,
+        "connect_to": [line for text in options.connect_to for line in _read_detours(text)],
+        "speed": options.speed,
+    }
+
+
+def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
+    """Return the settings of a process tree that runs on the folder until it is stopped."""
+    return build_settings(open_for_crawl(options).config, (), **crawl_options(options))
+
+
+def _read_detours(text: str) -> list[str]:
+    if not text.startswith("@"):
+        return [text]
+    try:
+        lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--connect-to {text}: {error}; name a file with one HOST:PORT=ADDR:PORT a line") from None
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def read_exported_file(file: Path) -> str:
+    """Return the text of a file that ``export`` wrote; ``-`` is standard input."""
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(f"{file}: no such file; name one that export wrote") from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
 
 
 def format_command(command: str, options: argparse.Namespace) -> str:
-    """A command for the same folder, to be typed next."""
+    """Return a command for the same folder, to be typed next."""
     place = f" --data {options.data}" if options.data is not None else ""
     if command == "up":  # what is not kept in the folder has to be said again
         contact = getattr(options, "contact", None)
@@ -41,58 +97,24 @@ def format_command(command: str, options: argparse.Namespace) -> str:
     return f"vedette {command}{place}"
 
 
-def call_coordinator(folder: Path, call: Request) -> dict[str, Any] | None:
-    """What the keeper of a folder answers; None where nothing runs."""
-    try:
-        reply: dict[str, Any] = ask_coordinator(folder, call)
-    except OSError:
-        return None
-    except ChannelClosed:
-        raise StoreError(
-            f"the vedette that runs on {folder} did not answer: it is ending or very busy; try again"
-        ) from None
-    if "error" in reply:
-        raise UsageError(str(reply["error"]))
-    return reply
+def execute(options: argparse.Namespace, command: Command | AdCommand) -> dict[str, Any]:
+    """Carry a command out on the folder; return what was done, and whether something runs that goes by it at once."""
+    return open_data_folder(options).run_command(command)
 
 
-ACTOR = "the command line"
+def execute_and_print(options: argparse.Namespace, command: Command | AdCommand, *, when: bool = True) -> int:
+    """Carry a command out and say so, ``when`` it holds, too."""
+    done = execute(options, command)
+    print(json.dumps(done) if options.json else format_done(done, options if when else None))
+    return 0
 
 
-def run_command(options: argparse.Namespace, order: Command | AdCommand) -> dict[str, Any]:
-    """Carry an order out: what was done, and whether something runs that goes by it at once."""
-    folder = data_folder(options)
-    reply = call_coordinator(folder, Request("order", {"order": order, "who": ACTOR}))
-    if reply is not None:
-        return {"done": reply["done"], "running": True}
-    now_s = time.time()
-    if not isinstance(order, AddSite | ImportSites):
-        with open_state_reader(folder):  # a folder without a crawl is told in words, and none is made
-            pass
-    with open_for_write(folder, now_s) as state:
-        return {"done": execute_command(order, state, now_s, ACTOR).words, "running": False}
+def format_done(done: dict[str, Any], options: argparse.Namespace | None = None) -> str:
+    """Say what was done, for people; with ``options`` also from when on it holds."""
+    when = "" if done["running"] or options is None else f"; holds from the next {format_command('up', options)} on"
+    return f"{done['done'][0].upper()}{done['done'][1:]}{when}."
 
 
-def format_done(told: dict[str, Any], options: argparse.Namespace | None = None) -> str:
-    """What was done, for people; with ``options`` also from when on it holds."""
-    when = "" if told["running"] or options is None else f"; holds from the next {format_command('up', options)} on"
-    return f"{told['done'][0].upper()}{told['done'][1:]}{when}."
-
-
-# That is no reason not to begin: the others go on, and the console says so, too.
-
-
-def check_known_sites(settings: RuntimeSettings, rows: list[SiteRow]) -> list[str]:
-    """What to do about each site that is not paused and may not be asked."""
-    rules = build_rules(settings, rows)
-    told = []
-    for site in rules.sites:
-        origin = origin_of(site.start)
-        detour = find_endpoint(origin, settings.detours)
-        addresses = (detour.address,) if detour else resolve_host(origin.host).addresses
-        try:
-            if addresses:
-                check_addresses(site, addresses, rules)
-        except UsageError as error:
-            told.append(f"nothing of {site.start} is fetched: {error}; or pause it: vedette sites pause {site.start}")
-    return told
+def print_note(text: str) -> None:
+    """Tell people something while a command runs."""
+    print(text, file=sys.stderr)

@@ -1,11 +1,57 @@
-"""Options that several verbs share: where the data is, what belongs to a site, how hosts are asked, what is printed."""
+"""Options that several commands share, and subcommands: data folder, scope of a site, how to fetch, what to print."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vedette.errors import UsageError
+
+if TYPE_CHECKING:  # argparse has no public name for it
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see above
+else:
+    Subparsers = argparse._SubParsersAction  # noqa: SLF001 - see above
+
+
+def add_subcommands(parser: argparse.ArgumentParser) -> Subparsers:
+    """Let a command have subcommands, such as ``vedette sites add``."""
+    subparsers = parser.add_subparsers(metavar="VERB")
+    parser.set_defaults(subcommands=subparsers.choices)
+    return subparsers
+
+
+def add_subcommand(
+    subparsers: Subparsers,
+    name: str,
+    purpose: str,
+    run: Callable[[argparse.Namespace], int],
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    """Add a subcommand without options, and the function that carries it out."""
+    parser = subparsers.add_parser(name, help=purpose, description=description or f"{purpose[0].upper()}{purpose[1:]}.")
+    parser.set_defaults(run=run, parser=parser)
+    return parser
+
+
+def add_folder_subcommand(
+    subparsers: Subparsers, name: str, purpose: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    """Add a subcommand on a data folder, with the options that all of them have."""
+    parser = add_subcommand(subparsers, name, purpose, run)
+    add_data_options(parser)
+    add_output_options(parser)
+    return parser
+
+
+def require_subcommand(options: argparse.Namespace) -> int:
+    """Refuse a command without its subcommand, and name those that there are."""
+    *names, last = options.subcommands
+    words = f"{', '.join(names)} or {last}" if names else last
+    raise UsageError(f"say {words}; see {options.parser.prog} --help")
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Which data folder."""
+    """Add the options that name the data folder."""
     parser.add_argument("--data", metavar="DIR", help="the data folder (default: vedette-data)")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
@@ -15,13 +61,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 def add_output_options(
     parser: argparse.ArgumentParser, json_help: str = "print one JSON object, and nothing else"
 ) -> None:
-    """For machines, and for whoever looks for a fault."""
+    """Add ``--json`` and ``--debug``."""
     parser.add_argument("--json", action="store_true", help=json_help)
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
 def add_scope_options(parser: argparse.ArgumentParser) -> None:
-    """What belongs to a site."""
+    """Add the options that say what belongs to a site."""
     parser.add_argument(
         "--scope",
         choices=("prefix", "host", "domain"),
@@ -45,7 +91,7 @@ def add_scope_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fetch_options(parser: argparse.ArgumentParser) -> None:
-    """Who asks, how often, and where."""
+    """Add the options that say who asks, how often, and where."""
     parser.add_argument(
         "--contact", metavar="ADDRESS", help="e-mail address or URL where you can be reached; required for public hosts"
     )
@@ -66,12 +112,12 @@ def add_fetch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_patience_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """How long to wait."""
+    """Add ``--patience``: how long to wait."""
     parser.add_argument("--patience", metavar="TIME", default="5min", help=f"{what} (default: 5min)")
 
 
 def parse_speed(text: str) -> float:
-    """What ``--speed`` says."""
+    """Return the number of ``--speed``."""
     try:
         speed = float(text)
     except ValueError:

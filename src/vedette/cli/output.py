@@ -1,12 +1,12 @@
-"""Numbers as people read them: thin spaces between thousands, units, rough times."""
+"""Numbers, times and tables as people read them: thin spaces between thousands, units, rough times."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 THIN_SPACE = "\u2009"
 
 
 def format_number(number: int) -> str:
-    """A number with thin spaces.
+    """Format a number with thin spaces.
 
     >>> format_number(1234567).split(THIN_SPACE)
     ['1', '234', '567']
@@ -15,7 +15,7 @@ def format_number(number: int) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it is one.
+    """Format a number with its noun, in the plural where it is one.
 
     >>> format_count(1, "host"), format_count(0, "page")
     ('1 host', '0 pages')
@@ -24,7 +24,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """A size in the unit that keeps it short.
+    """Format a size in the unit that keeps it short.
 
     >>> format_bytes(1_500_000), format_bytes(900)
     ('1.5 MB', '900 B')
@@ -36,7 +36,7 @@ def format_bytes(size: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time in words.
+    """Format a time in words.
 
     >>> format_duration(42.4), format_duration(75), format_duration(7260)
     ('42 s', '1 min 15 s', '2 h 1 min')
@@ -50,7 +50,7 @@ def format_duration(seconds: float) -> str:
 
 
 def sanitize(text: str, most: int = 200) -> str:
-    r"""A text from the web, safe for a terminal: nothing that moves the cursor, hides or turns what is written.
+    r"""Make a text from the web safe for a terminal: nothing that moves the cursor, hides or turns what is written.
 
     >>> sanitize("a\x1b[31m b\u202ec")
     'a\ufffd[31m b\ufffdc'
@@ -60,10 +60,10 @@ def sanitize(text: str, most: int = 200) -> str:
 
 
 def format_rough_duration(seconds: float) -> str:
-    """A time in its largest unit.
+    """Format a time in its largest unit.
 
-    >>> format_rough_duration(42.4), format_rough_duration(250), format_rough_duration(7260), format_rough_duration(3 * 86_400)
-    ('42 s', '4 min', '2 h', '3 d')
+    >>> format_rough_duration(42.4), format_rough_duration(250), format_rough_duration(3 * 86_400)
+    ('42 s', '4 min', '3 d')
     """
     for unit, size_s in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size_s:
@@ -72,7 +72,7 @@ def format_rough_duration(seconds: float) -> str:
 
 
 def format_relative_time(at_s: float, now_s: float) -> str:
-    """A moment as people say it.
+    """Format a moment as people say it.
 
     >>> format_relative_time(0.0, 250.0), format_relative_time(7200.0, 0.0), format_relative_time(10.0, 10.2)
     ('4 min ago', 'in 2 h', 'just now')
@@ -83,7 +83,7 @@ def format_relative_time(at_s: float, now_s: float) -> str:
 
 
 def format_counts(counts: Mapping[str, int], most: int = 4) -> str:
-    """Counts by kind, the most frequent first.
+    """Format counts by kind, the most frequent first.
 
     >>> format_counts({"too slow": 2, "status 500": 5})
     'status 500: 5, too slow: 2'
@@ -92,3 +92,16 @@ def format_counts(counts: Mapping[str, int], most: int = 4) -> str:
     named = [f"{kind}: {format_number(count)}" for kind, count in ranked[:most]]
     rest = sum(count for _, count in ranked[most:])
     return ", ".join([*named, f"other: {format_number(rest)}"] if rest else named)
+
+
+def format_table(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
+    """Format rows as lines with columns of equal width: the first to the left, numbers to the right.
+
+    >>> format_table([("policy", "pages"), ("uniform", "12")])
+    ['policy   pages', 'uniform     12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        gap.join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(pairs))
+        for pairs in (list(zip(row, widths, strict=True)) for row in rows)
+    ]

@@ -3,14 +3,20 @@
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from vedette.cli.output import format_bytes, format_counts, format_duration, format_number
 
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.progress import Progress
+    from rich.table import Table
+
 REDRAW_INTERVAL_S = 0.1
+RATE_OVER_S = 5.0
+StatusNumbers = Mapping[str, Any]
 
 
 class ProgressLine:
@@ -24,32 +30,58 @@ class ProgressLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def update(self, done: int, total: int) -> None:
-        """So much of so much."""
+        """Show how much is done of the total."""
         if not self._shown or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + REDRAW_INTERVAL_S
         print(f"\r\x1b[K{self._what} {100 * done // max(total, 1)} %", end="", file=sys.stderr, flush=True)
 
     def update_part(self, part: str, done: int, total: int) -> None:
-        """The same for one of several parts."""
+        """Show the same for one of several parts."""
         self._what = part
         self.update(done, total)
 
 
-if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.table import Table
+class ProgressBar:
+    """A bar on a terminal, a line now and then elsewhere; a context manager.
 
+    The caller draws it: a thread of its own would not survive forks.
+    """
 
-RATE_OVER_S = 5.0
-StatusNumbers = Mapping[str, Any]
+    def __init__(self, total: int, *, quiet: bool, interval_s: float) -> None:
+        self._total, self._quiet, self._interval_s = total, quiet, interval_s
+        self._bar: Progress | None = None
+        self._began_s = self._printed_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            words = TextColumn("{task.description}", markup=False)  # a name of a cell is not markup
+            columns = (MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), words)
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._bar.start()
+            self._bar.add_task("starting", total=self._total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def draw(self, done: int | None, words: str, line: Callable[[float], str], *, soon: bool = False) -> None:
+        """Show how much is done and what is being done; as a line (of the time since the start) if it is time to."""
+        now_s = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, description=words, refresh=True)
+        elif not self._quiet and (soon or now_s - self._printed_s >= self._interval_s):
+            self._printed_s = now_s
+            print(line(now_s - self._began_s), file=sys.stderr, flush=True)
 
 
 @dataclass(slots=True)
@@ -67,7 +99,7 @@ class _PageRate:
 
 
 class Screen:
-    """Shows a crawl while it runs, by the numbers that its keeper tells; a context manager."""
+    """Shows a crawl while it runs, by the numbers of its coordinator; a context manager."""
 
     def __init__(self, headline: str, *, quiet: bool, note: str = "") -> None:
         self._headline = headline
@@ -86,26 +118,24 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
-    def update(self, told: StatusNumbers) -> None:
-        """Draw anew, if it is time to."""
+    def update(self, status: StatusNumbers) -> None:
+        """Draw the latest numbers, if it is time to."""
         now_s = time.monotonic()
-        if self._quiet or "pages" not in told or now_s - self._shown_s < (0.125 if self._live else 5.0):
+        if self._quiet or "pages" not in status or now_s - self._shown_s < (0.125 if self._live else 5.0):
             return
         self._shown_s = now_s
-        rate = self._rate.add(now_s, told["pages"])
+        rate = self._rate.add(now_s, status["pages"])
         if self._live is None:
-            print(self._format_line(told, rate, now_s), file=sys.stderr)
+            print(self._format_line(status, rate, now_s), file=sys.stderr)
         else:
-            self._live.update(self.build_table(told, rate, now_s - self._started_s), refresh=True)
+            self._live.update(self.build_table(status, rate, now_s - self._started_s), refresh=True)
 
-    def build_table(self, told: StatusNumbers, rate: float, elapsed_s: float) -> "Table":
-        """The screen itself; plain text, since what comes from the web must not be read as markup."""
+    def build_table(self, status: StatusNumbers, rate: float, elapsed_s: float) -> "Table":
+        """Build the screen; of plain text, since what comes from the web must not be read as markup."""
         from rich.table import Table
         from rich.text import Text
 
@@ -117,48 +147,45 @@ class Screen:
         table.add_column(justify="right", width=9)
         table.add_column(no_wrap=True, overflow="ellipsis")
         table.add_row()
-        for name, value, text in _table_rows(told, rate):
+        for name, value, text in _table_rows(status, rate):
             table.add_row(name, value, Text(text))
         return table
 
-    def _format_line(self, told: StatusNumbers, rate: float, now_s: float) -> str:
-        asked = told["hosts_waiting"].get("being asked", 0)
+    def _format_line(self, status: StatusNumbers, rate: float, now_s: float) -> str:
+        asked = status["hosts_waiting"].get("being asked", 0)
         return (
-            f"{format_duration(now_s - self._started_s):>8}  {format_number(told['pages'])} pages, {rate:.0f}/s, "
-            f"{format_number(told['urls_waiting'])} URLs waiting, {asked} of {told['hosts']} hosts being asked, "
-            f"{format_number(sum(told['failures'].values()))} failed{_describe_host_trouble(told)}{_describe_machine_trouble(told, '; ')}"
+            f"{format_duration(now_s - self._started_s):>8}  {format_number(status['pages'])} pages, {rate:.0f}/s, "
+            f"{format_number(status['urls_waiting'])} URLs waiting, {asked} of {status['hosts']} hosts being asked, "
+            f"{format_number(sum(status['failures'].values()))} failed"
+            f"{_describe_host_trouble(status)}{_describe_machine_trouble(status, '; ')}"
         )
 
 
-def _table_rows(told: StatusNumbers, rate: float) -> list[tuple[str, str, str]]:
-    size, requests = format_bytes(told["bytes"]), format_number(told["requests"])
-    trouble = Counter(told["hosts_in_trouble"].values())
+def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]]:
+    work = f"{rate:.0f}/s   {format_bytes(status['bytes'])}   {format_number(status['requests'])} requests"
+    trouble = Counter(status["hosts_in_trouble"].values())
     return [
-        (
-            "pages",
-            format_number(told["pages"]),
-            f"{rate:.0f}/s   {size}   {requests} requests   {_describe_refetches(told)}".rstrip(),
-        ),
-        ("waiting", format_number(told["urls_waiting"]), f"URLs of {format_number(told['urls_known'])} known"),
-        ("hosts", format_number(told["hosts"]), format_counts(told["hosts_waiting"])),
-        ("refused", format_number(sum(told["refusals"].values())), format_counts(told["refusals"])),
-        ("failed", format_number(sum(told["failures"].values())), format_counts(told["failures"])),
+        ("pages", format_number(status["pages"]), f"{work}   {_describe_refetches(status)}".rstrip()),
+        ("waiting", format_number(status["urls_waiting"]), f"URLs of {format_number(status['urls_known'])} known"),
+        ("hosts", format_number(status["hosts"]), format_counts(status["hosts_waiting"])),
+        ("refused", format_number(sum(status["refusals"].values())), format_counts(status["refusals"])),
+        ("failed", format_number(sum(status["failures"].values())), format_counts(status["failures"])),
         ("trouble", format_number(trouble.total()), format_counts(trouble)),
-        *([("paused", "", _describe_machine_trouble(told))] if _describe_machine_trouble(told) else []),
+        *([("paused", "", _describe_machine_trouble(status))] if _describe_machine_trouble(status) else []),
     ]
 
 
-def _describe_host_trouble(told: StatusNumbers) -> str:
-    """Hosts that do not answer as they should, by reason."""
-    trouble = Counter(told["hosts_in_trouble"].values())
+def _describe_host_trouble(status: StatusNumbers) -> str:
+    """Say which hosts do not answer as they should, by reason."""
+    trouble = Counter(status["hosts_in_trouble"].values())
     return f"; hosts in trouble: {format_counts(trouble)}" if trouble else ""
 
 
-def _describe_machine_trouble(told: StatusNumbers, before: str = "") -> str:
-    """What is wrong with the machine itself, such as a full disk."""
-    return f"{before}{told['trouble']}" if told.get("trouble") else ""
+def _describe_machine_trouble(status: StatusNumbers, before: str = "") -> str:
+    """Say what is wrong with the machine itself, such as a full disk."""
+    return f"{before}{status['trouble']}" if status.get("trouble") else ""
 
 
-def _describe_refetches(told: StatusNumbers) -> str:
-    again = told["pages"] - told["new_pages"]
-    return f"{format_number(again)} of them again, {format_number(told['unchanged'])} unchanged" if again else ""
+def _describe_refetches(status: StatusNumbers) -> str:
+    again = status["pages"] - status["new_pages"]
+    return f"{format_number(again)} of them again, {format_number(status['unchanged'])} unchanged" if again else ""

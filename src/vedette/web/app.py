@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette import __version__
 from vedette.config import Serve
+from vedette.version import __version__
 from vedette.web.api.ads import ad_api_routes
 from vedette.web.api.budget import budget_routes
 from vedette.web.api.commands import command_routes

@@ -17,7 +17,7 @@ from tests.data_folders import opened
 from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.event_store.search_log import EventLog
 from vedette.adapters.event_store.store import EventStore
-from vedette.cli import main
+from vedette.cli.main import main
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
 DAY_S = 86_400.0

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.search_store import UserKeyRow
-from vedette.cli import main
 from vedette.cli.commands.search import slate_lines
+from vedette.cli.main import main
 from vedette.errors import StoreCorrupt
 from vedette.runtime.commands.search_commands import key_from_row
 from vedette.runtime.search.searcher import FolderSearch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
-from vedette.cli import main
+from vedette.cli.main import main
 
 
 @pytest.fixture

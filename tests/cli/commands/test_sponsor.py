@@ -12,7 +12,7 @@ import pytest
 from tests.data_folders import write_sample
 from tests.runtime.ads.ads_folder import sponsor
 
-from vedette.cli import main
+from vedette.cli.main import main
 from vedette.web.public.visits import Visitor
 
 Run = Callable[..., tuple[int, str]]

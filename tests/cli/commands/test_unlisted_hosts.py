@@ -7,7 +7,7 @@ import pytest
 
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.cli import main
+from vedette.cli.main import main
 from vedette.engine.ports import UnlistedLink
 from vedette.model import Site
 from vedette.runtime.commands.offline import open_for_write

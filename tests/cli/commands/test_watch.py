@@ -13,7 +13,7 @@ from vedette.adapters.alerts.alert_store import AlertItem, AlertStore, MatchedIt
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.cli import main
+from vedette.cli.main import main
 
 Run = Callable[..., tuple[int, str]]
 

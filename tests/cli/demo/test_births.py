@@ -5,8 +5,8 @@ from math import inf
 
 import pytest
 
-from vedette.cli import main
 from vedette.cli.demo.births import BirthsReport, StrategyResult, format_text, to_dict
+from vedette.cli.main import main
 from vedette.errors import UsageError
 from vedette.lab.judge.alert_delays import AlertDelays
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.tree_runs import PROVE, children, kill_all, patiently, remains
 
-from vedette.cli import main
 from vedette.cli.demo.month import MonthReport, check_report_folder, format_text, to_dict, write_report
+from vedette.cli.main import main
 from vedette.errors import UsageError
 from vedette.lab.judge.live_quality import CrawlQuality, FetchKind, QualitySample
 from vedette.runtime.monitoring.lab_reports import FolderReports

@@ -8,7 +8,7 @@ import pytest
 from tests.data_folders import write_sample
 from tests.lab.lab_modules import EXPERIMENT, POLICIES, written
 
-from vedette.cli import main
+from vedette.cli.main import main
 from vedette.runtime.monitoring.lab_reports import FolderReports
 
 TINY = ("lab", "run", "tiny_verbs:EXPERIMENT", "--world", "made:tiny")

@@ -1,1 +1,1 @@
-"""Commands."""
+"""One module for each command of ``vedette``, named like the command."""

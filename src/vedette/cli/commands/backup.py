@@ -4,14 +4,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from vedette.adapters.files.backup import BackupResult, create_backup
+from vedette.cli.data_folder import data_folder
 from vedette.cli.options import add_data_options, add_output_options
-
-if TYPE_CHECKING:
-    from vedette.adapters.files.backup import BackupResult
-    from vedette.cli.arguments import Parser
-
+from vedette.cli.output import format_bytes, format_count
+from vedette.cli.progress import ProgressLine
 
 DESCRIPTION = """\
 Copy the data folder to DIR, which must not exist yet. A crawl may go on meanwhile: DIR
@@ -22,30 +20,22 @@ Archive files are linked rather than copied where both are on one file system.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("backup", help="copy the data folder, also while it is in use", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument("to", metavar="DIR", type=Path, help="a folder that does not exist yet")
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Copy, show how far it is, sum up."""
-    from vedette.adapters.files.backup import create_backup
-    from vedette.cli.data_folder import data_folder
-    from vedette.cli.progress import ProgressLine
-
-    with ProgressLine("state", quiet=options.json) as gauge:
-        copied = create_backup(data_folder(options), options.to, gauge.update_part)
+    """Copy, show progress, sum up."""
+    with ProgressLine("state", quiet=options.json) as progress:
+        copied = create_backup(data_folder(options), options.to, progress.update_part)
     return print_summary(copied, options.to, as_json=options.json)
 
 
-def print_summary(copied: "BackupResult", to: Path, *, as_json: bool) -> int:
-    """What was copied; exit code 1 where something was missing already."""
-    from vedette.cli.output import format_bytes, format_count
-
+def print_summary(copied: BackupResult, to: Path, *, as_json: bool) -> int:
+    """Print what was copied; exit code 1 where something was missing already."""
     for words in copied.missing:
         print(f"missing: {words}", file=sys.stderr)
     if as_json:

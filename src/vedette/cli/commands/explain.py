@@ -1,6 +1,6 @@
-"""What ``vedette explain`` does: one URL, everything that was decided of it, and by which rule.
+"""``vedette explain URL``: everything that was decided about one URL, and by which rule.
 
-``--json`` prints the plain values of ``live.explaining`` as they are; the words are made of nothing else.
+``--json`` prints the plain values of ``runtime.explain`` as they are; the sentences are made of nothing else.
 """
 
 import argparse
@@ -8,10 +8,10 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from functools import partial
+from typing import Any, get_args
 
-from vedette.cli.data_folder import call_coordinator, data_folder, format_command
+from vedette.cli.data_folder import data_folder, format_command, load_config
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import (
     format_bytes,
@@ -21,10 +21,10 @@ from vedette.cli.output import (
     format_rough_duration,
     sanitize,
 )
-from vedette.config import load
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.model import Overrule, Refusal
 from vedette.refresh.policies.fixed import Fixed
+from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.explain.content import MAX_NAMED
 from vedette.runtime.explain.url import collect_explanation
 from vedette.web.commands.commands import Rule
@@ -39,10 +39,6 @@ from vedette.web.console.explain.decision_text import (
 )
 from vedette.web.formatting import THIN
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
-
 DESCRIPTION = """\
 Whether a URL is known, to which site it belongs, what robots.txt says of it, when it
 was fetched, what was read there, which pages say the same, whether it is worth indexing,
@@ -52,22 +48,11 @@ when it is due again and by which rule; or what it waits for, or why it is held 
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("explain", help="why a page is fetched, or not", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument("url", metavar="URL", help="an http(s) URL")
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=run, parser=parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Look it up, and say."""
-    return explain_url(options)
-
-
-# And of URLs that are not fetched because too little is expected of them: why, until when, and how to overrule that.
-# The words are made of the plain values of ``live.page_facts`` and of nothing else.
 
 
 Explanation = dict[str, Any]
@@ -77,8 +62,8 @@ _AUTHOR_OBJECTIONS = frozenset({"noindex", "author"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """What was read, in words; nothing of what is not there."""
+def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+    """Say what was read; nothing of what is not there."""
     content = told["content"]
     if content is None:
         return
@@ -153,8 +138,8 @@ def _format_objection(objection: Explanation) -> str:
     return f"{objection['why']}: {sanitize(objection['detail'])}" if objection["detail"] else str(objection["why"])
 
 
-def trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """What is held back as a trap, until when, and how to fetch it all the same."""
+def _trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+    """Say until when it is held back as a trap, and how to fetch it all the same."""
     held = told["held"]
     if held["for_good"]:
         yield "Until     never by itself: no page is spelt like this on purpose"
@@ -173,8 +158,8 @@ def _describe_pattern(held: Explanation) -> str:
     return f"; so far {pages} like {sanitize(held['pattern'])}{barren} brought {brought['rate']:.0%} of what is typical"
 
 
-def copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """What is fetched in its place, by which rule, and how to fetch both."""
+def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+    """Say what is fetched in its place, by which rule, and how to fetch both."""
     spared = told["spared"]
     if spared is not None:
         yield f"Instead   {sanitize(spared['instead'], 300)} is fetched ({sanitize(spared['rule'], 300)})"
@@ -182,7 +167,7 @@ def copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _overrule_command(names: list[str], site: Explanation, options: argparse.Namespace) -> str:
-    """The command that overrules these judgements, besides those that the site overrules already."""
+    """Return the command that overrules these judgements, besides those that the site overrules already."""
     wanted = [name for name in get_args(Overrule) if name in names or name in site["overrule"]]
     return format_command(f"sites set {site['start']} overrule={','.join(wanted)}", options)
 
@@ -210,28 +195,8 @@ _LINE_LABELS = {
 
 
 def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
-    """A line for each fact; nothing where a fixed rule has the page."""
+    """Return a line for each fact of its refreshes; nothing where a fixed rule has the page."""
     return _format_facts(describe_refresh(refresh))
-
-
-def poll_lines(look: dict[str, Any] | None) -> Iterator[str]:
-    """The same of a page that is looked at for what it links to; nothing where it is not."""
-    return _format_facts(describe_polling(look))
-
-
-def first_fetch_lines(first: dict[str, Any] | None) -> Iterator[str]:
-    """The same of a URL that was not fetched yet; nothing where it was."""
-    return _format_facts(describe_first_fetch(first))
-
-
-def budget_lines(budget: dict[str, Any] | None) -> Iterator[str]:
-    """What the next fetch of it is for, and what its site got of the budget."""
-    return _format_facts(describe_budget(budget))
-
-
-def ranking_lines(ranking: dict[str, Any] | None) -> Iterator[str]:
-    """What orders results, and what readers made of this page."""
-    return _format_facts(describe_ranking(ranking))
 
 
 def _format_facts(facts: Iterator[Fact]) -> Iterator[str]:
@@ -240,23 +205,14 @@ def _format_facts(facts: Iterator[Fact]) -> Iterator[str]:
         yield f"{begins}{fact.words}".replace(THIN, " ")
 
 
-def explain_url(options: argparse.Namespace) -> int:
-    """Look it up, and say."""
+def run(options: argparse.Namespace) -> int:
+    """Print what is known and decided about a URL."""
     folder = data_folder(options)
-    told = collect_explanation(
-        parse_web_url(options.url),
-        folder,
-        _build_schedule(options),
-        lambda call: call_coordinator(folder, call),
-        time.time(),
-    )
+    schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
+    ask = partial(call_coordinator, folder)
+    told = collect_explanation(parse_web_url(options.url), folder, schedule, ask, time.time())
     print(json.dumps(told) if options.json else "\n".join(_explanation_lines(told, options)))
     return 0
-
-
-def _build_schedule(options: argparse.Namespace) -> Schedule:
-    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
-    return Schedule(recrawl=True, sources=Fixed(interval_s=load(path).crawl.source_interval_s))
 
 
 def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
@@ -272,15 +228,15 @@ def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterat
         return
     if told["page"] is not None:
         yield f"Fetched   {_describe_page(told['page'], told['now_s'])}"
-        yield from content_lines(told, options)
+        yield from _content_lines(told, options)
     yield from refresh_lines(told["refresh"])
-    yield from poll_lines(told.get("look"))
+    yield from _format_facts(describe_polling(told.get("look")))
     if told["known"]["standing"] in {"waiting", "leased"}:
-        yield from first_fetch_lines(told.get("first"))
-    yield from budget_lines(told["budget"] if told["known"] is not None else None)
+        yield from _format_facts(describe_first_fetch(told.get("first")))
+    yield from _format_facts(describe_budget(told["budget"]))
     yield _describe_next(told, options)
     yield from _refusal_lines(told, options)
-    yield from ranking_lines(told.get("ranking"))
+    yield from _format_facts(describe_ranking(told.get("ranking")))
     if told["page"] is not None and told["page"]["archived"]:
         place = told["page"]["archived"]
         yield f"Archived  warc/{place['file']}, {format_bytes(place['length'])} from byte {place['offset']}"
@@ -289,19 +245,19 @@ def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterat
 
 
 def _refusal_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """Of what was refused because too little is expected of it: until when, and how to have it all the same."""
+    """Say of a URL that was refused because little is expected of it: until when, and how to have it all the same."""
     if told["site"] is None:
         return
     if told["held"] is not None:
-        yield from trap_lines(told, options)
+        yield from _trap_lines(told, options)
     elif (told["known"]["why"] or "").startswith(Refusal.COPY):
-        yield from copy_lines(told, options)
+        yield from _copy_lines(told, options)
 
 
 def _unknown_url_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
     if told["spared"] is not None:
         yield f"Known     no, and links to it are read as links to another page: {Refusal.COPY}"
-        yield from copy_lines(told, options)
+        yield from _copy_lines(told, options)
         return
     yield "Known     no: no page that was fetched links to it, and no sitemap or feed names it"
     if told["robots"]["verdict"] == "disallowed" and not told["robots"]["ignored"]:
@@ -346,7 +302,8 @@ def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
         return f"Waiting   {_describe_leased(told, format_command('up', options))}"
     if known["standing"] in {"refused", "failed"}:
         when = f", {format_relative_time(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
-        return f"{known['standing'].capitalize():<9} {sanitize(known['why'] or 'for a reason that was not kept', 400)}{when}"
+        why = sanitize(known["why"] or "for a reason that was not kept", 400)
+        return f"{known['standing'].capitalize():<9} {why}{when}"
     due_s = told["page"]["due_s"] if told["page"] else None
     if due_s is None:
         return f"Next      not due; {format_command('fetch ' + told['known_as'], options)} fetches it now"

@@ -7,14 +7,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from vedette.cli.options import add_data_options, add_output_options
+from vedette.adapters.archive.export import export_latest, export_urls_json, export_urls_text, export_warc
+from vedette.cli.data_folder import data_folder
+from vedette.cli.options import (
+    add_data_options,
+    add_output_options,
+    add_subcommand,
+    add_subcommands,
+    require_subcommand,
+)
+from vedette.cli.output import format_bytes, format_count
+from vedette.cli.progress import ProgressLine
 from vedette.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
+from vedette.fetch.request import PRODUCT
 
 URLS_HELP = """\
 Write every known URL, one a line, in the order in which they were found. With --json one
@@ -30,21 +37,22 @@ each page.
   vedette export warc --latest --to pages.warc.gz
 """
 
+DESCRIPTION = "Write URLs or pages for other programs."
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    export = verbs.add_parser("export", help="write URLs or pages for other programs")
-    export.set_defaults(run=_require_subcommand, parser=export)
-    inner = export.add_subparsers(metavar="VERB", parser_class=type(export))
-    urls = inner.add_parser("urls", help="all known URLs", description=URLS_HELP)
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands and their options."""
+    inner = add_subcommands(parser)
+    urls = add_subcommand(inner, "urls", "all known URLs", _export_urls, URLS_HELP)
     _add_target(urls)
     add_output_options(urls, "one JSON object a line, with what is known of each URL")
-    urls.set_defaults(run=_export_urls, parser=urls)
-    warc = inner.add_parser("warc", help="the archive, as one WARC file", description=WARC_HELP)
+    warc = add_subcommand(inner, "warc", "the archive, as one WARC file", _export_warc, WARC_HELP)
     warc.add_argument("--latest", action="store_true", help="only the latest version of each page")
     _add_target(warc)
     add_output_options(warc)
-    warc.set_defaults(run=_export_warc, parser=warc)
+
+
+run = require_subcommand
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
@@ -52,14 +60,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="FILE", type=Path, help="write here (default: standard output)")
 
 
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say what to export: urls or warc; see vedette export --help")
-
-
 def _export_urls(options: argparse.Namespace) -> int:
-    from vedette.adapters.archive.export import export_urls_json, export_urls_text
-    from vedette.cli.data_folder import data_folder
-
     write = export_urls_json if options.json else export_urls_text
     with _open_target(options.to) as out:
         for line in write(data_folder(options)):
@@ -68,20 +69,14 @@ def _export_urls(options: argparse.Namespace) -> int:
 
 
 def _export_warc(options: argparse.Namespace) -> int:
-    from vedette.adapters.archive.export import export_latest, export_warc
-    from vedette.cli.data_folder import data_folder
-    from vedette.cli.output import format_bytes, format_count
-    from vedette.cli.progress import ProgressLine
-    from vedette.fetch.request import PRODUCT
-
     if options.to is None and (sys.stdout.isatty() or options.json):
         raise UsageError("a WARC file is no text: say --to FILE.warc.gz")
     folder = data_folder(options)
-    with ProgressLine("exported", quiet=options.json) as gauge, _open_target(options.to) as out:
+    with ProgressLine("exported", quiet=options.json) as progress, _open_target(options.to) as out:
         if options.latest:
-            done = export_latest(folder, out, PRODUCT, time.time(), gauge.update)
+            done = export_latest(folder, out, PRODUCT, time.time(), progress.update)
         else:
-            done = export_warc(folder, out, gauge.update)
+            done = export_warc(folder, out, progress.update)
     what = format_count(done.records, "page" if options.latest else "file")
     for words in done.missing:
         print(f"missing: {words}", file=sys.stderr)

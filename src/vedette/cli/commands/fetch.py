@@ -1,4 +1,4 @@
-"""What ``vedette fetch`` does: asks the running keeper, or one started for just this, and waits for what comes."""
+"""``vedette fetch URL…``: ask the running coordinator, or one started for just this, and wait for the results."""
 
 import argparse
 import json
@@ -7,25 +7,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.cli.commands.crawl import build_settings, run_process_tree
-from vedette.cli.data_folder import call_coordinator, check_known_sites
+from vedette.cli.data_folder import crawl_settings, print_note
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_patience_option
 from vedette.cli.output import format_bytes, sanitize
 from vedette.config import parse_duration
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.errors import SiteError, StoreError, UsageError, VedetteError
 from vedette.model import origin_of
+from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.run import find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.rule_text import parse_web_url
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Fetch pages now: each goes to the front of its host's queue, and is asked for as soon
@@ -35,21 +32,14 @@ as its host may be asked. Where "vedette up" runs, it does it; else it is done h
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("fetch", help="fetch pages now", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL of a site that the folder has")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
     add_patience_option(parser, "how long to wait for hosts that may not be asked yet")
     add_fetch_options(parser)
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=run, parser=parser, sites=(), pages=None, scope="host", include=(), exclude=())
-
-
-def run(options: argparse.Namespace) -> int:
-    """Ask for them, wait, and say what came."""
-    return fetch_now(options)
 
 
 POLL_INTERVAL_S = 0.1
@@ -58,9 +48,9 @@ COORDINATOR_TIMEOUT_S = 30.0
 UrlStatus = dict[str, Any]
 
 
-def fetch_now(options: argparse.Namespace) -> int:
-    """Ask for them, wait, and say what came."""
-    settings = build_settings(options)
+def run(options: argparse.Namespace) -> int:
+    """Ask for pages, wait, and say what came."""
+    settings = crawl_settings(options)
     urls = list(dict.fromkeys(parse_web_url(text) for text in options.urls))
     wish = _FetchRequest(settings.folder, urls, parse_duration(options.patience))
     running = wish.submit()
@@ -77,7 +67,7 @@ def fetch_now(options: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _FetchRequest:
-    """URLs that somebody waits for, and how far they are; asked for anew if a keeper has died over it."""
+    """URLs that somebody waits for, and how far they are; asked for again if a coordinator died meanwhile."""
 
     folder: Path
     urls: list[str]
@@ -88,7 +78,7 @@ class _FetchRequest:
     statuses: dict[int, UrlStatus] = field(default_factory=dict)
 
     def submit(self) -> bool:
-        """Ask the keeper for them; whether there is one."""
+        """Ask the coordinator for them; return whether there is one."""
         reply = call_coordinator(self.folder, Request("fetch", {"urls": self.urls}))
         if reply is not None:
             had = {one["id"]: one["had"] for one in self.requested}
@@ -96,11 +86,11 @@ class _FetchRequest:
         return reply is not None
 
     def poll(self) -> bool:
-        """See what has come; whether that is all, or all that there is patience for."""
-        told = self._query_statuses()
+        """See what has come; return whether that is all, or all that there is patience for."""
+        statuses = self._query_statuses()
         elapsed_s = time.monotonic() - self.started_s
         lost = False
-        for one in told:
+        for one in statuses:
             ended = not one["wished"] and one["standing"] not in {"waiting", "leased"}
             lost = lost or not (one["wished"] or ended)
             if not self._has_ended(one["id"]):
@@ -111,7 +101,7 @@ class _FetchRequest:
         return deserted or elapsed_s > self.patience_s or all(self._has_ended(one["id"]) for one in self.requested)
 
     def _query_statuses(self) -> list[UrlStatus]:
-        """Nothing while there is no keeper: one that died is started again."""
+        """Return nothing while there is no coordinator: one that died is started again."""
         try:
             reply = call_coordinator(self.folder, Request("fetched", {"ids": [one["id"] for one in self.requested]}))
         except StoreError:
@@ -119,16 +109,16 @@ class _FetchRequest:
         if reply is None:
             return []
         self.last_answer_s = time.monotonic()
-        told: list[UrlStatus] = reply["urls"]
-        return told
+        statuses: list[UrlStatus] = reply["urls"]
+        return statuses
 
     def wait(self) -> None:
-        """Until all have come, or patience ends."""
+        """Wait until all have come, or patience ends."""
         while not self.poll():
-            time.sleep(POLL_INTERVAL_S)  # the keeper answers questions, it does not call back
+            time.sleep(POLL_INTERVAL_S)  # the coordinator answers questions, it does not call back
 
     def results(self) -> list[UrlStatus]:
-        """What became of each URL, in the order in which they were named."""
+        """Return what became of each URL, in the order in which they were named."""
         nothing = {"standing": "waiting", "seconds": 0.0, "why": "the crawl ended"}
         rows = [{**one, **self.statuses.get(one["id"], nothing)} for one in self.requested]
         return [{key: value for key, value in row.items() if key not in {"wished", "ended", "id"}} for row in rows]
@@ -146,23 +136,22 @@ def _print_submitted(options: argparse.Namespace, wish: _FetchRequest, *, runnin
 
 
 def _run_temporary_tree(settings: RuntimeSettings, wish: _FetchRequest) -> None:
-    """A tree that fetches nothing else."""
+    """Run a process tree that fetches nothing else."""
     with open_state_reader(settings.folder) as view:
         rows = view.store.list_sites()
     asked = {_find_site_row(url, rows).site.start for url in wish.urls}
-    trouble = check_known_sites(
-        replace(settings, sites=(), forever=True), [row for row in rows if row.site.start in asked]
-    )
+    settings = replace(settings, forever=True, only_requested=True)
+    trouble = find_blocked_sites(settings, [row for row in rows if row.site.start in asked])
     if trouble:
         raise UsageError(trouble[0])
     tree = _TemporaryTree(settings.folder, wish)
-    run_process_tree(replace(settings, sites=(), forever=True, only_requested=True), tree.on_status)
+    run_to_end(settings, tree.on_status, on_note=print_note)
     if tree.error is not None:
         raise tree.error
 
 
 def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
-    """The site that takes a URL; without one there is nobody to fetch it for."""
+    """Return the site that takes a URL; without one there is nobody to fetch it for."""
     site = find_site(url, [row.site for row in rows if not row.paused])
     if site is not None:
         return next(row for row in rows if row.site.start == site.start)
@@ -175,7 +164,7 @@ def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
 
 @dataclass(slots=True)
 class _TemporaryTree:
-    """A tree that was started for a wish, and is stopped when it is granted."""
+    """A process tree that was started for some URLs, and is stopped when they have come."""
 
     folder: Path
     request: _FetchRequest
@@ -183,7 +172,7 @@ class _TemporaryTree:
     done: bool = False
 
     def on_status(self, _: object) -> None:
-        """To be called often while the tree runs."""
+        """See how far it is; called often while the tree runs."""
         if not self.done:
             try:
                 self.done = self._advance()

@@ -1,4 +1,4 @@
-"""What ``vedette forget`` does: it says what will go, asks, and has it deleted while others may go on writing."""
+"""``vedette forget``: delete what was recorded of searches, after asking; others may go on writing meanwhile."""
 
 import argparse
 import json
@@ -7,18 +7,14 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.event_store.store import EventStore
-from vedette.cli.commands.queries import existing_data_folder
+from vedette.cli.data_folder import crawled_folder
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import format_number, sanitize
 from vedette.errors import UsageError
 from vedette.text import split_words
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Delete what was recorded of searches: of one query, of one visitor by the mark that the
@@ -30,9 +26,8 @@ Backups that you made keep what is in them.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("forget", help="delete what was recorded of searches", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--query", metavar="QUERY", help="every search with these words; case and accents do not matter")
     what.add_argument("--visitor", metavar="MARK", help="every search of the visitor with this mark")
@@ -41,13 +36,6 @@ def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=_run, parser=parser)
-
-
-def _run(options: argparse.Namespace) -> int:
-    # Heavy libraries load only when there is something to do.
-
-    return forget(options)
 
 
 _VISITOR_HASH = re.compile(r"[0-9a-f]{8,64}")
@@ -55,26 +43,23 @@ _VISITOR_HASH = re.compile(r"[0-9a-f]{8,64}")
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """What is to be forgotten, in words, and as the record is told it."""
+    """What is to be forgotten, in words, and as the event store takes it."""
 
     description: str
     arguments: dict[str, Any]
 
 
-def forget(options: argparse.Namespace) -> int:
-    """Say, ask, delete, and say how much that was."""
+def run(options: argparse.Namespace) -> int:
+    """Say what goes, ask, delete, and say how much that was."""
     wish = _parse_deletion(options)
-    folder = existing_data_folder(options)
+    folder = crawled_folder(options)
     if not options.yes and not _confirm(wish, options):
         print("Nothing was deleted.")
         return 1
     with closing(EventStore(folder)) as book:
         gone = book.erase(**wish.arguments)
-    print(
-        json.dumps({"forgotten": wish.description, "rows": gone})
-        if options.json
-        else f"Rows deleted: {format_number(gone)}."
-    )
+    forgotten = {"forgotten": wish.description, "rows": gone}
+    print(json.dumps(forgotten) if options.json else f"Rows deleted: {format_number(gone)}.")
     return 0
 
 
@@ -112,7 +97,7 @@ def _parse_day_s(text: str) -> float:
 
 
 def _confirm(wish: _Deletion, options: argparse.Namespace) -> bool:
-    """Whether the person at the terminal says so; where nobody sits, it must have been said before."""
+    """Ask the person at the terminal; where nobody sits there, ``--yes`` must have been given."""
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(f"this deletes {wish.description}, for good: say --yes if that is meant")
     print(f"This deletes {wish.description}, for good.")

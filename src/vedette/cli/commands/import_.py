@@ -4,18 +4,25 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vedette.cli.options import add_data_options, add_output_options
+from vedette.adapters.crawl_store.data_folder import check_format, explain_errors
+from vedette.cli.data_folder import data_folder, load_config
+from vedette.cli.options import (
+    add_data_options,
+    add_output_options,
+    add_subcommand,
+    add_subcommands,
+    require_subcommand,
+)
+from vedette.cli.output import format_count, format_counts, format_number
 from vedette.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vedette.cli.arguments import Parser
-    from vedette.runtime.commands.importer import Importer, ImportSummary
-
+from vedette.fetch.request import PRODUCT
+from vedette.runtime.commands.importer import Importer, ImportSummary
+from vedette.runtime.commands.offline import open_for_write
+from vedette.version import __version__
 
 STANDARD_INPUT = Path("-")
 
@@ -34,36 +41,26 @@ may use the folder meanwhile.
   vedette import warc crawl-2026.warc.gz
 """
 
+DESCRIPTION = "Take in URLs or pages from files."
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    parser = verbs.add_parser("import", help="take in URLs or pages from files")
-    parser.set_defaults(run=_require_subcommand, parser=parser)
-    inner = parser.add_subparsers(metavar="VERB", parser_class=type(parser))
-    for name, purpose, text, run in (
-        ("urls", "URLs, one a line", URLS_HELP, _import_urls),
-        ("warc", "pages from WARC files", WARC_HELP, _import_warc),
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands and their options."""
+    inner = add_subcommands(parser)
+    for name, purpose, description, take in (
+        ("urls", "URLs, one a line", URLS_HELP, _import_url_file),
+        ("warc", "pages from WARC files", WARC_HELP, Importer.import_warc),
     ):
-        verb = inner.add_parser(name, help=purpose, description=text)
-        verb.add_argument("files", metavar="FILE", nargs="+", type=Path, help="what to read")
-        add_data_options(verb)
-        add_output_options(verb)
-        verb.set_defaults(run=run, parser=verb)
+        one = add_subcommand(inner, name, purpose, partial(_run_import, take), description)
+        one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="what to read")
+        add_data_options(one)
+        add_output_options(one)
 
 
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say what to import: urls or warc; see vedette import --help")
+run = require_subcommand
 
 
-def _import_urls(options: argparse.Namespace) -> int:
-    return _run_import(options, _import_url_file)
-
-
-def _import_warc(options: argparse.Namespace) -> int:
-    return _run_import(options, lambda importer, path: importer.import_warc(path))
-
-
-def _import_url_file(importer: "Importer", path: Path) -> None:
+def _import_url_file(importer: Importer, path: Path) -> None:
     if path == STANDARD_INPUT:
         importer.import_urls(sys.stdin)
         return
@@ -71,20 +68,13 @@ def _import_url_file(importer: "Importer", path: Path) -> None:
         importer.import_urls(lines)
 
 
-def _run_import(options: argparse.Namespace, take: "Callable[[Importer, Path], None]") -> int:
-    from vedette import __version__
-    from vedette.adapters.crawl_store.data_folder import check_format, explain_errors
-    from vedette.cli.data_folder import data_folder
-    from vedette.fetch.request import PRODUCT
-    from vedette.runtime.commands.importer import Importer
-    from vedette.runtime.commands.offline import open_for_write
-
+def _run_import(take: Callable[[Importer, Path], None], options: argparse.Namespace) -> int:
     _check_readable(options.files)
     folder = data_folder(options)
     if check_format(folder) is None:
         raise UsageError(f'{folder} is no data folder yet: "vedette sites add" makes one and names a site')
     with explain_errors(folder), open_for_write(folder, time.time()) as state:
-        importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), _max_page_bytes(options))
+        importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), load_config(options).crawl.max_page_bytes)
         for path in options.files:
             take(importer, path)
         importer.close()
@@ -92,7 +82,7 @@ def _run_import(options: argparse.Namespace, take: "Callable[[Importer, Path], N
 
 
 def _check_readable(files: list[Path]) -> None:
-    """Before anything is changed."""
+    """Refuse a file that cannot be read before anything is changed."""
     for path in files:
         try:
             if path != STANDARD_INPUT:
@@ -101,25 +91,17 @@ def _check_readable(files: list[Path]) -> None:
             raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from None
 
 
-def _max_page_bytes(options: argparse.Namespace) -> int:
-    from vedette.config import load
-
-    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
-    return load(path).crawl.max_page_bytes
-
-
-def _print_summary(told: "ImportSummary", *, as_json: bool) -> int:
-    from vedette.cli.output import format_count, format_counts, format_number
-
-    for words in told.damage:
+def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:
+    for words in summary.damage:
         print(words, file=sys.stderr)
-    if told.damage_count > len(told.damage):
-        print(f"and {format_number(told.damage_count - len(told.damage))} more that could not be used", file=sys.stderr)
+    if summary.damage_count > len(summary.damage):
+        more = summary.damage_count - len(summary.damage)
+        print(f"and {format_number(more)} more that could not be used", file=sys.stderr)
     if as_json:
-        numbers = {"pages": told.pages, "urls": told.urls, "damaged": told.damage_count}
-        print(json.dumps({**numbers, "passed_over": dict(sorted(told.skipped.items())), "damage": told.damage}))
+        numbers = {"pages": summary.pages, "urls": summary.urls, "damaged": summary.damage_count}
+        print(json.dumps({**numbers, "passed_over": dict(sorted(summary.skipped.items())), "damage": summary.damage}))
     else:
-        print(f"{format_count(told.pages, 'page')} taken in, {format_count(told.urls, 'URL')} new.")
-        if told.skipped:
-            print(f"Passed over: {format_counts(told.skipped)}.")
-    return 1 if told.damage_count and not told.pages + told.urls else 0
+        print(f"{format_count(summary.pages, 'page')} taken in, {format_count(summary.urls, 'URL')} new.")
+        if summary.skipped:
+            print(f"Passed over: {format_counts(summary.skipped)}.")
+    return 1 if summary.damage_count and not summary.pages + summary.urls else 0

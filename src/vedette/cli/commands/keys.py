@@ -1,14 +1,13 @@
-"""What ``vedette keys …`` does. The secret of a key is printed once, and neither kept nor logged."""
+"""``vedette keys …``: keys of users and programs. A secret is printed once, and neither kept nor logged."""
 
 import argparse
 import json
 import secrets
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
-from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.data_folder import data_folder, execute, execute_and_print, format_command
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import sanitize
 from vedette.config import format_rate, parse_rate
 from vedette.errors import UsageError
@@ -16,10 +15,6 @@ from vedette.runtime.commands.search_commands import key_from_row, row_from_key
 from vedette.web.api.responses import format_iso_time
 from vedette.web.auth.keys import SECRET_BYTES, Key, create_key
 from vedette.web.commands.commands import CreateKey, RevokeKey
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Keys of readers and programs. A key is shown once, when it is made; only its digest is
@@ -30,12 +25,10 @@ kept. Changes hold at once where "vedette up" runs.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    keys = verbs.add_parser("keys", help="who may search", description=DESCRIPTION)
-    keys.set_defaults(run=_require_subcommand, parser=keys)
-    inner = keys.add_subparsers(metavar="VERB", parser_class=type(keys))
-    create = _add_subcommand(inner, "create", "make a key, and show it this once")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    create = add_folder_subcommand(inner, "create", "make a key, and show it this once", _create)
     create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
     create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private, admin (default: search)")
     create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
@@ -46,17 +39,12 @@ def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
         default=[],
         help="only for what lies there, such as docs.example.org/api/ (may be repeated)",
     )
-    _add_subcommand(inner, "list", "all keys and what they are for, revoked ones too")
-    revoke = _add_subcommand(inner, "revoke", "let a key open nothing from now on")
+    add_folder_subcommand(inner, "list", "all keys and what they are for, revoked ones too", _list)
+    revoke = add_folder_subcommand(inner, "revoke", "let a key open nothing from now on", _revoke)
     revoke.add_argument("name", metavar="NAME", help="the name of the key")
 
 
-def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_subcommand(verbs, name, purpose, "keying")
-
-
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say create, list or revoke; see vedette keys --help")
+run = require_subcommand
 
 
 def _create(options: argparse.Namespace) -> int:
@@ -65,9 +53,9 @@ def _create(options: argparse.Namespace) -> int:
     scopes = list(dict.fromkeys(scope.strip() for scope in options.scope.split(",")))
     rate = parse_rate(options.rate) if options.rate is not None else None
     secret, key = create_key(options.name, scopes, rate, options.site, secrets.token_bytes(SECRET_BYTES))
-    told = run_command(options, CreateKey(row_from_key(key)))
+    done = execute(options, CreateKey(row_from_key(key)))
     if options.json:
-        print(json.dumps({**told, "name": key.name, "secret": secret}))
+        print(json.dumps({**done, "name": key.name, "secret": secret}))
     else:
         print(secret)
         print(f"This is the key of {key.name}, for {_describe_key(key)}.")
@@ -92,9 +80,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _revoke(options: argparse.Namespace) -> int:
-    told = run_command(options, RevokeKey(options.name))
-    print(json.dumps(told) if options.json else format_done(told))
-    return 0
+    return execute_and_print(options, RevokeKey(options.name), when=False)
 
 
 def _describe_key(key: Key) -> str:
@@ -112,6 +98,3 @@ def _key_to_dict(key: Key) -> dict[str, Any]:
         "created_s": key.created_s,
         "revoked_s": key.revoked_s,
     }
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"create": _create, "list": _list, "revoke": _revoke}

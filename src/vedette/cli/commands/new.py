@@ -1,9 +1,8 @@
-"""What ``vedette new`` does: reads beside whatever runs on the folder, as the operator, who may see all pages."""
+"""``vedette new``: which pages are new, read beside what runs on the folder; the operator may see all pages."""
 
 import argparse
 import json
 import time
-from typing import TYPE_CHECKING
 
 from vedette.adapters.alerts.alert_store import AlertItem
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -15,10 +14,6 @@ from vedette.runtime.alerts.service import FolderNewPages
 from vedette.web.api.responses import format_iso_time
 from vedette.web.public.new_page_ports import ItemBatch, describe_source, item_to_json
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
-
 DESCRIPTION = """\
 Shows the pages that are new, the oldest first, each once. A site's first crawl is silent;
 what is found on it afterwards is new, unless it only moved or says what another page says.
@@ -28,21 +23,14 @@ what is found on it afterwards is new, unless it only moved or says what another
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    new = verbs.add_parser("new", help="which pages are new", description=DESCRIPTION)
-    new.add_argument("--watch", metavar="NAME", default="", help="only what this watch looks for")
-    new.add_argument("--since", metavar="CURSOR", help="only what came after this one (default: the latest)")
-    new.add_argument("-n", metavar="N", type=int, default=20, help="how many at most (default: 20)")
-    new.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
-    add_data_options(new)
-    add_output_options(new, "print one JSON object; with --follow one a page, each on a line")
-    new.set_defaults(run=_run, parser=new)
-
-
-def _run(options: argparse.Namespace) -> int:
-
-    return show_new(options)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    parser.add_argument("--watch", metavar="NAME", default="", help="only what this watch looks for")
+    parser.add_argument("--since", metavar="CURSOR", help="only what came after this one (default: the latest)")
+    parser.add_argument("-n", metavar="N", type=int, default=20, help="how many at most (default: 20)")
+    parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    add_data_options(parser)
+    add_output_options(parser, "print one JSON object; with --follow one a page, each on a line")
 
 
 POLL_INTERVAL_S = 0.5
@@ -50,8 +38,8 @@ MAX_ITEMS = 1000
 MAX_DIGITS = 15
 
 
-def show_new(options: argparse.Namespace) -> int:
-    """Show what there is; with ``--follow`` also what comes, until somebody ends it."""
+def run(options: argparse.Namespace) -> int:
+    """Show the latest new pages; with ``--follow`` also those that come, until it is stopped."""
     folder, since = data_folder(options), _parse_cursor(options.since)
     if not 1 <= options.n <= MAX_ITEMS:
         raise UsageError(f"-n {options.n}: write a number from 1 to {MAX_ITEMS}")
@@ -78,7 +66,7 @@ def show_new(options: argparse.Namespace) -> int:
 def _first_batch(
     news: FolderNewPages, since: int | None, options: argparse.Namespace, allowed: tuple[str, ...]
 ) -> ItemBatch:
-    """What comes first; without a cursor the latest. The end is looked up before, so that nothing falls between."""
+    """Return what is shown first; without a cursor the latest. The end is looked up before: nothing falls between."""
     if since is not None:
         return news.list_after(since, options.n, options.watch, allowed)
     end = news.list_after(10**MAX_DIGITS, 1, options.watch, allowed).cursor
@@ -102,8 +90,9 @@ def _print_batch(batch: ItemBatch, options: argparse.Namespace) -> None:
 
 
 def _item_lines(item: AlertItem) -> list[str]:
-    since = "told {} after it was first seen" if item.born_s is None else "found {} after its date"
-    facts = f"first seen {format_iso_time(item.found_s)} by {describe_source(item)}; {since.format(format_duration(item.delay_s))}"
+    delay = format_duration(item.delay_s)
+    since = f"told {delay} after it was first seen" if item.born_s is None else f"found {delay} after its date"
+    facts = f"first seen {format_iso_time(item.found_s)} by {describe_source(item)}; {since}"
     about = [sanitize(item.url, 2048), f"{item.seq} · {facts}", sanitize(item.snippet.strip(), 300)]
     return [sanitize(item.title.strip(), 200) or "(no title)", *(f"  {line}" for line in about if line)]
 

@@ -1,31 +1,28 @@
-"""What ``vedette queries …`` does: it reads the record of searches beside whoever writes it."""
+"""``vedette queries …``: what people search for, read beside the process that records it."""
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.event_store.reader import EventReader, QueryCount
 from vedette.adapters.event_store.store import EventStore
-from vedette.cli.data_folder import call_coordinator, data_folder, format_command
-from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.data_folder import crawled_folder, format_command
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import format_count, format_number, sanitize
 from vedette.cli.progress import ProgressLine
 from vedette.errors import UsageError
 from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
 from vedette.learn.workload import Workload, build_workload
+from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.commands.rpc import Request
 from vedette.timeutil import DAY_S
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 What people search for, as far as it is recorded (serve.keep_slates_days), and queries
@@ -36,31 +33,32 @@ that you bring along. What programs asked is left out.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    queries = verbs.add_parser("queries", help="what people search for", description=DESCRIPTION)
-    queries.set_defaults(run=_require_subcommand, parser=queries)
-    inner = queries.add_subparsers(metavar="VERB", parser_class=type(queries))
-    for name, purpose in (("list", "what is asked most often"), ("empty", "what is asked and finds nothing")):
-        counted = _add_subcommand(inner, name, purpose)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    for name, purpose, list_counts in (
+        ("list", "what is asked most often", EventReader.list_top_queries),
+        ("empty", "what is asked and finds nothing", EventReader.list_empty_queries),
+    ):
+        counted = add_folder_subcommand(inner, name, purpose, partial(_print_counts, list_counts))
         _add_limit(counted)
         counted.add_argument(
             "--days", metavar="N", type=_parse_whole, default=7, help="of the last N days (default: 7)"
         )
-    _add_limit(_add_subcommand(inner, "rising", "what is asked more than usual, beyond chance"))
-    _add_subcommand(inner, "drift", "whether what people ask for has shifted")
-    _add_subcommand(inner, "import", "bring queries from elsewhere, one a line").add_argument(
+    _add_limit(add_folder_subcommand(inner, "rising", "what is asked more than usual, beyond chance", _list_rising))
+    add_folder_subcommand(inner, "drift", "whether what people ask for has shifted", _show_drift)
+    load = add_folder_subcommand(inner, "import", "bring queries from elsewhere, one a line", _import)
+    load.add_argument(
         "file", metavar="FILE", type=Path, help="queries, each with a count and a date behind tabs, or as JSON lines"
     )
-    _add_subcommand(inner, "drop-imported", "forget the queries that were imported")
+    add_folder_subcommand(inner, "drop-imported", "forget the queries that were imported", _drop_imported)
 
 
-def _add_limit(parser: "Parser") -> None:
+run = require_subcommand
+
+
+def _add_limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", metavar="N", type=_parse_whole, default=20, help="how many at most (default: 20)")
-
-
-def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_subcommand(verbs, name, purpose, "querying")
 
 
 def _parse_whole(text: str) -> int:
@@ -69,34 +67,17 @@ def _parse_whole(text: str) -> int:
     return int(text)
 
 
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say list, rising, empty, drift, import or drop-imported; see vedette queries --help")
-
-
 WORKLOAD_DAYS = 90  # after which a search counts next to nothing
 MAX_ERRORS_SHOWN = 5
 STANDARD_INPUT = Path("-")
 
 
-def existing_data_folder(options: argparse.Namespace) -> Path:
-    """The data folder; one without a crawl is told in words, and none is made."""
-    folder = data_folder(options)
-    with open_state_reader(folder):
-        return folder
-
-
-def _list(options: argparse.Namespace) -> int:
-    return _print_counts(options, EventReader.list_top_queries)
-
-
-def _list_empty(options: argparse.Namespace) -> int:
-    return _print_counts(options, EventReader.list_empty_queries)
-
-
-def _print_counts(options: argparse.Namespace, asked: Callable[[EventReader, float, int], list[QueryCount]]) -> int:
-    folder = existing_data_folder(options)
+def _print_counts(
+    list_counts: Callable[[EventReader, float, int], list[QueryCount]], options: argparse.Namespace
+) -> int:
+    folder = crawled_folder(options)
     since_s = _world_now_s(folder) - options.days * DAY_S
-    rows = asked(EventReader(folder), since_s, options.n)
+    rows = list_counts(EventReader(folder), since_s, options.n)
     if options.json:
         print(json.dumps({"since_s": since_s, "queries": [row._asdict() for row in rows]}))
         return 0
@@ -105,9 +86,8 @@ def _print_counts(options: argparse.Namespace, asked: Callable[[EventReader, flo
         return 0
     print("searches  clicks  without result  query")
     for row in rows:
-        print(
-            f"{format_number(row.searches):>8}  {format_number(row.clicks):>6}  {format_number(row.empty):>14}  {sanitize(row.query)}"
-        )
+        counts = f"{format_number(row.searches):>8}  {format_number(row.clicks):>6}  {format_number(row.empty):>14}"
+        print(f"{counts}  {sanitize(row.query)}")
     return 0
 
 
@@ -140,14 +120,14 @@ def _show_drift(options: argparse.Namespace) -> int:
 
 
 def _load_workload(options: argparse.Namespace) -> tuple[Workload, float]:
-    """What people asked here. Imported queries are left out: they came all at once."""
-    folder = existing_data_folder(options)
+    """Return what people asked here. Imported queries are left out: they came all at once."""
+    folder = crawled_folder(options)
     now_s = _world_now_s(folder)
     return build_workload(EventReader(folder).iter_counts(now_s - WORKLOAD_DAYS * DAY_S)), now_s
 
 
 def _world_now_s(folder: Path) -> float:
-    """The time of the world that is crawled, where something runs that knows it."""
+    """Return the time of the world that is crawled, where something runs that knows it."""
     reply = call_coordinator(folder, Request("status"))
     return float(reply["now_s"]) if reply else time.time()
 
@@ -173,7 +153,7 @@ class _QueryImport:
 
 
 def _import(options: argparse.Namespace) -> int:
-    folder = existing_data_folder(options)
+    folder = crawled_folder(options)
     reading = _QueryImport(_world_now_s(folder))
     gauge = ProgressLine("queries", quiet=options.json)
     with _open_input(options.file) as file, gauge, closing(EventStore(folder)) as book:
@@ -218,17 +198,7 @@ def _print_import(options: argparse.Namespace, reading: _QueryImport, kept: int)
 
 
 def _drop_imported(options: argparse.Namespace) -> int:
-    with closing(EventStore(existing_data_folder(options))) as book:
+    with closing(EventStore(crawled_folder(options))) as book:
         dropped = book.delete_imported()
     print(json.dumps({"dropped": dropped}) if options.json else f"Imported rows dropped: {format_number(dropped)}.")
     return 0
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "list": _list,
-    "rising": _list_rising,
-    "empty": _list_empty,
-    "drift": _show_drift,
-    "import": _import,
-    "drop-imported": _drop_imported,
-}

@@ -1,25 +1,19 @@
-"""What ``vedette rules …`` does: through the keeper where one runs, else on the held folder; each action is logged."""
+"""``vedette rules …``: synonyms, pins, and what is hidden, blocked, raised or lowered; each change is logged."""
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.search_store import RuleRow
-from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
-from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.data_folder import data_folder, execute_and_print, format_command, read_exported_file
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import sanitize
 from vedette.errors import UsageError
-from vedette.web.commands.commands import AddRules, Command, RemoveRules, Rule, RuleKind
+from vedette.web.commands.commands import AddRules, RemoveRules, Rule, RuleKind
 from vedette.web.commands.rule_text import format_rules, parse_rule, parse_rules
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Rules for results. For single queries: words that mean the same, pages that a query shows
@@ -34,53 +28,47 @@ case, accents and signs make no difference.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    rules = verbs.add_parser("rules", help="what queries should find, and what not", description=DESCRIPTION)
-    rules.set_defaults(run=_require_subcommand, parser=rules)
-    inner = rules.add_subparsers(metavar="VERB", parser_class=type(rules))
-    _add_subcommand(inner, "list", "all rules")
-    synonym = _add_subcommand(inner, "synonym", "search for other words, too, and the other way round")
+KINDS = ("synonym", "pin", "hide", "block", "raise", "lower", "conceal")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    add_folder_subcommand(inner, "list", "all rules", _list)
+    purpose = "search for other words, too, and the other way round"
+    synonym = add_folder_subcommand(inner, "synonym", purpose, _synonym)
     synonym.add_argument("word", metavar="WORD", help="a word")
     synonym.add_argument("others", metavar="OTHER", nargs="+", help="what means the same")
-    for name, purpose in (
-        ("pin", "show a page first for a query, wherever it would stand"),
-        ("hide", "do not show a page for a query"),
-    ):
-        parser = _add_subcommand(inner, name, purpose)
-        parser.add_argument("query", metavar="QUERY", help="the whole query, in quotes")
-        parser.add_argument("url", metavar="URL", help="the page")
-    for name, purpose in (
-        ("block", "show and fetch nothing of a domain"),
-        ("raise", "let pages of a domain stand higher"),
-        ("lower", "let pages of a domain stand lower"),
-    ):
-        _add_subcommand(inner, name, purpose).add_argument(
-            "value", metavar="DOMAIN", help="it, and all names that end with it"
-        )
-    _add_subcommand(inner, "conceal", "show a page, or all that begin alike, to nobody").add_argument(
-        "value", metavar="URL", help="the page; with a * at its end all that begin so"
-    )
-    remove = _add_subcommand(inner, "remove", "take a rule back")
-    remove.add_argument("kind", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
+    for_query: dict[RuleKind, str] = {
+        "pin": "show a page first for a query, wherever it would stand",
+        "hide": "do not show a page for a query",
+    }
+    for kind, purpose in for_query.items():
+        one = add_folder_subcommand(inner, kind, purpose, partial(_add_query_rule, kind))
+        one.add_argument("query", metavar="QUERY", help="the whole query, in quotes")
+        one.add_argument("url", metavar="URL", help="the page")
+    of_domain: dict[RuleKind, str] = {
+        "block": "show and fetch nothing of a domain",
+        "raise": "let pages of a domain stand higher",
+        "lower": "let pages of a domain stand lower",
+    }
+    for kind, purpose in of_domain.items():
+        one = add_folder_subcommand(inner, kind, purpose, partial(_add_global_rule, kind))
+        one.add_argument("value", metavar="DOMAIN", help="it, and all names that end with it")
+    purpose = "show a page, or all that begin alike, to nobody"
+    conceal = add_folder_subcommand(inner, "conceal", purpose, partial(_add_global_rule, "conceal"))
+    conceal.add_argument("value", metavar="URL", help="the page; with a * at its end all that begin so")
+    remove = add_folder_subcommand(inner, "remove", "take a rule back", _remove)
+    remove.add_argument("kind", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
     remove.add_argument("words", metavar="WORD", nargs="+", help="what it was given: the query, if any, and the value")
-    _add_subcommand(inner, "export", "write all rules as TOML, for import")
-    _add_subcommand(inner, "import", "add the rules of a file that export wrote").add_argument(
+    add_folder_subcommand(inner, "export", "write all rules as TOML, for import", _export)
+    load = add_folder_subcommand(inner, "import", "add the rules of a file that export wrote", _import)
+    load.add_argument(
         "file", metavar="FILE", type=Path, help="TOML with one [[rule]] table a rule; - for standard input"
     )
 
 
-_KINDS = ("synonym", "pin", "hide", "block", "raise", "lower", "conceal")
-
-
-def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_subcommand(verbs, name, purpose, "ruling")
-
-
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError(
-        "say list, synonym, pin, hide, block, raise, lower, conceal, remove, export or import; see vedette rules --help"
-    )
+run = require_subcommand
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -97,24 +85,20 @@ def _list(options: argparse.Namespace) -> int:
 
 def _synonym(options: argparse.Namespace) -> int:
     rules = tuple(parse_rule("synonym", options.word, other) for other in options.others)
-    return _run_and_print(options, AddRules(rules))
+    return execute_and_print(options, AddRules(rules), when=False)
 
 
-def _pin(options: argparse.Namespace) -> int:
-    return _run_and_print(options, AddRules((parse_rule("pin", options.query, options.url),)))
-
-
-def _hide(options: argparse.Namespace) -> int:
-    return _run_and_print(options, AddRules((parse_rule("hide", options.query, options.url),)))
+def _add_query_rule(kind: RuleKind, options: argparse.Namespace) -> int:
+    return execute_and_print(options, AddRules((parse_rule(kind, options.query, options.url),)), when=False)
 
 
 def _add_global_rule(kind: RuleKind, options: argparse.Namespace) -> int:
-    return _run_and_print(options, AddRules((parse_rule(kind, "", options.value),)))
+    return execute_and_print(options, AddRules((parse_rule(kind, "", options.value),)), when=False)
 
 
 def _remove(options: argparse.Namespace) -> int:
     *query, value = options.words
-    return _run_and_print(options, RemoveRules((parse_rule(options.kind, " ".join(query), value),)))
+    return execute_and_print(options, RemoveRules((parse_rule(options.kind, " ".join(query), value),)), when=False)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -127,18 +111,10 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    rules = parse_rules(_read_file(options.file), str(options.file))
+    rules = parse_rules(read_exported_file(options.file), str(options.file))
     if not rules:
         raise UsageError(f"{options.file}: holds no rule: write one [[rule]] table a rule")
-    return _run_and_print(options, AddRules(rules))
-
-
-def _read_file(file: Path) -> str:
-    try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
+    return execute_and_print(options, AddRules(rules), when=False)
 
 
 def _load_rules(options: argparse.Namespace) -> list[RuleRow]:
@@ -149,24 +125,3 @@ def _load_rules(options: argparse.Namespace) -> list[RuleRow]:
 def _rule_from_row(row: RuleRow) -> Rule:
     kind: Any = row.kind
     return Rule(kind, row.query, row.value)
-
-
-def _run_and_print(options: argparse.Namespace, order: Command) -> int:
-    told = run_command(options, order)
-    print(json.dumps(told) if options.json else format_done(told))
-    return 0
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "list": _list,
-    "synonym": _synonym,
-    "pin": _pin,
-    "hide": _hide,
-    "block": partial(_add_global_rule, "block"),
-    "raise": partial(_add_global_rule, "raise"),
-    "lower": partial(_add_global_rule, "lower"),
-    "conceal": partial(_add_global_rule, "conceal"),
-    "remove": _remove,
-    "export": _export,
-    "import": _import,
-}

@@ -1,4 +1,4 @@
-"""What ``vedette search`` does: brings the index up to date where nobody else does, asks it, shows what it found."""
+"""``vedette search WORDS…``: bring the index up to date where no process does, search it, print the results."""
 
 import argparse
 import json
@@ -7,19 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vedette.adapters.clock import Clock, start_clock
-from vedette.adapters.crawl_store.data_folder import lock_folder
-from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.cli.data_folder import data_folder, format_command
+from vedette.cli.data_folder import format_command, open_data_folder
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import format_count, format_relative_time, sanitize
-from vedette.errors import StoreBusy, UsageError
-from vedette.runtime.indexing.indexer import catch_up
-from vedette.runtime.search.searcher import FolderSearch
+from vedette.errors import UsageError
 from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
 from vedette.web.api.parameters import (
     MAX_PAGE_SIZE,
@@ -35,10 +29,6 @@ from vedette.web.api.responses import format_iso_time
 from vedette.web.api.search import slate_to_json
 from vedette.web.formatting import build_score_rows
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
-
 DESCRIPTION = """\
 Find pages, the best first. The folder is yours, so private sites are searched, too. Exit
 code 1 where nothing is found.
@@ -48,9 +38,8 @@ code 1 where nothing is found.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("search", help="find pages", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument(
         "words",
         metavar="WORDS",
@@ -67,12 +56,6 @@ def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--why", action="store_true", help="say of each result why it stands where it stands")
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=run, parser=parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Look, and say."""
-    return search_folder(options)
 
 
 MAX_TITLE_LENGTH = 200
@@ -91,12 +74,12 @@ def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterato
         yield from _result_lines(result, now_s, bold=bold)
         yield from _score_lines(result) if why else ()
         yield ""
-    wish = slate.request
-    more = f"; --page {wish.page + 1} shows more" if slate.total > wish.page * wish.n else ""
+    request = slate.request
+    more = f"; --page {request.page + 1} shows more" if slate.total > request.page * request.n else ""
     yield f"{format_count(slate.total, 'page')} {'matches' if slate.total == 1 else 'match'}{more}."
 
 
-def no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
+def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
     """Why there is nothing to show, as far as it is known."""
     asked = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
     if slate.total and slate.request.page > 1:
@@ -169,65 +152,53 @@ def _clean_text(text: str, most: int) -> str:
 SLOW_AFTER_S = 1.0
 
 _FILTERS = ("site", "type", "lang", "after", "before")
+_PATTERNS = {
+    "site": 'it is a host or the beginning of a path on it, such as "docs.example.org/api/"',
+    "type": 'it is a kind of file, such as "html" or "pdf"',
+    "lang": 'it is the code of a language, such as "en"',
+}
 
 
-def search_folder(options: argparse.Namespace) -> int:
-    """Search, show; exit code 1 where nothing is found."""
-    wish, folder = parse_search(options), data_folder(options)
-    with open_state_reader(folder) as view:  # a folder without a crawl is told in words, and stays as it is
-        private = tuple(row.site.start for row in view.store.list_sites() if row.site.secrets)
-    clock = start_clock(time.time(), 1.0)
-    _update_index(folder, clock, quiet=options.json)
-    search = FolderSearch(folder, clock)
+def run(options: argparse.Namespace) -> int:
+    """Search, print; exit code 1 where nothing is found."""
+    request, folder = _parse_search(options), open_data_folder(options)
+    with _notify_when_slow("The index is brought up to date first …", quiet=options.json):
+        folder.update_index()
     started_s = time.perf_counter()
-    slate = search.search(wish._replace(allowed=private))
+    slate = folder.run_search(request)
     took_s = time.perf_counter() - started_s
     if options.json:
         print(json.dumps(_slate_to_dict(slate, " ".join(options.words), took_s)))
     elif slate.results:
-        print("\n".join(slate_lines(slate, clock.now(), why=options.why, bold=_can_use_bold())))
+        print("\n".join(slate_lines(slate, time.time(), why=options.why, bold=_can_use_bold())))
     else:
-        print("\n".join([*no_result_lines(slate, search.get_incomplete_reason()), _suggest_next(options)]))
+        print("\n".join([*_no_result_lines(slate, folder.describe_incomplete()), _suggest_next(options)]))
     return 0 if slate.results else 1
 
 
-def parse_search(options: argparse.Namespace) -> SearchRequest:
-    """What was asked for, by the rules of the API; what cannot be meant is a ``UsageError``."""
+def _parse_search(options: argparse.Namespace) -> SearchRequest:
+    """Return the search that was typed, by the rules of the API; what cannot be meant is a ``UsageError``."""
     given = {name: getattr(options, name) for name in ("n", "page", *_FILTERS)}
     values = {name: value for name, value in given.items() if value is not None}
-    site_words = 'it is a host or the beginning of a path on it, such as "docs.example.org/api/"'
     try:
-        wish = SearchRequest(
+        site, kind, language = (
+            parse_pattern(values, name, PARAMETER_PATTERNS[name], meaning) for name, meaning in _PATTERNS.items()
+        )
+        request = SearchRequest(
             query=" ".join(options.words)[:MAX_QUERY_LENGTH],
             n=parse_int(values, "n", 10, 1, MAX_PAGE_SIZE),
             page=parse_int(values, "page", 1, 1, MAX_TOTAL_RESULTS),
-            site=parse_pattern(values, "site", PARAMETER_PATTERNS["site"], site_words)
-            .removeprefix("https://")
-            .removeprefix("http://"),
-            kind=parse_pattern(
-                values, "type", PARAMETER_PATTERNS["type"], 'it is a kind of file, such as "html" or "pdf"'
-            ).lower(),
-            language=parse_pattern(
-                values, "lang", PARAMETER_PATTERNS["lang"], 'it is the code of a language, such as "en"'
-            ).lower(),
+            site=site.removeprefix("https://").removeprefix("http://"),
+            kind=kind.lower(),
+            language=language.lower(),
             after_s=parse_day_s(values, "after"),
             before_s=parse_day_s(values, "before"),
         )
     except ParameterError as wrong:
         raise UsageError(f"--{wrong.parameter}: {wrong.message.rstrip('.')}") from None
-    if wish.page * wish.n > MAX_TOTAL_RESULTS:
-        raise UsageError(f"--page: with {wish.n} results a page, the last one is {MAX_TOTAL_RESULTS // wish.n}")
-    return wish
-
-
-def _update_index(folder: Path, clock: Clock, *, quiet: bool) -> None:
-    """Where nothing runs, nobody else has told the index what was fetched or imported last."""
-    try:
-        lock = lock_folder(folder)
-    except StoreBusy:
-        return
-    with lock, _notify_when_slow("The index is brought up to date first …", quiet=quiet):
-        catch_up(folder, clock)
+    if request.page * request.n > MAX_TOTAL_RESULTS:
+        raise UsageError(f"--page: with {request.n} results a page, the last one is {MAX_TOTAL_RESULTS // request.n}")
+    return request
 
 
 @contextmanager
@@ -245,11 +216,11 @@ def _can_use_bold() -> bool:
 
 
 def _slate_to_dict(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
-    """As the API says it, but for links to a server, since there may be none."""
-    told: dict[str, Any] = slate_to_json(slate, asked, took_s)
-    for result in told["results"]:
+    """Return what the web API would, but for links to a server, since there may be none."""
+    values: dict[str, Any] = slate_to_json(slate, asked, took_s)
+    for result in values["results"]:
         del result["cached_url"]
-    return told
+    return values
 
 
 def _suggest_next(options: argparse.Namespace) -> str:

@@ -1,21 +1,15 @@
-"""What ``vedette set`` does: through the keeper where one runs, else on the held folder; each change is logged."""
+"""``vedette set``: change a setting of the machine while it runs; each change is logged."""
 
 import argparse
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.cli.data_folder import data_folder, format_done, run_command
+from vedette.cli.data_folder import data_folder, execute_and_print, load_config
 from vedette.cli.options import add_data_options, add_output_options
-from vedette.config import Config, format_rate, load
+from vedette.config import format_rate
 from vedette.errors import UsageError
 from vedette.runtime.commands.setting_commands import apply_overrides, load_overrides
 from vedette.web.commands.commands import SetMachine
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Change a setting of the machine without a restart: crawl.budget, refresh.policy or
@@ -29,36 +23,27 @@ given back to the file. Without NAME it says what holds. It is logged, and the c
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("set", help="change a setting while it runs", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=_run, parser=parser)
-
-
-def _run(options: argparse.Namespace) -> int:
-
-    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what holds, or change it."""
+    """Say which settings hold, or change one."""
     if options.name is None:
         return _print_settings(options)
     if (options.value is None) is not options.as_configured:
         raise UsageError(f"say a value, as in vedette set {options.name} VALUE, or --as-configured")
-    told = run_command(options, SetMachine({options.name: options.value}))
-    print(json.dumps(told) if options.json else format_done(told, options))
-    return 0
+    return execute_and_print(options, SetMachine({options.name: options.value}))
 
 
 def _print_settings(options: argparse.Namespace) -> int:
     with open_state_reader(data_folder(options)) as view:
-        chosen, config = load_overrides(view.store), apply_overrides(_load_config(options), view.store)
+        chosen, config = load_overrides(view.store), apply_overrides(load_config(options), view.store)
     held = {"crawl.budget": format_rate(config.crawl.budget), "refresh.policy": config.refresh.policy}
     held["serve.learn"] = "true" if config.serve.learn else "false"
     if options.json:
@@ -67,8 +52,3 @@ def _print_settings(options: argparse.Namespace) -> int:
     for name, value in held.items():
         print(f"{name:<16} {value:<16} {'set here' if name in chosen else 'as configured'}")
     return 0
-
-
-def _load_config(options: argparse.Namespace) -> Config:
-    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
-    return load(path)

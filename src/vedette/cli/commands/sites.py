@@ -1,20 +1,25 @@
-"""What ``vedette sites …`` does: through the keeper where one runs, else on the held folder; each action is logged."""
+"""``vedette sites …``: the sites of a data folder and their settings; each change is logged."""
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.unlisted_host_store import UnlistedHostRow, build_host_filter
 from vedette.adapters.net.dns import resolve_host
-from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
-from vedette.cli.inner_verbs import add_subcommand
-from vedette.cli.options import add_scope_options
+from vedette.cli.data_folder import data_folder, execute, execute_and_print, format_command, read_exported_file
+from vedette.cli.options import (
+    Subparsers,
+    add_folder_subcommand,
+    add_scope_options,
+    add_subcommands,
+    require_subcommand,
+)
 from vedette.cli.output import format_count, sanitize
 from vedette.config.site_settings import (
+    OWNERSHIP_PHRASE,
     describe_settings,
     format_sites,
     parse_changes,
@@ -27,11 +32,6 @@ from vedette.errors import SiteError, UsageError
 from vedette.model import Failure, Site, origin_of
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
-
-OWNERSHIP_PHRASE = "I-OWN-THIS-SITE"  # as ``config.site_text`` reads it, which is too heavy to load for a help text
 MAX_OFFERED = 1000
 
 DESCRIPTION = """\
@@ -44,33 +44,35 @@ runs, and from the next start on where nothing does.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    sites = verbs.add_parser("sites", help="what is crawled, and how", description=DESCRIPTION)
-    sites.set_defaults(run=_require_subcommand, parser=sites)
-    inner = sites.add_subparsers(metavar="VERB", parser_class=type(sites))
-    _add_subcommand(inner, "list", "all sites, with the pages known and kept")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    add_folder_subcommand(inner, "list", "all sites, with the pages known and kept", _list)
     _add_add_command(inner)
     _add_set_command(inner)
     for name, purpose in (
         ("pause", "ask nothing more of a site, until it is resumed"),
         ("resume", "go on with a paused site"),
     ):
-        _add_site_argument(_add_subcommand(inner, name, purpose))
-    remove = _add_subcommand(inner, "remove", "crawl a site no more; its pages stay")
+        _add_site_argument(add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause")))
+    remove = add_folder_subcommand(inner, "remove", "crawl a site no more; its pages stay", _remove)
     _add_site_argument(remove)
     remove.add_argument("--with-pages", action="store_true", help="forget its pages, too")
-    _add_subcommand(inner, "export", "write all sites as TOML, for import")
-    _add_subcommand(inner, "import", "add or change sites from a file that export wrote").add_argument(
+    add_folder_subcommand(inner, "export", "write all sites as TOML, for import", _export)
+    load = add_folder_subcommand(inner, "import", "add or change sites from a file that export wrote", _import)
+    load.add_argument(
         "file", metavar="FILE", type=Path, help="TOML with one [[site]] table a site; - for standard input"
     )
-    add_subcommand(inner, "offered", "hosts that pages link to and that no site takes", "offering").add_argument(
-        "--limit", metavar="N", type=_parse_limit, default=20, help="how many (default: 20)"
-    )
+    purpose = "hosts that pages link to and that no site takes"
+    offered = add_folder_subcommand(inner, "offered", purpose, _list_unlisted_hosts)
+    offered.add_argument("--limit", metavar="N", type=_parse_limit, default=20, help="how many (default: 20)")
 
 
-def _add_add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "add", "crawl one more site")
+run = require_subcommand
+
+
+def _add_add_command(inner: Subparsers) -> None:
+    parser = add_folder_subcommand(inner, "add", "crawl one more site", _add)
     _add_site_argument(parser)
     add_scope_options(parser)
     parser.add_argument("--delay", metavar="TIME", help="pause after each answer of its host, such as 2s")
@@ -112,8 +114,8 @@ def _add_add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
 
 
-def _add_set_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "set", "change settings of a site")
+def _add_set_command(inner: Subparsers) -> None:
+    parser = add_folder_subcommand(inner, "set", "change settings of a site", _set)
     _add_site_argument(parser)
     parser.add_argument(
         "changes",
@@ -124,11 +126,7 @@ def _add_set_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
 
 
-def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_subcommand(verbs, name, purpose, "siting")
-
-
-def _add_site_argument(parser: "Parser") -> None:
+def _add_site_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name, as it was added")
 
 
@@ -136,10 +134,6 @@ def _parse_limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_OFFERED):
         raise argparse.ArgumentTypeError(f"write a whole number from 1 to {MAX_OFFERED}")
     return int(text)
-
-
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say list, add, set, pause, resume, remove, export, import or offered; see vedette sites --help")
 
 
 def _list_unlisted_hosts(options: argparse.Namespace) -> int:
@@ -151,9 +145,8 @@ def _list_unlisted_hosts(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         linked = f"{format_count(row.pages, 'page')} of {format_count(row.domains, 'domain')}"
-        print(
-            f"{row.host}   linked from {linked}, such as {sanitize(row.example)}\n    {_add_site_command(row, options)}"
-        )
+        print(f"{row.host}   linked from {linked}, such as {sanitize(row.example)}")
+        print(f"    {_add_site_command(row, options)}")
     if not rows:
         print("No pages link to hosts that no site takes, as far as they were fetched.")
     return 0
@@ -162,11 +155,6 @@ def _list_unlisted_hosts(options: argparse.Namespace) -> int:
 def _add_site_command(row: UnlistedHostRow, options: argparse.Namespace) -> str:
     return format_command(f"sites add https://{row.host}/", options)
 
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"offered": _list_unlisted_hosts}
-
-
-Reply = dict[str, Any]
 
 _SITE_OPTIONS = (
     *("delay", "hours", "bytes_per_s", "ignore_robots", "secrets"),
@@ -194,15 +182,15 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_sites(options: argparse.Namespace) -> int:
+def _add(options: argparse.Namespace) -> int:
     settings: dict[str, object] = {"scope": options.scope, "include": options.include, "exclude": options.exclude}
     settings["allow_private"] = options.allow_private
     typed = {key: getattr(options, key) for key in _SITE_OPTIONS}
     site = site_of_text(options.site, {**settings, **{key: value for key, value in typed.items() if value is not None}})
-    told = _run_command(options, AddSite(site))
+    done = execute(options, AddSite(site))
     preview = _preview_site(site)
     if options.json:
-        print(json.dumps({**told, **preview, "site": _site_to_dict(site, paused=False)}))
+        print(json.dumps({**done, **preview, "site": _site_to_dict(site, paused=False)}))
         return 0
     print(f"Added     {site.start} ({describe_settings(site)})")
     print(f"Takes     {preview['takes']}")
@@ -210,12 +198,12 @@ def _add_sites(options: argparse.Namespace) -> int:
     ignored = "ignored, as you confirmed the site as your own; " if site.ignore_robots else ""
     print(f"robots    {ignored}{preview['robots']}")
     print(f"Undo      {format_command('sites remove ' + site.start, options)}")
-    if not told["running"]:
+    if not done["running"]:
         print(f"Start     {format_command('up', options)}")
     return 0
 
 
-def _preview_site(site: Site) -> Reply:
+def _preview_site(site: Site) -> dict[str, Any]:
     origin = origin_of(site.start)
     found = resolve_host(origin.host)
     if found.failure is Failure.NAME:
@@ -236,20 +224,15 @@ def _set(options: argparse.Namespace) -> int:
     start, changes = read_site(options.site).start, parse_changes(options.changes)
     fields: Any = {key: value for key, value in changes.items() if key in _VALIDATED_KEYS}
     validate_site(Site(start, **fields))
-    return _print_done(options, _run_command(options, SetSite(start, changes, " ".join(options.changes))))
+    return _execute_and_print(options, SetSite(start, changes, " ".join(options.changes)))
 
 
-def _pause(options: argparse.Namespace) -> int:
-    return _print_done(options, _run_command(options, PauseSite(read_site(options.site).start, paused=True)))
-
-
-def _resume(options: argparse.Namespace) -> int:
-    return _print_done(options, _run_command(options, PauseSite(read_site(options.site).start, paused=False)))
+def _pause(options: argparse.Namespace, *, paused: bool) -> int:
+    return _execute_and_print(options, PauseSite(read_site(options.site).start, paused=paused))
 
 
 def _remove(options: argparse.Namespace) -> int:
-    order = RemoveSite(read_site(options.site).start, with_pages=options.with_pages)
-    return _print_done(options, _run_command(options, order))
+    return _execute_and_print(options, RemoveSite(read_site(options.site).start, with_pages=options.with_pages))
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -263,36 +246,20 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    sites = parse_sites(_read_file(options.file), str(options.file))
+    sites = parse_sites(read_exported_file(options.file), str(options.file))
     if not sites:
         raise UsageError(f"{options.file}: holds no site: write one [[site]] table a site")
-    return _print_done(options, _run_command(options, ImportSites(sites)))
+    return _execute_and_print(options, ImportSites(sites))
 
 
-def _read_file(file: Path) -> str:
-    try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"{file}: no such file; name one that export wrote") from None
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
-
-
-def _run_command(options: argparse.Namespace, order: Command) -> Reply:
-    """Carry an order out, where it holds at once or else from the next start on."""
+def _execute_and_print(options: argparse.Namespace, command: Command) -> int:
     folder = data_folder(options)
-    if not (folder / "state.db").exists() and not isinstance(order, AddSite | ImportSites):
+    if not (folder / "state.db").exists() and not isinstance(command, ImportSites):
         raise SiteError(f'{folder} has no sites yet: "vedette sites add SITE" adds one; --data names another folder')
-    return run_command(options, order)
+    return execute_and_print(options, command)
 
 
-def _print_done(options: argparse.Namespace, told: Reply) -> int:
-    print(json.dumps(told) if options.json else format_done(told, options))
-    return 0
-
-
-def _site_to_dict(site: Site, *, paused: bool) -> Reply:
+def _site_to_dict(site: Site, *, paused: bool) -> dict[str, Any]:
     return {
         "start": site.start,
         "scope": site.scope,
@@ -312,15 +279,3 @@ def _site_to_dict(site: Site, *, paused: bool) -> Reply:
         "share": site.share,
         "paused": paused,
     }
-
-
-VERBS_SITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "list": _list,
-    "add": _add_sites,
-    "set": _set,
-    "pause": _pause,
-    "resume": _resume,
-    "remove": _remove,
-    "export": _export,
-    "import": _import,
-}

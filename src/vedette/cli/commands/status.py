@@ -1,16 +1,16 @@
-"""What ``vedette status`` does: numbers from the running keeper where there is one, all else from the state on disk."""
+"""``vedette status``: how a crawl stands, by the running coordinator where there is one, else by the state on disk."""
 
 import argparse
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vedette.adapters.crawl_store.reader import StateReader, open_state_reader
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.cli.data_folder import call_coordinator, data_folder, format_command
+from vedette.cli.data_folder import data_folder, format_command
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import (
     format_bytes,
@@ -21,13 +21,10 @@ from vedette.cli.output import (
     format_rough_duration,
     sanitize,
 )
+from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.search.reputation_store import describe_ranking, load_ranking_status
 from vedette.web.console.ports.monitoring import KIND_LABELS
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 How the crawl of a data folder stands: pages, queue, hosts that wait and why, errors by
@@ -37,45 +34,31 @@ kind, sites, archive. When nothing runs, what the folder holds.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("status", help="how a crawl stands", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     add_data_options(parser)
     add_output_options(parser)
-    parser.set_defaults(run=run, parser=parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Look, and say."""
-    return show_status(options)
 
 
 Status = dict[str, Any]
 
 
-def show_status(options: argparse.Namespace) -> int:
-    """Look, and say."""
+def run(options: argparse.Namespace) -> int:
+    """Print how the crawl of a folder stands."""
     folder = data_folder(options)
     with open_state_reader(folder) as view:
         running = call_coordinator(folder, Request("status"))
         told = {"data": str(folder), "running": running is not None, **_read_state(view, running), "now": running}
         told["index"] = _read_index(folder, view)
         told["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(told))
-    if options.json:
-        print(json.dumps(told))
-    else:
-        print("\n".join(_status_lines(told, options)))
+    print(json.dumps(told) if options.json else "\n".join(_status_lines(told, options)))
     return 0
 
 
 def _read_state(view: StateReader, running: Status | None) -> Status:
     failures, refusals = view.count_failures()
-    mishap, archive, rows, reading = (
-        view.find_last_failure(),
-        view.measure_archive(),
-        view.store.list_sites(),
-        view.count_content(),
-    )
+    mishap, archive = view.find_last_failure(), view.measure_archive()
+    rows, reading = view.store.list_sites(), view.count_content()
     counts = view.count_sites([row.site for row in rows])
     return {
         "pages": view.count_pages(),
@@ -111,16 +94,14 @@ def _status_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
         if now["trouble"]:
             yield f"Waiting   {sanitize(now['trouble'])}"
     yield f"Pages     {format_number(told['pages'])} kept{_format_pace(now) if now else ''}"
-    yield (
-        f"Queue     {format_count(told['urls_waiting'], 'URL')} waiting, {format_number(told['urls_out'])} with workers, "
-        f"{format_number(told['urls_known'])} known"
-    )
+    waiting, out = format_count(told["urls_waiting"], "URL"), format_number(told["urls_out"])
+    yield f"Queue     {waiting} waiting, {out} with workers, {format_number(told['urls_known'])} known"
     if now:
         yield f"Hosts     {format_counts(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
         yield from _budget_lines(now)
     index = told["index"]
-    waiting = f", {format_number(index['waiting'])} wait to be looked at" if index["waiting"] else ""
-    yield f"Index     {format_count(index['pages'], 'page')} can be found{waiting}"
+    behind = f", {format_number(index['waiting'])} wait to be looked at" if index["waiting"] else ""
+    yield f"Index     {format_count(index['pages'], 'page')} can be found{behind}"
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
     yield from _content_lines(told["reading"])
@@ -131,7 +112,7 @@ def _status_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _budget_lines(now: Status) -> Iterator[str]:
-    """Where today's fetches went; a keeper of an earlier version does not tell."""
+    """Say where today's fetches went; a coordinator of an earlier version does not tell."""
     budget = now.get("budget")
     if not budget or not budget["today"]:
         return
@@ -145,7 +126,7 @@ def _budget_lines(now: Status) -> Iterator[str]:
 
 
 def _format_rate(per_s: float) -> str:
-    """A budget as people say it.
+    """Format a budget as people say it.
 
     >>> _format_rate(2.0), _format_rate(100 / 86_400)
     ('2 fetches a second', '100 fetches a day')
@@ -155,11 +136,12 @@ def _format_rate(per_s: float) -> str:
 
 def _format_pace(now: Status) -> str:
     rate = "" if now["pages_per_s"] is None else f", {now['pages_per_s']:.1f} a second of late"
-    return f"; {format_number(now['pages'])} fetched since the start, {format_number(now['unchanged'])} of them unchanged{rate}"
+    pages, unchanged = format_number(now["pages"]), format_number(now["unchanged"])
+    return f"; {pages} fetched since the start, {unchanged} of them unchanged{rate}"
 
 
 def _content_lines(reading: Status) -> Iterator[str]:
-    """What came of reading: what there was not, is not said."""
+    """Say what came of reading pages, as far as there was any."""
     said = {
         "copies of other pages": reading["copies"],
         "pages with something against indexing": reading["objected"],
@@ -181,7 +163,8 @@ def _trouble_lines(told: Status) -> Iterator[str]:
         yield f"Refused   {format_counts(told['refusals'])}"
     if told["last_error"]:
         error = told["last_error"]
-        yield f"Last      {error['url']} failed {format_relative_time(error['at_s'], _world_now_s(told))}: {sanitize(error['why'])}"
+        when = format_relative_time(error["at_s"], _world_now_s(told))
+        yield f"Last      {error['url']} failed {when}: {sanitize(error['why'])}"
 
 
 def _world_now_s(told: Status) -> float:

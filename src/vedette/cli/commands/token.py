@@ -1,23 +1,16 @@
-"""The operator's token: made at the first start, and by ``vedette token new``. It is printed once, and kept nowhere."""
+"""``vedette token new``: the operator's token, also made at the first start. It is printed once, and kept nowhere."""
 
 import argparse
 import json
 import secrets
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from vedette.cli.data_folder import ACTOR, run_command
-from vedette.cli.inner_verbs import add_subcommand
-from vedette.errors import UsageError
+from vedette.cli.data_folder import ACTOR, execute
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.auth.tokens import create_operator_token, hash_secret
 from vedette.web.commands.commands import ReplaceToken
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 The operator's token, which opens the console. It is shown once, when it is made: at the
@@ -28,20 +21,17 @@ whoever is signed in is signed out.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its verb."""
-    token = verbs.add_parser("token", help="what opens the console", description=DESCRIPTION)
-    token.set_defaults(run=_require_subcommand, parser=token)
-    inner = token.add_subparsers(metavar="VERB", parser_class=type(token))
-    add_subcommand(inner, "new", "make another token, and show it this once", "tokening")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    add_folder_subcommand(inner, "new", "make another token, and show it this once", _create_token)
 
 
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say new; see vedette token --help")
+run = require_subcommand
 
 
 def ensure_token(settings: RuntimeSettings) -> str:
-    """A token where the folder has none yet; empty where it has."""
+    """Create a token where the folder has none yet; return an empty text where it has."""
     with open_for_write(settings.folder, settings.clock.wall_now()) as state:
         if state.store.read_token_digest():
             return ""
@@ -51,7 +41,7 @@ def ensure_token(settings: RuntimeSettings) -> str:
 
 
 def console_lines(address: str, token: str, replace: str) -> list[str]:
-    """What is said of the console at a start."""
+    """Return what is said of the console at a start."""
     lines = [f"Console {address.rstrip('/')}/console"]
     if token:
         return [*lines, f"Token   {token}", f"        shown this once; {replace} makes another"]
@@ -60,15 +50,12 @@ def console_lines(address: str, token: str, replace: str) -> list[str]:
 
 def _create_token(options: argparse.Namespace) -> int:
     token = create_operator_token(secrets.token_bytes(32))
-    told = run_command(options, ReplaceToken(hash_secret(token)))
+    done = execute(options, ReplaceToken(hash_secret(token)))
     if options.json:
-        print(json.dumps({**told, "token": token}))
+        print(json.dumps({**done, "token": token}))
     else:
         print(token)
         print("This is the operator's token. The one before opens nothing, and everybody is signed out.")
         print("Keep it safe   it is shown this once, and kept nowhere")
         print("Use it at      /console of the search page")
     return 0
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"new": _create_token}

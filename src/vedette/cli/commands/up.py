@@ -1,19 +1,23 @@
-"""What ``vedette up`` does: adds what is new, says where things are, and runs the tree until somebody says stop."""
+"""``vedette up``: add what is new, say where things are, and run the process tree until it is stopped."""
 
 import argparse
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vedette.adapters.crawl_store.data_folder import lock_folder
-from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.cli.commands.crawl import build_settings, check_sites, format_summary, run_process_tree
+from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import console_lines, ensure_token
-from vedette.cli.data_folder import ACTOR, check_known_sites, format_command
+from vedette.cli.data_folder import (
+    ACTOR,
+    crawl_settings,
+    format_command,
+    open_data_folder,
+    print_note,
+    read_sites,
+)
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_scope_options
 from vedette.cli.output import format_count
 from vedette.cli.progress import Screen
@@ -21,13 +25,10 @@ from vedette.errors import UsageError
 from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.processes.run import check_sites, find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.commands import AddSite
 from vedette.web.server import bind
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Add the sites that you name, if they are new, and keep all sites of the data folder
@@ -38,9 +39,8 @@ pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("up", help="keep sites fresh until Ctrl-C", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument("sites", metavar="SITE", nargs="*", help="an http(s) URL or a host name, to be added")
     add_scope_options(parser)
     add_fetch_options(parser)
@@ -52,30 +52,24 @@ def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     add_data_options(parser)
     add_output_options(parser, "print one JSON object at the end, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.set_defaults(run=run, parser=parser, pages=None, patience="5min")
 
 
 def run(options: argparse.Namespace) -> int:
     """Add, serve, show progress, sum up."""
-    return serve(options)
-
-
-def serve(options: argparse.Namespace) -> int:
-    """Add, serve, show progress, sum up."""
-    named = build_settings(options)
-    settings = replace(named, sites=(), forever=True)
+    settings = replace(crawl_settings(options), forever=True)
+    named = read_sites(options)
     listen = options.listen if options.listen is not None else settings.config.serve.listen
     if settings.folder.exists():
         lock_folder(settings.folder).close()
-    rows = _load_sites(settings.folder)
-    if not rows and not named.sites and not listen:
+    rows = open_data_folder(options).site_rows()
+    if not rows and not named and not listen:
         raise UsageError(
             f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add it with '
             '"vedette sites add"'
         )
-    new = _select_new_sites(named.sites, rows)
-    check_sites(replace(settings, sites=new))
-    sys.stderr.writelines(f"vedette: {words}\n" for words in check_known_sites(settings, rows))
+    new = _select_new_sites(named, rows)
+    check_sites(replace(settings, sites=new), print_note)
+    sys.stderr.writelines(f"vedette: {words}\n" for words in find_blocked_sites(settings, rows))
     listener = bind(listen) if listen else None
     _add_sites(settings, new)
     settings = replace(settings, listener=listener)
@@ -89,27 +83,20 @@ def serve(options: argparse.Namespace) -> int:
             flush=True,
         )
     with Screen(f"{format_count(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C stops") as screen:
-        told = run_process_tree(settings, screen.update)
+        numbers = run_to_end(settings, screen.update, on_note=print_note)
     if options.json:
-        print(json.dumps({"data": str(settings.folder), **told}))
+        print(json.dumps({"data": str(settings.folder), **numbers}))
     else:
-        print(format_summary(told))
+        print(format_summary(numbers))
         print(f"Everything is in {settings.folder}; {format_command('up', options)} goes on.")
     return 0
 
 
 def search_address(settings: RuntimeSettings) -> str:
-    """Where a browser finds the pages."""
+    """Return where a browser finds the pages."""
     assert settings.listener is not None
     host, port = settings.listener.getsockname()[:2]
     return settings.config.serve.address or f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-def _load_sites(folder: Path) -> list[SiteRow]:
-    if not (folder / "state.db").exists():
-        return []
-    with open_state_reader(folder) as view:
-        return view.store.list_sites()
 
 
 def _select_new_sites(sites: Sequence[Site], rows: Sequence[SiteRow]) -> tuple[Site, ...]:

@@ -1,30 +1,28 @@
-"""What ``vedette watch …`` does: through the keeper where one runs, else on the held folder; each change is logged."""
+"""``vedette watch …``: alerts on new pages, with feeds and webhooks; each change is logged."""
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vedette import __version__
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.cli.data_folder import data_folder, format_command, format_done, run_command
-from vedette.cli.inner_verbs import add_subcommand
+from vedette.cli.data_folder import (
+    crawled_folder,
+    execute,
+    execute_and_print,
+    format_command,
+    format_done,
+    load_config,
+)
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import format_count, format_relative_time, sanitize
-from vedette.config import Config, load
 from vedette.errors import UsageError
 from vedette.fetch.request import build_user_agent
 from vedette.runtime.alerts.service import FolderAlertService
 from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.version import __version__
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
 
 DESCRIPTION = """\
 Watches: each has a feed (/new.atom?watch=NAME), and may have a webhook, which is sent
@@ -35,31 +33,25 @@ every new page that fits, signed. "vedette new --watch NAME" shows the same here
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    watch = verbs.add_parser("watch", help="who is told of new pages", description=DESCRIPTION)
-    watch.set_defaults(run=_require_subcommand, parser=watch)
-    inner = watch.add_subparsers(metavar="VERB", parser_class=type(watch))
-    more = _add_subcommand(inner, "add", "watch a site, a path on it, or a query")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
+    inner = add_subcommands(parser)
+    more = add_folder_subcommand(inner, "add", "watch a site, a path on it, or a query", _add)
     more.add_argument("name", metavar="NAME", help="by which it is known, also in addresses")
     more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for everywhere")
     more.add_argument("--query", metavar="QUERY", default="", help="what a search for new pages would say")
     more.add_argument("--webhook", metavar="URL", default="", help="a URL that is sent each new page, signed")
     more.add_argument("--reader", metavar="NAME", default="", help="whose private pages may go to the webhook")
-    _add_subcommand(inner, "list", "all watches, and what became of their latest messages")
-    for name, purpose in (
-        ("remove", "watch for it no more"),
-        ("test", "send a message without pages to a webhook, and say what came of it"),
+    add_folder_subcommand(inner, "list", "all watches, and what became of their latest messages", _list)
+    for name, purpose, act in (
+        ("remove", "watch for it no more", _remove),
+        ("test", "send a message without pages to a webhook, and say what came of it", _test),
     ):
-        _add_subcommand(inner, name, purpose).add_argument("name", metavar="NAME", help="the name of the watch")
+        one = add_folder_subcommand(inner, name, purpose, act)
+        one.add_argument("name", metavar="NAME", help="the name of the watch")
 
 
-def _add_subcommand(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    return add_subcommand(verbs, name, purpose, "watch_keeping")
-
-
-def _require_subcommand(_: argparse.Namespace) -> int:
-    raise UsageError("say add, list, remove or test; see vedette watch --help")
+run = require_subcommand
 
 
 MAX_MESSAGES = 100
@@ -69,12 +61,12 @@ def _add(options: argparse.Namespace) -> int:
     watch = parse_alert(options.name, options.site, options.query, options.webhook, options.reader)
     if watch.webhook and (why := _open_alert_service(options).check_webhook(watch.webhook)):
         raise UsageError(why)
-    told = run_command(options, AddAlert(watch))
+    done = execute(options, AddAlert(watch))
     kept = next(kept for kept in _open_alert_service(options).list_alerts() if kept.watch.name == watch.name)
     if options.json:
-        print(json.dumps({**told, "watch": _alert_to_dict(kept), "secret": kept.secret if watch.webhook else None}))
+        print(json.dumps({**done, "watch": _alert_to_dict(kept), "secret": kept.secret if watch.webhook else None}))
         return 0
-    print(format_done(told, options))
+    print(format_done(done, options))
     print(f"Feed: /new.atom?watch={watch.name}")
     if watch.webhook:
         print(f"Messages are signed with {kept.secret}")
@@ -105,9 +97,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    told = run_command(options, RemoveAlert(options.name))
-    print(json.dumps(told) if options.json else format_done(told))
-    return 0
+    return execute_and_print(options, RemoveAlert(options.name), when=False)
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -121,24 +111,21 @@ def _test(options: argparse.Namespace) -> int:
 
 
 def _open_alert_service(options: argparse.Namespace) -> FolderAlertService:
-    folder = data_folder(options)
-    with open_state_reader(folder):  # a folder without a crawl is told in words, and none is made
-        pass
-    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
-    config = load(path) if path else Config()
+    folder, config = crawled_folder(options), load_config(options)
     agent = build_user_agent(__version__, config.crawl.contact)
     return FolderAlertService(RuntimeSettings(config, start_clock(time.time(), 1.0), folder, agent))
 
 
 def _describe_delivery(sent: SentMessage | None, behind: int = 0) -> str:
-    """What became of the last message, or of one that is in the way of others."""
+    """Say what became of the last message, or of one that is in the way of others."""
     if sent is None:
         return "nothing was sent yet"
     message = sent.delivery
     if message.next_s is not None and message.tries:
         why = f"tried {format_count(message.tries, 'time')}: {sanitize(message.error, 300)}"
         waiting = f"; {format_count(behind, 'message')} behind it" if behind else ""
-        return f"a message is not taken ({why}); the next try is {format_relative_time(message.next_s, time.time())}{waiting}"
+        when = format_relative_time(message.next_s, time.time())
+        return f"a message is not taken ({why}); the next try is {when}{waiting}"
     if message.error:
         return f"the last message was not delivered ({sanitize(message.error, 300)})"
     return "the last message was delivered" if message.tries else "a message waits to be sent"
@@ -156,11 +143,3 @@ def _alert_to_dict(kept: AlertLine, sent: SentMessage | None = None, behind: int
         "items": kept.items,
         "last_message": last,
     }
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "add": _add,
-    "list": _list,
-    "remove": _remove,
-    "test": _test,
-}

@@ -1,4 +1,4 @@
-"""What ``vedette demo --births`` does: how soon a watcher's webhook hears of new pages, by three ways to look for them.
+"""``vedette demo --births``: how soon the webhook of an alert gets new pages, by three ways to look for them.
 
     default    as ``vedette up`` looks, by what sources bring, refreshes at the same price
     uniform    every known URL in turn
@@ -6,34 +6,32 @@
 
 Each has a crawler, a data folder and a server of its own over the same web, and the same budget for all that it
 fetches. All begin with a full crawl, on which no budget is; then a quarter of a day passes, in which they learn; then
-births count. What is told is what a receiver of webhooks noted, and when pages were born is the web's own truth.
+births count. A receiver of webhooks notes what is told; when pages were born is the web's own truth.
 """
 
 import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.clock import Clock, start_clock
 from vedette.cli.demo.crawlers import (
+    OTHER_SPELLINGS,
     Contender,
     DemoProgress,
     build_settings,
-    catch_signals,
-    crawl_fully,
-    read_holding,
-    run_trees,
-    tend_trees,
+    catch_interrupts,
+    observe,
+    run_first_crawl,
 )
-from vedette.cli.output import format_number
+from vedette.cli.output import format_number, format_table
 from vedette.config import override
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
-from vedette.engine.scheduling.schedule import is_good
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.alert_delays import (
     AlertDelays,
@@ -82,14 +80,12 @@ class BirthsReport:
 
 
 def format_text(run: BirthsReport) -> str:
-    """A table, with what it means."""
-    rows = [COLUMNS, *(_table_row(run, way) for way in run.results)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
-    table = ["   ".join(_pad_row(row, widths)) for row in rows]
+    """Format a table, with what it means."""
+    table = format_table([COLUMNS, *(_table_row(run, way) for way in run.results)], gap="   ")
     births = run.results[0].delivered.births if run.results else 0
     about = (
-        f"{run.world}: {format_number(run.pages)} pages were known at the start, {format_number(births)} births counted in "
-        f"{run.days:g} days. {run.speed:g} times as fast as ours, so a second of work here is "
+        f"{run.world}: {format_number(run.pages)} pages were known at the start, {format_number(births)} births "
+        f"counted in {run.days:g} days. {run.speed:g} times as fast as ours, so a second of work here is "
         f"{run.speed / MINUTE_S:.1f} minutes there. {format_number(run.budget_per_day)} fetches a day for everything."
     )
     meaning = "Minutes from birth; a page that was not told counts as later than all. Intervals by the bootstrap."
@@ -97,7 +93,7 @@ def format_text(run: BirthsReport) -> str:
 
 
 def to_dict(run: BirthsReport) -> dict[str, Any]:
-    """All numbers; what is infinite is null."""
+    """Return all numbers; what is infinite is null."""
     return {
         "command": run.command,
         "world": run.world,
@@ -135,7 +131,7 @@ def _table_row(run: BirthsReport, way: StrategyResult) -> tuple[str, ...]:
 
 
 def format_minutes(seconds: float) -> str:
-    """Whole minutes; ``never`` for what was not told.
+    """Format whole minutes; ``never`` for what was not told.
 
     >>> format_minutes(90.0), format_minutes(3600.0), format_minutes(math.inf), format_minutes(math.nan)
     ('2', '60', 'never', '-')
@@ -145,10 +141,6 @@ def format_minutes(seconds: float) -> str:
     return "never" if math.isinf(seconds) else f"{seconds / MINUTE_S:.0f}"
 
 
-def _pad_row(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-
-
 SPEED = 200.0
 LEARNING_DAYS = 0.25
 # Births of the last hours are not counted: they had no time to be found.
@@ -156,7 +148,6 @@ IGNORED_TAIL_S = 4 * 3_600.0
 # Fetches a day, as a part of the pages known at the start; and of these what looks at sitemaps may take, so that new
 # pages and robots.txt have room.
 BUDGET_SHARE, SITEMAPS_SHARE = 1.0, 0.6
-TICK_S = 0.05
 STEPS_PER_DAY = 24
 NEVER_S = 30 * DAY_S
 # The refresh policy of each; the last has none that would be due within a day.
@@ -164,7 +155,7 @@ STRATEGIES = {"default": DEFAULT_POLICY, "uniform": "uniform", "sitemaps": "nutc
 
 
 def run_births_demo(options: argparse.Namespace, folder: Path) -> int:
-    """Crawl, let time go by, see what is told."""
+    """Crawl, let time go by, measure, print."""
     world, speed = births_world(options.seed), options.speed or SPEED
     steps = round((options.days + LEARNING_DAYS) * STEPS_PER_DAY)
     with DemoProgress(steps, quiet=options.quiet or options.json) as progress:
@@ -177,19 +168,18 @@ def _run_demo(
     options: argparse.Namespace, folder: Path, world: SyntheticWorld, speed: float, progress: DemoProgress
 ) -> BirthsReport:
     clock = start_clock(world.start_s, speed)
-    with catch_signals() as heed, ExitStack() as stack:
+    steps = round((options.days + LEARNING_DAYS) * STEPS_PER_DAY)
+    with catch_interrupts() as check, ExitStack() as stack:
         receiver = stack.enter_context(start_receiver(clock, folder / "told.log"))
         some = [_start_contender(name, world, options.seed, clock, folder, stack) for name in STRATEGIES]
-        with closing(crawl_fully(some)) as beats:
-            for _ in beats:
-                heed()
-                progress.show_stage("the first crawl")
-        held = read_holding(some[0].settings.folder)
-        pages = sum(is_good(row.status) and row.kind == "page" for row in held.values())
+        held, pages = run_first_crawl(some, progress, check)
         budget = max(1, round(BUDGET_SHARE * pages))
         ready = [_configure_contender(one, held, budget, receiver, clock) for one in some]
-        begin_s, end_s = _observe(ready, budget, clock, options.days, progress, heed)
-    progress.show_stage("measuring")
+        moments = [step * DAY_S / STEPS_PER_DAY for step in range(1, steps + 1)]
+        begin_s, end_s = observe(
+            ready, budget, moments, check, lambda step, _: progress.update(f"hour {step} of {steps}", step)
+        )
+    progress.update("measuring")
     window = (begin_s + LEARNING_DAYS * DAY_S, end_s)
     told = list(read_received(folder / "told.log"))
     ways = [_measure(one, world, window, told, options.seed) for one in ready]
@@ -202,14 +192,15 @@ def _start_contender(
 ) -> Contender:
     log = folder / f"{name}-access.log"
     server = stack.enter_context(start_server(BIRTHS_PLACE, seed, clock=clock, log_path=log))
-    settings = build_settings({"refresh.policy": STRATEGIES[name]}, server, list(world.sites), folder / name)
+    typed = {"refresh.policy": STRATEGIES[name]}
+    settings = build_settings(server, world.sites, folder / name, typed, exclude=OTHER_SPELLINGS)
     return Contender(name, settings, server)
 
 
 def _configure_contender(
     one: Contender, held: Snapshot, budget: int, receiver: WebhookReceiver, clock: Clock
 ) -> Contender:
-    """With a watch for everything, and looks at sources as its way has them."""
+    """Give it an alert for everything, and polls of sources as its way has them."""
     watch = parse_alert("all", "*", webhook=receiver.url_for(one.policy))
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
     every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
@@ -225,28 +216,13 @@ def _configure_contender(
 
 
 def _promise_command(site: Site, sitemaps: Sequence[str], every_s: float) -> SetSite:
-    """The sitemaps of a site are looked at so often."""
+    """Return the command that has the sitemaps of a site polled at this interval."""
     promised = tuple(f"{every_s:.0f} {url}" for url in sitemaps if url.startswith(site.start))
     return SetSite(site.start, {"promise": promised}, "promise")
 
 
 def _set_source_interval(settings: RuntimeSettings, turn_s: float) -> RuntimeSettings:
     return replace(settings, config=override(settings.config, {"crawl.source_interval": f"{turn_s:.0f}s"}))
-
-
-def _observe(
-    some: Sequence[Contender], budget: int, clock: Clock, days: int, progress: DemoProgress, heed: Callable[[], None]
-) -> tuple[float, float]:
-    """Let time go by; when it began and when it ended."""
-    with run_trees(some, f"{budget}/d", forever=True) as trees:
-        begin_s, steps = clock.now(), round((days + LEARNING_DAYS) * STEPS_PER_DAY)
-        for step in range(1, steps + 1):
-            while clock.now() < begin_s + step * DAY_S / STEPS_PER_DAY:
-                heed()
-                tend_trees(trees)
-                time.sleep(TICK_S)  # how often we look; crawlers run in other processes
-            progress.update(step, f"hour {step} of {steps}")
-        return begin_s, clock.now()
 
 
 def _measure(
@@ -258,16 +234,12 @@ def _measure(
     seen = [(each.url, at_s) for each in own if (at_s := parse_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
     found = measure_delays(births, earliest_times(seen), seed)
-    return StrategyResult(
-        one.policy,
-        measure_delays(births, earliest_times([(each.url, each.at_s) for each in own]), seed),
-        found,
-        fetches,
-    )
+    told_delays = measure_delays(births, earliest_times([(each.url, each.at_s) for each in own]), seed)
+    return StrategyResult(one.policy, told_delays, found, fetches)
 
 
 def _true_births(world: SyntheticWorld, begin_s: float, end_s: float) -> dict[str, float]:
-    """The pages that were born then and may be found, with their true births."""
+    """Return the pages that were born then and may be found, with their true births."""
     urls = [url for host in world.sites for url in world.live_pages(host, end_s)]
     truths = [(url, truth) for url in urls if (truth := world.truth(url)) is not None]
     return {url: truth.born_s for url, truth in truths if truth.indexable and begin_s <= truth.born_s < end_s}

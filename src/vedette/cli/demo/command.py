@@ -1,4 +1,4 @@
-"""What ``vedette demo`` does: serves a made web, crawls it, lets all search it, and lets the web's own log judge."""
+"""``vedette demo``: serve a synthetic web, crawl it, let people search it, and let the web's own log judge."""
 
 import argparse
 import tempfile
@@ -6,32 +6,27 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vedette import __version__
-from vedette.cli.commands.crawl import format_summary, run_process_tree
+from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import ensure_token
+from vedette.cli.data_folder import print_note
 from vedette.cli.demo.births import run_births_demo
+from vedette.cli.demo.crawlers import build_settings
 from vedette.cli.demo.month import run_month_demo
 from vedette.cli.options import parse_speed
 from vedette.cli.output import format_count, format_duration, format_number
 from vedette.cli.progress import Screen
-from vedette.config import Config, override, parse_duration
-from vedette.discover.urls.scope import read_site
+from vedette.config import parse_duration
 from vedette.errors import UsageError
-from vedette.fetch.connect_to import parse_override
-from vedette.fetch.request import build_user_agent
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import judge_log
 from vedette.lab.visitors.traffic import VisitorsHandle, start_visitors
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
+from vedette.runtime.processes.run import run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.server import bind
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
-
+SPEED = 60.0
 MAX_VISITORS = 5.0
 MAX_DAYS = 365
 
@@ -55,9 +50,8 @@ pages in turn and against looking at sitemaps alone, with the same budget.
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb and its options."""
-    parser = verbs.add_parser("demo", help="crawl and search a made web on this machine", description=DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add arguments and options."""
     parser.add_argument(
         "--for", dest="duration", metavar="TIME", help="end after this time, such as 120s (default: with Ctrl-C)"
     )
@@ -103,11 +97,10 @@ def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=run, parser=parser)
 
 
 def parse_visitors(text: str) -> float:
-    """What ``--visitors`` says: searches a second of our time."""
+    """Return the number of ``--visitors``: searches a second of our time."""
     try:
         number = float(text)
     except ValueError:
@@ -118,14 +111,14 @@ def parse_visitors(text: str) -> float:
 
 
 def parse_days(text: str) -> int:
-    """What ``--days`` says."""
+    """Return the number of ``--days``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_DAYS):
         raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MAX_DAYS}, such as 30')
     return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve, crawl, show, judge."""
+    """Check what was asked for, then run it."""
     if options.births:
         options.days = options.days or 1
         if options.report:
@@ -141,9 +134,6 @@ def run(options: argparse.Namespace) -> int:
     return run_demo(options)
 
 
-SPEED = 60.0
-
-
 def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
     """Serve, crawl, show, judge."""
     duration_s = parse_duration(options.duration) if options.duration else None
@@ -157,15 +147,16 @@ def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
         log = folder / "access.log"
         server = stack.enter_context(start_server(options.world, options.seed, speed=speed, log_path=log))
         listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
-        settings = replace(_build_settings(server, folder), listener=listener)
+        hosts = (name for name in server.hosts if not name.startswith("*."))
+        settings = replace(build_settings(server, hosts, folder), forever=True, listener=listener)
         token = ensure_token(settings)
         print(_format_welcome(options, server, settings, token), flush=True)
         visitors = _start_visitors(options, settings, stack)
         until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C stops" if duration_s is None else f"ends after {format_duration(duration_s)}; Ctrl-C stops"
         with show(_format_headline(options, server), quiet=options.quiet, note=note) as screen:
-            told = run_process_tree(settings, screen.update, until_s)
-        print(format_summary(told))
+            numbers = run_to_end(settings, screen.update, until_s, print_note)
+        print(format_summary(numbers))
         if visitors is not None:
             print(_describe_visits(visitors))
         server.stop()
@@ -183,24 +174,8 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
     return folder
 
 
-def _build_settings(server: ServerHandle, folder: Path) -> RuntimeSettings:
-    config = override(Config(), {"store.data": str(folder)})
-    names = [name for name in server.hosts if not name.startswith("*.")]
-    return RuntimeSettings(
-        config=config,
-        clock=server.clock,
-        folder=folder,
-        agent=build_user_agent(__version__, ""),
-        sites=tuple(read_site(f"http://{name}/") for name in names),
-        detours=tuple(parse_override(line) for line in server.connect_to_lines()),
-        allow_private=True,
-        forever=True,
-        demo=True,
-    )
-
-
 def _start_visitors(options: argparse.Namespace, settings: RuntimeSettings, stack: ExitStack) -> VisitorsHandle | None:
-    """A made public, which begins to search as soon as there is something to find."""
+    """Start synthetic visitors, who begin to search as soon as there is something to find."""
     if not options.visitors:
         return None
     started = start_visitors(_search_port(settings), settings.clock, options.visitors, seed=options.seed)
@@ -216,7 +191,7 @@ def _describe_visits(visitors: VisitorsHandle) -> str:
 
 
 def _search_port(settings: RuntimeSettings) -> int:
-    """Where the search page is."""
+    """Return where the search page is served."""
     assert settings.listener is not None
     port: int = settings.listener.getsockname()[1]
     return port

@@ -1,119 +1,77 @@
-"""Several crawlers side by side over one made web: each with a data folder, a server with a log, and a refresh policy.
+"""Several crawlers side by side over one synthetic web, each with a data folder, a server with a log, and a policy.
 
 All share one clock. Each has a server of its own, so that its log says what this crawler fetched, and when.
 """
 
-import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from types import MappingProxyType
+from typing import IO
 
-from vedette import __version__
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.net.ipc import ChannelClosed
 from vedette.cli.output import format_duration
+from vedette.cli.progress import ProgressBar
 from vedette.config import Config, override
 from vedette.discover.urls.scope import read_site
+from vedette.engine.scheduling.schedule import is_good
 from vedette.errors import VedetteError
 from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.lab.judge.live_quality import HeldPage, Snapshot
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.run import catch_signals
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-
+from vedette.version import __version__
 
 PRINT_INTERVAL_S = 10.0
-
-
-@contextmanager
-def catch_signals() -> Iterator[Callable[[], None]]:
-    """What ends it, once somebody wants it to end and it is asked.
-
-    An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
-    """
-    wanted: list[int] = []
-
-    def heed() -> None:
-        if wanted:
-            raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: wanted.append(number)) for number in numbers}
-    try:
-        yield heed
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class DemoProgress:
-    """A bar on a terminal, a line now and then elsewhere; drawn by whoever tells, as a thread would not bear forks."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self._total, self._quiet = total, quiet
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
-        self._began_s = time.monotonic()
-        self._printed_s, self._printed = self._began_s, ""
-
-    def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
-
-            words = TextColumn("{task.description}", markup=False)
-            columns = (BarColumn(), TimeRemainingColumn(), words)
-            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-            self._bar.start()
-            self._task = self._bar.add_task("starting", total=self._total)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        if isinstance(error, KeyboardInterrupt) and not self._quiet:
-            print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
-
-    def show_stage(self, words: str) -> None:
-        """What is being done."""
-        self._draw(None, words)
-
-    def update(self, done: int, words: str) -> None:
-        """So much of it is done."""
-        self._draw(done, words)
-
-    def _draw(self, done: int | None, words: str) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done, description=words, refresh=True)
-            return
-        now_s = time.monotonic()
-        if not self._quiet and (
-            words.partition(" ")[0] != self._printed or now_s - self._printed_s >= PRINT_INTERVAL_S
-        ):
-            self._printed_s, self._printed = now_s, words.partition(" ")[0]
-            print(f"{format_duration(now_s - self._began_s):>10}  {words}", file=sys.stderr, flush=True)
-
-
 TICK_S = 0.1
 MAX_CRAWL_S = 300.0
 ASK_TIMEOUT_S = 0.7
+# Other spellings of a page would be pages of their own, and tell nothing of changes or births.
+OTHER_SPELLINGS = ("*?*",)
 LOG_NAME = "access.log"
+
+
+@contextmanager
+def catch_interrupts() -> Iterator[Callable[[], None]]:
+    """Hold back SIGINT and SIGTERM; what is yielded raises ``KeyboardInterrupt`` if one came."""
+    with catch_signals() as is_stopped:
+
+        def check() -> None:
+            if is_stopped():
+                raise KeyboardInterrupt
+
+        yield check
+
+
+class DemoProgress(ProgressBar):
+    """A bar or lines for stages and steps; says so where it was stopped before its time."""
+
+    _stage = ""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        super().__init__(total, quiet=quiet, interval_s=PRINT_INTERVAL_S)
+
+    def __exit__(self, kind: object = None, *_: object) -> None:
+        super().__exit__()
+        if kind is KeyboardInterrupt and not self._quiet:
+            print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
+
+    def update(self, words: str, done: int | None = None) -> None:
+        """Show what is being done, and how much is done."""
+        stage = words.partition(" ")[0]
+        is_new = stage != self._stage
+        self.draw(done, words, lambda elapsed_s: f"{format_duration(elapsed_s):>10}  {words}", soon=is_new)
+        self._stage = stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,35 +84,38 @@ class Contender:
 
     @property
     def log(self) -> Path:
-        """What its server saw."""
+        """Return the log of what its server saw."""
         return self.settings.folder.with_name(f"{self.policy}-{LOG_NAME}")
 
 
 def start_contenders(
     policies: Sequence[str], world: str, seed: int, hosts: Sequence[str], clock: Clock, folder: Path, stack: ExitStack
 ) -> list[Contender]:
-    """One for each policy; their servers end with the stack."""
-    made = []
+    """Start one for each policy; their servers end with the stack."""
+    contenders = []
     for policy in policies:
         log = folder / f"{policy}-{LOG_NAME}"
         server = stack.enter_context(start_server(world, seed, clock=clock, log_path=log))
         typed = {"refresh.policy": policy, "crawl.source_interval": "3d"}
-        made.append(Contender(policy, build_settings(typed, server, hosts, folder / policy), server))
-    return made
+        settings = build_settings(server, hosts, folder / policy, typed, exclude=OTHER_SPELLINGS)
+        contenders.append(Contender(policy, settings, server))
+    return contenders
 
 
 def build_settings(
-    typed: Mapping[str, str], server: ServerHandle, hosts: Sequence[str], folder: Path
+    server: ServerHandle,
+    hosts: Iterable[str],
+    folder: Path,
+    typed: Mapping[str, str] = MappingProxyType({}),
+    exclude: tuple[str, ...] = (),
 ) -> RuntimeSettings:
-    """A crawler of made sites, with some settings as they are typed."""
-    typed = {"store.data": str(folder), **typed}
+    """Return the settings of a crawler of synthetic sites; ``typed`` are settings of ``vedette.toml``."""
     return RuntimeSettings(
-        config=override(Config(), typed),
+        config=override(Config(), {"store.data": str(folder), **typed}),
         clock=server.clock,
         folder=folder,
         agent=build_user_agent(__version__, ""),
-        # Other spellings of a page would be pages of their own, and tell nothing of changes or births.
-        sites=tuple(read_site(f"http://{name}/", exclude=("*?*",)) for name in hosts),
+        sites=tuple(read_site(f"http://{name}/", exclude=exclude) for name in hosts),
         detours=tuple(parse_override(line) for line in server.connect_to_lines()),
         allow_private=True,
         demo=True,
@@ -163,7 +124,7 @@ def build_settings(
 
 @contextmanager
 def run_trees(some: Sequence[Contender], budget: str = "0", *, forever: bool) -> Iterator[list[Supervisor]]:
-    """Their process trees, which end with the block, whatever ends it."""
+    """Run their process trees, which end with the block, whatever ends it."""
     settings = [_set_budget(one.settings, budget, forever=forever) for one in some]
     locks: list[IO[str]] = []
     trees = [Supervisor(one) for one in settings]
@@ -183,14 +144,14 @@ def _set_budget(settings: RuntimeSettings, budget: str, *, forever: bool) -> Run
 
 
 def tend_trees(trees: Sequence[Supervisor]) -> None:
-    """What has died starts again, and it is said."""
+    """Start again what has died, and say so."""
     for tree in trees:
         for happening in tree.restart_dead():
             print(happening, file=sys.stderr)
 
 
 def crawl_fully(some: Sequence[Contender]) -> Generator[None]:
-    """Crawl until nothing is left to be fetched a first time, without a budget; whoever iterates may look meanwhile."""
+    """Crawl until nothing is left to be fetched a first time, without a budget; the caller may look at each step."""
     until_s = time.monotonic() + MAX_CRAWL_S
     with run_trees(some, forever=False) as trees:
         while not all(tree.is_over for tree in trees):
@@ -202,13 +163,13 @@ def crawl_fully(some: Sequence[Contender]) -> Generator[None]:
 
 
 def read_holding(folder: Path) -> Snapshot:
-    """What a crawler holds at this moment, by URL."""
+    """Return what a crawler holds at this moment, by URL."""
     with open_state_reader(folder) as view:
         return {url: HeldPage(row.status, row.fetched_s, row.kind) for url, row in view.store.iter_pages()}
 
 
 def _stop_trees(trees: Sequence[Supervisor]) -> None:
-    """All at once, since each takes its time: keepers are told first."""
+    """Stop all at once, since each takes its time: coordinators are told first."""
     for tree in trees:
         tree.set_stop_deadline()
     waiting = list(trees)
@@ -221,3 +182,38 @@ def _stop_trees(trees: Sequence[Supervisor]) -> None:
         time.sleep(TICK_S)  # they end by themselves; this is how often we look
     for tree in trees:
         tree.stop()
+
+
+def run_first_crawl(
+    contenders: Sequence[Contender], progress: DemoProgress, check: Callable[[], None]
+) -> tuple[Snapshot, int]:
+    """Crawl everything once; return what the first crawler holds, and how many good pages that is."""
+    with closing(crawl_fully(contenders)) as steps:
+        for _ in steps:
+            check()
+            progress.update("the first crawl")
+    held = read_holding(contenders[0].settings.folder)
+    return held, sum(is_good(row.status) and row.kind == "page" for row in held.values())
+
+
+def observe(
+    contenders: Sequence[Contender],
+    budget: int,
+    moments: Sequence[float],
+    check: Callable[[], None],
+    on_step: Callable[[int, float], None],
+) -> tuple[float, float]:
+    """Let time go by under a budget of fetches a day; return when it began to count and when it ended.
+
+    ``moments`` are seconds from the beginning; at each of them ``on_step`` gets its number and its time.
+    """
+    with run_trees(contenders, f"{budget}/d", forever=True) as trees:
+        clock = contenders[0].settings.clock
+        begin_s = clock.now()
+        for step, moment_s in enumerate(moments, 1):
+            while clock.now() < begin_s + moment_s:
+                check()
+                tend_trees(trees)
+                time.sleep(TICK_S / 2)  # how often we look; crawlers run in other processes
+            on_step(step, begin_s + moment_s)
+        return begin_s, clock.now()

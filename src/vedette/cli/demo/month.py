@@ -1,4 +1,4 @@
-"""What ``vedette demo --days`` does: some weeks of a made web in minutes, kept fresh by several policies side by side.
+"""``vedette demo --days``: some weeks of a synthetic web in minutes, kept fresh by several policies side by side.
 
 Each policy has a crawler of its own, as ``vedette up`` runs it but for the search page. All begin with a full crawl,
 on which no budget is. Then time counts, and all have the same budget for everything that they fetch.
@@ -6,28 +6,24 @@ on which no budget is. Then time counts, and all have the same budget for everyt
 
 import argparse
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vedette import __version__
-from vedette.adapters.clock import Clock, start_clock
+from vedette.adapters.clock import start_clock
 from vedette.cli.demo.crawlers import (
     Contender,
     DemoProgress,
-    catch_signals,
-    crawl_fully,
+    catch_interrupts,
+    observe,
     read_holding,
-    run_trees,
+    run_first_crawl,
     start_contenders,
-    tend_trees,
 )
-from vedette.cli.output import format_number
+from vedette.cli.output import format_number, format_table
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
-from vedette.engine.scheduling.schedule import is_good
 from vedette.errors import UsageError
 from vedette.lab.core.plots import Plot, Point, Series, draw_svg
 from vedette.lab.judge.access_log import AccessEntry, read_log
@@ -35,6 +31,7 @@ from vedette.lab.judge.live_quality import CrawlerLog, CrawlQuality, GroundTruth
 from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.presets import MONTH_PLACE, month_world
 from vedette.timeutil import DAY_S
+from vedette.version import __version__
 
 REPORT_NAME = "lab-refresh-live"
 GENERATED_MARK = "<!-- Written by vedette demo --report: run it again instead of editing this. -->"
@@ -75,27 +72,22 @@ class MonthReport:
     runs: Sequence[CrawlQuality]
 
     def budget_used(self, run: CrawlQuality) -> float:
-        """The share of the budget that a run used."""
+        """Return the share of the budget that a run used."""
         return run.fetches / (self.budget_per_day * self.days)
 
     def underused_policies(self) -> list[str]:
-        """The policies whose crawlers left much of their budget."""
+        """Return the policies whose crawlers left much of their budget."""
         return [run.policy for run in self.runs if self.budget_used(run) < MIN_BUDGET_USED]
 
 
 def format_text(month: MonthReport) -> str:
-    """The table for a terminal, and what must be said of it."""
-    rows = [COLUMNS, *(_table_row(month, run) for run in month.runs)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
-    lines = [
-        "  ".join(cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(pairs))
-        for pairs in (list(zip(row, widths, strict=True)) for row in rows)
-    ]
+    """Format the table for a terminal, and what must be said of it."""
+    lines = format_table([COLUMNS, *(_table_row(month, run) for run in month.runs)])
     return "\n".join([_describe_setup(month), "", *lines, *_format_warnings(month)])
 
 
 def to_dict(month: MonthReport) -> dict[str, Any]:
-    """One object: what was run, and for each policy its numbers and its looks over time."""
+    """Return what was run, and for each policy its numbers and its samples over time."""
     return {
         "world": month.world,
         "days": month.days,
@@ -108,7 +100,7 @@ def to_dict(month: MonthReport) -> dict[str, Any]:
 
 
 def check_report_folder(to: Path) -> None:
-    """Whether a report can be written to a folder: asked before minutes are spent on it."""
+    """Refuse a folder that no report can be written to, before minutes are spent on it."""
     page = to / f"{REPORT_NAME}.md"
     with _report_os_errors(to):
         to.mkdir(parents=True, exist_ok=True)
@@ -119,7 +111,7 @@ def check_report_folder(to: Path) -> None:
 
 
 def write_report(month: MonthReport, to: Path) -> list[Path]:
-    """A page of Markdown, its plots, and the same as JSON for the console; the JSON comes last."""
+    """Write a page of Markdown, its plots, and the same as JSON for the console; the JSON comes last."""
     plots = {f"{REPORT_NAME}-{name}.svg": plot for name, plot in _plots(month).items()}
     texts = {f"{REPORT_NAME}.md": _format_markdown(month, list(plots))}
     texts |= {file: draw_svg(plot) for file, plot in plots.items()}
@@ -140,7 +132,7 @@ def _report_os_errors(to: Path) -> Iterator[None]:
 
 
 def _write_atomically(path: Path, text: str) -> None:
-    """A file, whole or as it was: the console may look at it meanwhile."""
+    """Write a file, whole or not at all: the console may read it meanwhile."""
     aside = path.with_name(f"{path.name}.new")
     aside.write_text(text, encoding="utf-8")
     aside.replace(path)
@@ -181,8 +173,8 @@ def _table_row(month: MonthReport, run: CrawlQuality) -> tuple[str, ...]:
 def _describe_setup(month: MonthReport) -> str:
     return (
         f"{month.world}: {format_number(month.pages)} pages were known when time began to count. "
-        f"{month.days:g} days, {month.speed:g} times as fast as ours; {format_number(month.budget_per_day)} fetches a day for "
-        "everything, looked at twice a day."
+        f"{month.days:g} days, {month.speed:g} times as fast as ours; {format_number(month.budget_per_day)} fetches "
+        "a day for everything, looked at twice a day."
     )
 
 
@@ -209,13 +201,8 @@ def _series(run: CrawlQuality, name: str) -> Series:
 def _format_markdown(month: MonthReport, plots: Sequence[str]) -> str:
     rows = [COLUMNS, ["---", *["---:"] * (len(COLUMNS) - 1)], *(_table_row(month, run) for run in month.runs)]
     parts = [
-        *(
-            GENERATED_MARK,
-            "# Refreshing, live",
-            QUESTION,
-            f"    {month.command}",
-            f"With vedette {__version__}. {_describe_setup(month)}",
-        ),
+        *(GENERATED_MARK, "# Refreshing, live", QUESTION, f"    {month.command}"),
+        f"With vedette {__version__}. {_describe_setup(month)}",
         "\n".join(f"- **{name}**: {words}" for name, words in COLUMN_MEANINGS),
         "\n".join(f"| {' | '.join(row)} |" for row in rows),
         *_format_warnings(month)[1:],
@@ -251,21 +238,17 @@ POLICIES = (DEFAULT_POLICY, "uniform", "nutch")
 SPEED = 5_000.0
 # Of the pages that are known; robots.txt, feeds and new pages take about half of it.
 BUDGET_SHARE = 0.1
-TICK_S = 0.05
 
 
 def run_month_demo(options: argparse.Namespace, folder: Path) -> int:
-    """Crawl, let time go by, measure, tell."""
+    """Crawl, let time go by, measure, print."""
     world, speed = month_world(options.seed), options.speed or SPEED
     quiet = options.quiet or options.json
     if options.report:
         check_report_folder(Path(options.report))
     with DemoProgress(options.days * SAMPLES_PER_DAY, quiet=quiet) as progress:
         month = _run_demo(options, folder, world, speed, progress)
-    if options.json:
-        print(json.dumps(to_dict(month)))
-    else:
-        print(format_text(month))
+    print(json.dumps(to_dict(month)) if options.json else format_text(month))
     written = write_report(month, Path(options.report)) if options.report else []
     if written and not options.json:
         print(f"\nWritten: {', '.join(map(str, written))}")
@@ -276,46 +259,25 @@ def _run_demo(
     options: argparse.Namespace, folder: Path, world: SyntheticWorld, speed: float, progress: DemoProgress
 ) -> MonthReport:
     clock = start_clock(world.start_s, speed)
-    with catch_signals() as heed, ExitStack() as stack:
+    looks_s: list[float] = []
+    holdings: list[list[Snapshot]] = []
+
+    def look(turn: int, at_s: float) -> None:
+        looks_s.append(at_s)
+        holdings.append([read_holding(one.settings.folder) for one in some])
+        done = _describe_progress(some, holdings[-1], at_s - moments[turn - 1])
+        progress.update(f"day {turn / SAMPLES_PER_DAY:g} of {options.days}, {done}", turn)
+
+    with catch_interrupts() as check, ExitStack() as stack:
         some = start_contenders(POLICIES, MONTH_PLACE, options.seed, list(world.sites), clock, folder, stack)
-        with closing(crawl_fully(some)) as beats:
-            for _ in beats:
-                heed()
-                progress.show_stage("the first crawl")
-        pages = _count_pages(read_holding(some[0].settings.folder))
+        _, pages = run_first_crawl(some, progress, check)
         budget = max(1, round(BUDGET_SHARE * pages))
-        begin_s, looks_s, holdings = _observe(some, f"{budget}/d", clock, options.days, progress, heed)
-    progress.show_stage("measuring")
+        moments = [turn * DAY_S / SAMPLES_PER_DAY for turn in range(1, options.days * SAMPLES_PER_DAY + 1)]
+        begin_s, _ = observe(some, budget, moments, check, look)
+    progress.update("measuring")
     runs = _measure(world, some, begin_s, looks_s, holdings, options.seed)
     command = f"vedette demo --days {options.days} --seed {options.seed} --speed {speed:g} --report"
     return MonthReport(command, world.name, options.days, speed, budget, pages, runs)
-
-
-def _observe(
-    some: Sequence[Contender],
-    budget: str,
-    clock: Clock,
-    days: int,
-    progress: DemoProgress,
-    heed: Callable[[], None],
-) -> tuple[float, list[float], list[list[Snapshot]]]:
-    """Let time go by; when it began to count, the moments of looking, and what each crawler held at each."""
-    looks_s: list[float] = []
-    holdings: list[list[Snapshot]] = []
-    with run_trees(some, budget, forever=True) as trees:
-        begin_s = clock.now()
-        for turn in range(1, days * SAMPLES_PER_DAY + 1):
-            at_s = begin_s + turn * DAY_S / SAMPLES_PER_DAY
-            while clock.now() < at_s:
-                heed()
-                tend_trees(trees)
-                time.sleep(TICK_S)  # how often we look; crawlers run in other processes
-            looks_s.append(at_s)
-            holdings.append([read_holding(one.settings.folder) for one in some])
-            progress.update(
-                turn, f"day {turn / SAMPLES_PER_DAY:g} of {days}, {_describe_progress(some, holdings[-1], begin_s)}"
-            )
-    return begin_s, looks_s, holdings
 
 
 def _measure(
@@ -338,12 +300,8 @@ def _read_entries(one: Contender, until_s: float) -> list[AccessEntry]:
     return [entry for entry in read_log(one.log)[1] if entry.start_s <= until_s]
 
 
-def _count_pages(holding: Snapshot) -> int:
-    return sum(is_good(held.status) and held.kind == "page" for held in holding.values())
-
-
 def _describe_progress(some: Sequence[Contender], holdings: Sequence[Snapshot], begin_s: float) -> str:
-    """How many pages each has fetched at least once since time began to count."""
+    """Say how many pages each has fetched at least once since time began to count."""
     fresh = [sum(held.fetched_s >= begin_s for held in holding.values()) for holding in holdings]
     told = (f"{one.policy} {format_number(count)}" for one, count in zip(some, fresh, strict=True))
     return f"looked at since: {', '.join(told)}"

@@ -1,1 +1,1 @@
-"""Lab."""
+"""``vedette lab``: experiments, reports, serving a synthetic web and judging crawlers."""

@@ -1,19 +1,22 @@
-"""``vedette lab …``: put questions to worlds, report the answers; serve a made web, judge a crawler by its log."""
+"""``vedette lab …``: run experiments, report their results; serve a synthetic web, judge a crawler by its log."""
 
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vedette.cli.options import parse_speed
+from vedette.adapters.clock import start_clock
+from vedette.cli.lab.runs import import_frontpages, import_git, list_lab, run_experiments, write_reports
+from vedette.cli.options import Subparsers, add_subcommand, add_subcommands, parse_speed, require_subcommand
+from vedette.config import parse_duration
 from vedette.errors import UsageError
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.judge.politeness import format_verdict, judge_log
+from vedette.lab.worlds.synthetic.server import Server, connect_to_lines, open_world, serve
+from vedette.lab.worlds.world import World
 
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-
+DESCRIPTION = "Experiments on recorded and made webs, and judging crawlers."
 
 RUN_HELP = """\
 Put an experiment to worlds, policies, budgets and seeds. Ctrl-C stops it; the same command
@@ -29,96 +32,6 @@ Write tables, comparisons and plots of finished runs.
   vedette lab report lab-runs/discovery-0a1b2c3d --to docs/results
   vedette lab report lab-runs/discovery-0a1b2c3d --data vedette-data
 """
-
-
-def add_experiments(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verbs and their options."""
-    _add_list(verbs)
-    _add_run(verbs)
-    _add_report(verbs)
-    _add_import_git(verbs)
-    _add_import_frontpages(verbs)
-
-
-def _add_list(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "list", "experiments, policies, bounds, and the worlds that are here")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else")
-
-
-def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "run", "put an experiment to worlds, policies, budgets and seeds", RUN_HELP)
-    parser.add_argument(
-        "experiments", metavar="NAME", help="of vedette lab list, several with commas, or module:OBJECT"
-    )
-    parser.add_argument(
-        "--world", metavar="W,…", default="", help="as vedette lab list shows: git:PATH, made:NAME, community:NAME …"
-    )
-    parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
-    parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
-    parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
-    parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
-    parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
-    parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")
-    parser.add_argument("--jobs", metavar="N", default="", help="how many cells at once (default: one a core)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a row, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-
-
-def _add_report(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "report", "tables, comparisons and plots of finished runs", REPORT_HELP)
-    parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folders of runs (default: all in lab-runs)")
-    parser.add_argument("--to", metavar="DIR", type=Path, help="where the pages are written")
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        nargs="?",
-        const="",
-        help="show them in the console of this data folder (without DIR: of the one in the settings)",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
-    )
-
-
-def _add_import_git(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "import-git", "read the history of a web site in git into one file")
-    parser.add_argument("repo", metavar="REPO", help="git:PATH[#BRANCH[:FOLDER]], a clone, bare or not")
-    parser.add_argument("out", metavar="OUT", type=Path, help="what is written; git:OUT is a world then")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-
-
-def _add_import_frontpages(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _add_subcommand(verbs, "import-frontpages", "read a public recording of front pages into one file")
-    parser.add_argument("clone", metavar="CLONE", help="PATH[#BRANCH] of a clone of the recording, bare or not")
-    parser.add_argument("out", metavar="OUT", type=Path, help="what is written, such as frontpages-2024.npz")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-
-
-def _add_subcommand(
-    verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str, description: str | None = None
-) -> "Parser":
-    told = description or f"{purpose[0].upper()}{purpose[1:]}."
-    parser = verbs.add_parser(name, help=purpose, description=told)
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=_lazy_runner(name), parser=parser)
-    return parser
-
-
-def _lazy_runner(name: str) -> Callable[[argparse.Namespace], int]:
-    def run(options: argparse.Namespace) -> int:
-        # Heavy libraries load only when there is something to do.
-        code: int = import_module("vedette.cli.lab.runs").VERBS[name](options)
-        return code
-
-    return run
-
-
-if TYPE_CHECKING:
-    from vedette.cli.arguments import Parser
-    from vedette.lab.worlds.synthetic.server import Server
-    from vedette.lab.worlds.world import World
-
 
 SERVE_HELP = """\
 Serve a made web on loopback until Ctrl-C. The file of --connect-to lines tells a crawler
@@ -136,18 +49,81 @@ disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 i
 """
 
 
-def add_command(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb, its verbs and their options."""
-    lab = verbs.add_parser("lab", help="experiments on recorded and made webs, and judging crawlers")
-    lab.set_defaults(run=_require_subcommand, parser=lab)
-    inner = lab.add_subparsers(metavar="VERB", parser_class=type(lab))
-    add_experiments(inner)
-    _add_serve(inner)
-    _add_judge(inner)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands and their options."""
+    inner = add_subcommands(parser)
+    for add in (_add_list, _add_run, _add_report, _add_import_git, _add_import_frontpages, _add_serve, _add_judge):
+        add(inner).add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
-def _add_serve(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = verbs.add_parser("serve", help="serve a made web on loopback", description=SERVE_HELP)
+run = require_subcommand
+
+
+def _add_list(inner: Subparsers) -> argparse.ArgumentParser:
+    parser = add_subcommand(inner, "list", "experiments, policies, bounds, and the worlds that are here", list_lab)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else")
+    return parser
+
+
+def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
+    purpose = "put an experiment to worlds, policies, budgets and seeds"
+    parser = add_subcommand(inner, "run", purpose, run_experiments, RUN_HELP)
+    parser.add_argument(
+        "experiments", metavar="NAME", help="of vedette lab list, several with commas, or module:OBJECT"
+    )
+    parser.add_argument(
+        "--world", metavar="W,…", default="", help="as vedette lab list shows: git:PATH, made:NAME, community:NAME …"
+    )
+    parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
+    parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
+    parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
+    parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
+    parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
+    parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")
+    parser.add_argument("--jobs", metavar="N", default="", help="how many cells at once (default: one a core)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a row, and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def _add_report(inner: Subparsers) -> argparse.ArgumentParser:
+    purpose = "tables, comparisons and plots of finished runs"
+    parser = add_subcommand(inner, "report", purpose, write_reports, REPORT_HELP)
+    parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folders of runs (default: all in lab-runs)")
+    parser.add_argument("--to", metavar="DIR", type=Path, help="where the pages are written")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        nargs="?",
+        const="",
+        help="show them in the console of this data folder (without DIR: of the one in the settings)",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
+    )
+    return parser
+
+
+def _add_import_git(inner: Subparsers) -> argparse.ArgumentParser:
+    parser = add_subcommand(inner, "import-git", "read the history of a web site in git into one file", import_git)
+    parser.add_argument("repo", metavar="REPO", help="git:PATH[#BRANCH[:FOLDER]], a clone, bare or not")
+    parser.add_argument("out", metavar="OUT", type=Path, help="what is written; git:OUT is a world then")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def _add_import_frontpages(inner: Subparsers) -> argparse.ArgumentParser:
+    purpose = "read a public recording of front pages into one file"
+    parser = add_subcommand(inner, "import-frontpages", purpose, import_frontpages)
+    parser.add_argument("clone", metavar="CLONE", help="PATH[#BRANCH] of a clone of the recording, bare or not")
+    parser.add_argument("out", metavar="OUT", type=Path, help="what is written, such as frontpages-2024.npz")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def _add_serve(inner: Subparsers) -> argparse.ArgumentParser:
+    parser = add_subcommand(inner, "serve", "serve a made web on loopback", _serve, SERVE_HELP)
     parser.add_argument("world", metavar="made:SIZE", help="tiny, small, medium or large")
     parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
     parser.add_argument(
@@ -156,12 +132,11 @@ def _add_serve(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--port", metavar="N", type=_parse_port, default=0, help="(default: any that is free)")
     parser.add_argument("--log", metavar="FILE", type=Path, help="write the access log here")
     parser.add_argument("--hosts", metavar="FILE", type=Path, help="write one --connect-to line a host here")
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=_serve, parser=parser)
+    return parser
 
 
-def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    parser = verbs.add_parser("judge", help="name what was impolite, by the servers' log", description=JUDGE_HELP)
+def _add_judge(inner: Subparsers) -> argparse.ArgumentParser:
+    parser = add_subcommand(inner, "judge", "name what was impolite, by the servers' log", _judge, JUDGE_HELP)
     parser.add_argument("log", metavar="LOG", type=Path, help="the access log of a made web")
     parser.add_argument("--delay", metavar="TIME", default="1s", help="least pause of a host (default: 1s)")
     parser.add_argument(
@@ -169,8 +144,7 @@ def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--agent", metavar="NAME", default="vedette", help="whose requests (default: vedette)")
     parser.add_argument("--json", action="store_true", help="print one JSON object, and nothing else")
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=_judge, parser=parser)
+    return parser
 
 
 def _parse_port(text: str) -> int:
@@ -179,33 +153,18 @@ def _parse_port(text: str) -> int:
     return int(text)
 
 
-def _require_subcommand(_: argparse.Namespace) -> int:
-    verbs = "list, run, report, import-git, import-frontpages, serve or judge"
-    raise UsageError(f"say what to do in the lab: {verbs}; see vedette lab --help")
-
-
 def _serve(options: argparse.Namespace) -> int:
-    from vedette.adapters.clock import start_clock
-    from vedette.lab.worlds.synthetic.server import open_world, serve
-
     for path in (options.log, options.hosts):
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise UsageError(f"{path}: name a file in a folder that is there")
     world = open_world(options.world, options.seed)
     clock = start_clock(world.start_s, options.speed)
-    serve(
-        world,
-        clock=clock,
-        port=options.port,
-        log_path=options.log,
-        ready=lambda server: _print_served(world, server, options.hosts),
-    )
+    ready = partial(_print_served, world, options.hosts)
+    serve(world, clock=clock, port=options.port, log_path=options.log, ready=ready)
     return 0
 
 
-def _print_served(world: "World", server: "Server", hosts: Path | None) -> None:
-    from vedette.lab.worlds.synthetic.server import connect_to_lines
-
+def _print_served(world: World, hosts: Path | None, server: Server) -> None:
     lines = connect_to_lines(world, server.port)
     if hosts is not None:
         hosts.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -217,10 +176,6 @@ def _print_served(world: "World", server: "Server", hosts: Path | None) -> None:
 
 
 def _judge(options: argparse.Namespace) -> int:
-    from vedette.config import parse_duration
-    from vedette.lab.judge.access_log import read_log
-    from vedette.lab.judge.politeness import format_verdict, judge_log
-
     if not options.log.is_file():
         raise UsageError(f"{options.log}: no such file; name the log that vedette lab serve --log wrote")
     header, entries = read_log(options.log)

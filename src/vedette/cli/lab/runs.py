@@ -1,19 +1,16 @@
-"""What ``vedette lab list``, ``run``, ``report`` and the imports do."""
+"""``vedette lab list``, ``run``, ``report`` and the imports of recorded webs."""
 
 import argparse
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
 from vedette.adapters.crawl_store.data_folder import check_format
 from vedette.cli.data_folder import data_folder
 from vedette.cli.output import format_bytes, format_count, format_duration, sanitize
-from vedette.cli.progress import ProgressLine
+from vedette.cli.progress import ProgressBar, ProgressLine
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment
 from vedette.lab.core.plan import RunPlan, RunRequest, build_plan, parse_span
@@ -26,65 +23,27 @@ from vedette.lab.core.runner import run_cells
 from vedette.lab.core.summary import build_sheets, humanize
 from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-
 PRINT_INTERVAL_S = 5.0
 
 
-class RunProgress:
-    """Shows how many cells are done, which was the last, and how long the rest may take; a context manager."""
+class RunProgress(ProgressBar):
+    """Shows how many cells are done, which was the last, and how long the rest may take."""
+
+    _first: int | None = None
 
     def __init__(self, total: int, *, quiet: bool) -> None:
-        self._total = total
-        self._quiet = quiet
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._began_s = self._printed_s = time.monotonic()
-        self._first: int | None = None
-
-    def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
-            self._start()
-        return self
-
-    def _start(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        # What stands in a cell's name is not markup.
-        words = TextColumn("{task.description}", markup=False)
-        console = Console(stderr=True)
-        self._bar = Progress(
-            MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), words, console=console, transient=True
-        )
-        self._bar.start()
-        self._task = self._bar.add_task("starting", total=self._total)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        super().__init__(total, quiet=quiet, interval_s=PRINT_INTERVAL_S)
 
     def update(self, done: int, total: int, cell: Cell) -> None:
-        """So many cells are done; this was the last."""
-        self._first = done - 1 if self._first is None else self._first
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done, description=sanitize(f"{cell.world} {cell.policy}", 60))
-            return
-        now_s = time.monotonic()
-        if not self._quiet and (now_s - self._printed_s >= PRINT_INTERVAL_S or done == total):
-            self._printed_s = now_s
-            print(self._format_line(done, total, now_s), file=sys.stderr, flush=True)
+        """Show the number of cells that are done, and the last one."""
+        first = self._first = done - 1 if self._first is None else self._first
 
-    def _format_line(self, done: int, total: int, now_s: float) -> str:
-        here = done - (self._first or 0)
-        left = (
-            f", about {format_duration((now_s - self._began_s) / here * (total - done))} left" if done < total else ""
-        )
-        return f"{done} of {format_count(total, 'cell')} after {format_duration(now_s - self._began_s)}{left}"
+        def format_line(elapsed_s: float) -> str:
+            left_s = elapsed_s / (done - first) * (total - done)
+            left = f", about {format_duration(left_s)} left" if done < total else ""
+            return f"{done} of {format_count(total, 'cell')} after {format_duration(elapsed_s)}{left}"
+
+        self.draw(done, sanitize(f"{cell.world} {cell.policy}", 60), format_line, soon=done == total)
 
 
 # All numbers, comparisons and plots are in a report.
@@ -134,7 +93,8 @@ def _column_meanings(columns: Sequence[str], shown: Sequence[int], experiment: E
     return [*(f"{columns[at]}: {words[columns[at]]}" for at in shown), "In brackets: 95 % intervals over seeds."]
 
 
-def _list(options: argparse.Namespace) -> int:
+def list_lab(options: argparse.Namespace) -> int:
+    """List experiments, policies, bounds, and the worlds that are here."""
     found = list_experiments()
     if options.json:
         told = {
@@ -154,7 +114,8 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> int:
+def run_experiments(options: argparse.Namespace) -> int:
+    """Run what was asked for; the same command again goes on where it stopped."""
     plan = build_plan(_parse_wanted(options))
     jobs = _parse_whole("--jobs", options.jobs) if options.jobs else 0
     for line in plan.skipped:
@@ -220,7 +181,8 @@ def _parse_whole(option: str, text: str) -> int:
     return int(text)
 
 
-def _report(options: argparse.Namespace) -> int:
+def write_reports(options: argparse.Namespace) -> int:
+    """Write tables, comparisons and plots of finished runs."""
     places = _report_folders(options)
     folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
     if not folders:
@@ -245,31 +207,32 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
     return places
 
 
-def _import_git(options: argparse.Namespace) -> int:
+def import_git(options: argparse.Namespace) -> int:
+    """Read the history of a web site in git into one file."""
     from vedette.lab.worlds.catalog import import_repository
 
     place = _parse_git_place(options.repo)
     _refuse_existing(options.out)
-    with ProgressLine("read", quiet=options.quiet) as gauge:
-        found = import_repository(place, options.out, gauge.update)
-    words = f"{format_count(found.pages, 'page')}, {format_count(found.versions, 'version')}, {format_count(found.links, 'link')}"
-    print(f"{words}{_describe_missing(found.missing)}: {options.out} ({format_bytes(found.size_bytes)})")
+    with ProgressLine("read", quiet=options.quiet) as progress:
+        found = import_repository(place, options.out, progress.update)
+    words = f"{format_count(found.pages, 'page')}, {format_count(found.versions, 'version')}"
+    links = format_count(found.links, "link")
+    print(f"{words}, {links}{_describe_missing(found.missing)}: {options.out} ({format_bytes(found.size_bytes)})")
     return 0
 
 
-def _import_frontpages(options: argparse.Namespace) -> int:
-    from vedette.lab.worlds.frontpages.recording import import_frontpages
+def import_frontpages(options: argparse.Namespace) -> int:
+    """Read a public recording of front pages into one file."""
+    from vedette.lab.worlds.frontpages import recording
 
     place = _parse_git_place(options.clone)
     _refuse_existing(options.out)
-    with ProgressLine("read", quiet=options.quiet) as gauge:
-        found = import_frontpages(f"{place.path}#{place.part}", options.out, gauge.update)
+    with ProgressLine("read", quiet=options.quiet) as progress:
+        found = recording.import_frontpages(f"{place.path}#{place.part}", options.out, progress.update)
     words = f"{format_count(found.snapshots, 'snapshot')} of {format_count(found.sources, 'source')}"
     shown = f"{format_count(found.targets, 'target')}, shown {format_count(found.rows, 'time')}"
-    failed = f"{format_count(found.failed, 'scrape')} failed"
-    print(
-        f"{words}, {shown}; {failed}{_describe_missing(found.missing)}: {options.out} ({format_bytes(found.size_bytes)})"
-    )
+    failed = f"{format_count(found.failed, 'scrape')} failed{_describe_missing(found.missing)}"
+    print(f"{words}, {shown}; {failed}: {options.out} ({format_bytes(found.size_bytes)})")
     return 0
 
 
@@ -284,12 +247,3 @@ def _describe_missing(objects: int) -> str:
 def _refuse_existing(out: Path) -> None:
     if out.exists():
         raise UsageError(f"{out} is there already; name a file that is not")
-
-
-VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "list": _list,
-    "run": _run,
-    "report": _report,
-    "import-git": _import_git,
-    "import-frontpages": _import_frontpages,
-}

@@ -13,7 +13,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any, cast
 
-import vedette
 from vedette.errors import UsageError
 from vedette.lab import baselines
 from vedette.lab import experiments as folder
@@ -66,7 +65,7 @@ def load_policies(stage: str) -> Mapping[str, Any]:
 def policy_packages(stage: str) -> tuple[str, ...]:
     """Return the packages with the policies of a stage, those that run live first."""
     capability = CAPABILITIES.get(stage, stage)
-    return f"{vedette.__name__}.{capability}.policies", f"{baselines.__name__}.{stage}"
+    return f"vedette.{capability}.policies", f"{baselines.__name__}.{stage}"
 
 
 def _modules(name: str) -> list[ModuleType]:

@@ -16,13 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import vedette
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Measurements, Span
 from vedette.lab.core.extras import import_extra
 from vedette.lab.core.plan import RunPlan
 from vedette.lab.core.registry import find_experiment, is_plugin
 from vedette.lab.worlds.catalog import fingerprint_world
+from vedette.version import __version__
 
 # What is known of a row before its numbers.
 CELL_COLUMNS = ("experiment", "world", "policy", "budget", "seed", "from", "to")
@@ -181,7 +181,7 @@ class RunFolder:
 def collect_versions() -> dict[str, str]:
     """Return the versions of all that the numbers may depend on."""
     libraries = {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
-    return {"vedette": vedette.__version__, "python": platform.python_version(), **libraries}
+    return {"vedette": __version__, "python": platform.python_version(), **libraries}
 
 
 def _hash_code(names: tuple[str, ...]) -> str:
@@ -194,7 +194,7 @@ def _hash_code(names: tuple[str, ...]) -> str:
 @cache
 def _hash_package() -> str:
     whole = hashlib.sha256()
-    folder = Path(vedette.__file__).parent
+    folder = Path(__file__).parents[2]
     for file in sorted(folder.rglob("*.py")):
         whole.update(f"{file.relative_to(folder).as_posix()} {file.stat().st_size} ".encode() + file.read_bytes())
     return whole.hexdigest()

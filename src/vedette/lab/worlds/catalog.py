@@ -11,11 +11,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vedette import __version__
 from vedette.errors import UsageError
 from vedette.lab.core.registry import suggest_name
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History
+from vedette.version import __version__
 
 if TYPE_CHECKING:
     from vedette.lab.worlds.git import ImportSummary

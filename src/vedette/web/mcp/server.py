@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vedette import __version__
+from vedette.version import __version__
 from vedette.web.api.parameters import ParameterError
 from vedette.web.gate import log_error
 from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Caller, SearchTools, ToolAnswer

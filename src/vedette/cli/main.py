@@ -1,0 +1,145 @@
+"""The ``vedette`` program: the table of its commands, and errors in one line that name the nearest right word.
+
+A command's module is imported when that command is typed, and no other. It has ``DESCRIPTION`` (its ``--help``),
+``add_arguments(parser)`` and ``run(options)``; subcommands set ``run`` by their own defaults. Exit codes: 0 done,
+1 failed, 2 wrong usage.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn, Protocol, cast
+
+from vedette.errors import UsageError, VedetteError
+from vedette.version import __version__
+
+# Before numpy is loaded, which reads it. Each job has a process of its own: threads for the products of small matrices
+# would only be in the way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+class Command(NamedTuple):
+    """A command: its name, its line in ``vedette --help``, and the module that is imported when it is typed."""
+
+    name: str
+    help: str
+    module: str
+
+
+COMMANDS = (
+    Command("up", "keep sites fresh until Ctrl-C", "vedette.cli.commands.up"),
+    Command("crawl", "fetch the pages of sites", "vedette.cli.commands.crawl"),
+    Command("fetch", "fetch pages now", "vedette.cli.commands.fetch"),
+    Command("search", "find pages", "vedette.cli.commands.search"),
+    Command("sites", "what is crawled, and how", "vedette.cli.commands.sites"),
+    Command("keys", "who may search", "vedette.cli.commands.keys"),
+    Command("rules", "what queries should find, and what not", "vedette.cli.commands.rules"),
+    Command("set", "change a setting while it runs", "vedette.cli.commands.set_"),
+    Command("queries", "what people search for", "vedette.cli.commands.queries"),
+    Command("forget", "delete what was recorded of searches", "vedette.cli.commands.forget"),
+    Command("token", "what opens the console", "vedette.cli.commands.token"),
+    Command("status", "how a crawl stands", "vedette.cli.commands.status"),
+    Command("explain", "why a page is fetched, or not", "vedette.cli.commands.explain"),
+    Command("demo", "crawl and search a made web on this machine", "vedette.cli.demo.command"),
+    Command("new", "which pages are new", "vedette.cli.commands.new"),
+    Command("watch", "who is told of new pages", "vedette.cli.commands.watch"),
+    Command("sponsor", "sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
+    Command("lab", "experiments on recorded and made webs, and judging crawlers", "vedette.cli.lab.command"),
+    Command("export", "write URLs or pages for other programs", "vedette.cli.commands.export"),
+    Command("import", "take in URLs or pages from files", "vedette.cli.commands.import_"),
+    Command("reindex", "build the index anew", "vedette.cli.commands.reindex"),
+    Command("backup", "copy the data folder, also while it is in use", "vedette.cli.commands.backup"),
+    Command("restore", "make a data folder out of a backup", "vedette.cli.commands.restore"),
+)
+
+
+class CommandModule(Protocol):
+    """What the module of a command has."""
+
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments and options, or its subcommands."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Carry the command out; return the exit code."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises ``UsageError`` instead of ending the program, and takes no abbreviations."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)  # type: ignore[arg-type]  # argparse's own keywords, passed on
+
+    def error(self, message: str) -> NoReturn:
+        """Say what argparse found wrong, and where to look."""
+        wrong = re.fullmatch(r"argument VERB: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
+        if wrong:
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
+            advice = f"did you mean {near[0]}?" if near else f"say {wrong[2]}"
+            message = f'unknown verb "{wrong[1]}": {advice}'
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; errors are one line that says what to do (``--debug`` shows where they come from)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        options = parse_arguments(arguments)
+        code: int = options.run(options)
+    except VedetteError as error:
+        if "--debug" in arguments:
+            raise
+        _print_error(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has enough; Python would complain once more while closing it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command line, with ``run`` set to what carries them out."""
+    typed = [command for command in COMMANDS if command.name == next(iter(arguments), "")]
+    parser = build_parser(typed)
+    options, unknown = parser.parse_known_args(list(arguments))
+    if unknown:
+        raise UsageError(_describe_unknown(unknown[0], getattr(options, "parser", parser)))
+    if not hasattr(options, "run"):
+        raise UsageError('say what to do, such as "vedette up https://example.org/"; see vedette --help')
+    return options
+
+
+def build_parser(loaded: Sequence[Command] = COMMANDS) -> Parser:
+    """Return the parser of all commands; only the loaded ones have their arguments, and are imported."""
+    parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
+    parser.add_argument("--version", action="version", version=f"vedette {__version__}")
+    subparsers = parser.add_subparsers(metavar="VERB")
+    for command in COMMANDS:
+        inner = subparsers.add_parser(command.name, help=command.help)
+        if command in loaded:
+            module = cast("CommandModule", import_module(command.module))
+            inner.description = module.DESCRIPTION
+            inner.set_defaults(run=module.run, parser=inner)
+            module.add_arguments(inner)
+    return parser
+
+
+def _describe_unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001 - argparse has no other list of them
+    near = difflib.get_close_matches(word.partition("=")[0], known, 1)
+    advice = f"did you mean {near[0]}?" if near else f"see {parser.prog} --help"
+    kind = "option" if word.startswith("-") else "argument"
+    return f"unknown {kind} {word}; {advice}"
+
+
+def _print_error(message: str) -> None:
+    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
+    print(f"{red}vedette: {message}{plain}", file=sys.stderr)

@@ -1,0 +1,138 @@
+"""Run the process tree of a crawl to its end, after a check that its sites may be fetched at all."""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.dns import resolve_host
+from vedette.adapters.net.ipc import ChannelClosed
+from vedette.engine.coordinator.state import CrawlRules
+from vedette.errors import AddressRefused, ContactMissing, SiteError, UsageError
+from vedette.fetch.address_guard import is_public
+from vedette.fetch.connect_to import ConnectOverride, find_endpoint
+from vedette.model import Failure, Site, origin_of
+from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.settings import RuntimeSettings, build_rules
+from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
+
+POLL_INTERVAL_S = 0.1
+
+Status = Mapping[str, Any]
+Note = Callable[[str], object]
+
+_LOG = logging.getLogger("vedette")
+
+
+def run_to_end(
+    settings: RuntimeSettings,
+    on_status: Callable[[Status], object] = lambda _: None,
+    until_s: float | None = None,
+    on_note: Note = _LOG.warning,
+) -> dict[str, Any]:
+    """Run coordinator and fetchers to their end, or to a wall time; return the last numbers.
+
+    Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's numbers several times a second, ``on_note``
+    a line for each process that died and was started again.
+    """
+    lock = lock_folder(settings.folder)
+    tree = Supervisor(settings)
+    started_s = time.monotonic()
+    status: dict[str, Any] = {}
+    with catch_signals() as is_stopped:
+        tree.start()
+        while tree.is_alive and not tree.is_over:
+            for event in tree.restart_dead():
+                on_note(event)
+            over = is_stopped() or (until_s is not None and time.monotonic() >= until_s)
+            if over:
+                tree.set_stop_deadline()
+            status = _poll_coordinator(settings.folder, Request("stop" if over else "status")) or status
+            if status:
+                on_status(status)
+            time.sleep(POLL_INTERVAL_S)  # how often people look; the crawl itself runs in other processes
+        tree.stop()
+        status = {**status, **tree.read_final_status()}
+    lock.close()
+    return {**status, "ending": status.get("ending") or "stopped", "seconds": round(time.monotonic() - started_s, 3)}
+
+
+def _poll_coordinator(folder: Path, request: Request) -> dict[str, Any]:
+    try:
+        # Short, so that a coordinator which hangs cannot keep Ctrl-C waiting.
+        return ask_coordinator(folder, request, timeout_s=0.3 if request.verb == "stop" else 0.7)
+    except (OSError, ChannelClosed):
+        return {}
+
+
+@contextmanager
+def catch_signals() -> Iterator[Callable[[], bool]]:
+    """Hold back SIGINT and SIGTERM; what is yielded says whether one came. Other threads than the main one get none.
+
+    An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
+    """
+    caught: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in numbers}
+    try:
+        yield lambda: bool(caught)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_sites(settings: RuntimeSettings, on_note: Note = _LOG.warning) -> None:
+    """Refuse to start what cannot be done: names that do not exist, addresses that may not be asked."""
+    rules = build_rules(settings, [])
+    for site in settings.sites:
+        _check_addresses(site, _resolve_site(site, settings.detours, on_note), rules)
+
+
+def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> list[str]:
+    """Say what to do about each site that is not paused and may not be asked; the others go on."""
+    rules = build_rules(settings, list(rows))
+    advice = []
+    for site in rules.sites:
+        origin = origin_of(site.start)
+        detour = find_endpoint(origin, settings.detours)
+        addresses = (detour.address,) if detour else resolve_host(origin.host).addresses
+        try:
+            if addresses:
+                _check_addresses(site, addresses, rules)
+        except UsageError as error:
+            advice.append(f"nothing of {site.start} is fetched: {error}; or pause it: vedette sites pause {site.start}")
+    return advice
+
+
+def _check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) -> None:
+    """Return where one of a site's addresses may be asked; else say what to do."""
+    if any(map(rules.can_fetch_address, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
+        return
+    host = origin_of(site.start).host
+    if any(map(is_public, addresses)):
+        raise ContactMissing(
+            f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
+            "or set crawl.contact in vedette.toml"
+        )
+    raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
+
+
+def _resolve_site(site: Site, detours: Sequence[ConnectOverride], on_note: Note) -> tuple[str, ...]:
+    origin = origin_of(site.start)
+    detour = find_endpoint(origin, detours)
+    if detour:
+        return (detour.address,)
+    pause_s = 1.0
+    while (found := resolve_host(origin.host)).failure is Failure.RESOLVER:
+        on_note(f"The resolver does not answer for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C stops)")
+        time.sleep(pause_s)  # nothing else is to be done before the name is known
+        pause_s = min(pause_s * 2, 60.0)
+    if found.failure is not None:
+        raise SiteError(f"{origin.host} does not exist: check the spelling of {site.start}")
+    return found.addresses
