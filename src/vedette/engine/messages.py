@@ -39,6 +39,7 @@ class StoredCopy(NamedTuple):
 class FetchTask(NamedTuple):
     """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
 
+    ``validators`` are the ETag and Last-Modified of the copy at hand, empty where it is asked for whole.
     ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
     """
 
@@ -49,7 +50,7 @@ class FetchTask(NamedTuple):
     worth: float = 0.0
     depth: int = 0
     hops: int = 0
-    headers: Headers = ()
+    validators: tuple[str, str] = ("", "")
     copy: StoredCopy | None = None
     robots_of: Origin | None = None
     valid_until_s: float = inf

@@ -59,6 +59,6 @@ class RobotsFetches:
         """One redirect further, in the line of whichever host it leads to."""
         assert errand.robots_of is not None
         there, owner = self._hosts.get(origin_of(target).host), self._hosts.by_name[errand.robots_of.host]
-        there.robots_tasks.append(errand._replace(host=there.name, url=target, hops=errand.hops + 1, headers=()))
+        there.robots_tasks.append(errand._replace(host=there.name, url=target, hops=errand.hops + 1, validators=("", "")))
         owner.robots_trouble = "" if there is owner else f"its robots.txt is asked of {there.name}"
         self._hosts.enqueue(there)

@@ -13,7 +13,7 @@ from vedette.engine.fetcher.page_reader import parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchResult, FetchTask, HostSettings, HostUpdate, Recall, WorkBatch
 from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
-from vedette.fetch.request import build_headers
+from vedette.fetch.request import build_conditional_headers, build_headers
 from vedette.frontier.queues import Frontier, TakenItem
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 
@@ -117,7 +117,8 @@ class Fetcher:
     def _build_request(self, taken: TakenItem[FetchTask]) -> FetchRequest:
         errand = taken.item
         self.hosts[taken.host].in_flight = errand
-        return FetchRequest(errand.url, errand.purpose, build_headers(errand.purpose, self.agent) + errand.headers)
+        headers = build_headers(errand.purpose, self.agent) + build_conditional_headers(*errand.validators)
+        return FetchRequest(errand.url, errand.purpose, headers)
 
     def _return_pages(self, host: str) -> None:
         """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""

@@ -53,8 +53,8 @@ class PolicyRunner:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_start", self.policy.start(None))
-        mark = xxhash.xxh32_digest(f"{self.policy.name} {self.widths}".encode())
-        object.__setattr__(self, "mark", mark)
+        signature = xxhash.xxh32_digest(f"{self.policy.name} {self.widths}".encode())
+        object.__setattr__(self, "signature", signature)
 
     @property
     def is_priced(self) -> bool:

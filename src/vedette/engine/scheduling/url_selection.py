@@ -368,7 +368,6 @@ def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, 
     """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
     leased = one.leased
     at_hand = build_copy(copy.row, copy.content) if copy.row and copy.row.place else None
-    pairs = (("if-none-match", at_hand.etag), ("if-modified-since", at_hand.last_modified)) if at_hand else ()
     return FetchTask(
         leased.id,
         host.name,
@@ -377,7 +376,7 @@ def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, 
         one.worth,
         leased.depth,
         hops,
-        headers=tuple((name, value) for name, value in pairs if value),
+        validators=(at_hand.etag, at_hand.last_modified) if at_hand else ("", ""),
         copy=at_hand,
         valid_until_s=valid_until_s,
     )
