@@ -18,6 +18,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def sifted(urls: int) -> dict[str, float]:
     gains = np.array([9.0 * (int(url.split("/")[3]) % 2) for url in tried])
     came = FirstFetchModel().add_changes(np.ones(100)).add_first_fetches([list_groups(url, 1) for url in tried], gains)
     book.set_value(FIRSTS_KEY, json.dumps(asdict(came)))
-    firsts = FirstFetches(priced, book, lambda: 600.0)
+    firsts = FirstFetches(priced, book, SimpleNamespace(price=600.0))
     firsts.below_price.add(names[0], 1.0, 600.0, 0.0)
     hosts = HostTable(priced, store, 1)
     by_worth, host = (

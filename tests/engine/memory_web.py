@@ -190,7 +190,7 @@ class Drive:
         """Start, or go on where another drive over the same database ended."""
         self.urls.requeue_expired(float("inf"))
         for row in self.book.load_hosts():
-            self.keeper.restore_host(row.name, row.ready_s, row.failure_streak, row.trouble)
+            self.keeper.host_table.restore_host(row, row.ready_s)
         self.keeper.start(self.urls.host_names_with_work(), self.book.load_robots(), self.now_s, clean=clean)
         for site in self.rules.sites:
             self.keeper.add_urls([site.start], 0, self.now_s, front=0)
@@ -322,7 +322,7 @@ class Drive:
 
     def _naming(self, host: str, named: Named) -> Callable[[], None]:
         addresses, failure = ((), named) if isinstance(named, Failure) else (named, None)
-        return lambda: self.keeper.on_dns(host, addresses, failure, self.now_s)
+        return lambda: self.keeper.host_table.on_dns(host, addresses, failure, self.now_s)
 
     def _send(self) -> bool:
         sent = False

@@ -52,7 +52,7 @@ class Bench:
         state = State(self.folder, drive.db, drive.urls, drive.book, BandTable(None, drive.urls.secret), True, ())
         keeper = drive.keeper
         self.state = state
-        self.push = PushHandler(self.settings, state, keeper, keeper.add_announced)
+        self.push = PushHandler(self.settings, state, keeper)
 
     @property
     def now_s(self) -> float:

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vedette.engine.messages import FetchTask, WorkBatch
-from vedette.engine.ports import LinkOrigin
+from vedette.engine.messages import FetchSuccess, FetchTask, WorkBatch
+from vedette.engine.ports import HostRow, LinkOrigin
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride
@@ -115,6 +115,10 @@ class HostState:
         """Why it is not simply asked for one thing after another; empty where it is."""
         return str(self.unreachable or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
 
+    def to_row(self) -> HostRow:
+        """What a later run must know to leave the host in peace."""
+        return HostRow(self.name, self.ready_s, self.failure_streak, self.rest_trouble)
+
 
 class FoundUrl(NamedTuple):
     """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told.
@@ -147,6 +151,15 @@ class CrawlCounts:
     statuses: Counter[int] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+
+    def add_answer(self, result: FetchSuccess) -> None:
+        """A page was answered."""
+        good = result.status < 300 or result.status == 304
+        self.statuses[result.status] += 1
+        self.bytes += result.body_bytes
+        self.pages += good
+        self.new_pages += good and result.task.copy is None
+        self.unchanged += good and not result.changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ What was learned is written down now and then: a crash loses some minutes of it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from math import isfinite, nan
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -129,14 +129,21 @@ MAX_FOLDERS = 20_000
 INITIAL_COSTS = Returns(usual=1.0, hope=0.0)
 
 
+class PriceSource(Protocol):
+    """What a fetch must be worth now; None where nothing has a price."""
+
+    @property
+    def price(self) -> float | None: ...
+
+
 class FirstFetches:
-    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price.
+    """What is known of first fetches; ``refresher`` says what a fetch must be worth.
 
     ``below_count`` counts how often a URL was looked at that was not worth the price.
     """
 
-    def __init__(self, rules: CrawlRules, book: CrawlStore, price: Callable[[], float | None]) -> None:
-        self._store, self._price = book, price
+    def __init__(self, rules: CrawlRules, book: CrawlStore, refresher: PriceSource) -> None:
+        self._store, self._refresher = book, refresher
         self._model = _parse_firsts(book.get_value(FIRSTS_KEY))
         self._cost, self._costs = FetchCost(), INITIAL_COSTS
         self._floor = TokenBucket(1.0, 1.0)
@@ -185,7 +192,7 @@ class FirstFetches:
     @property
     def price(self) -> float | None:
         """What a first fetch must be worth; None where nothing has a price."""
-        return self._price() if self._is_priced else None
+        return self._refresher.price if self._is_priced else None
 
     def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""

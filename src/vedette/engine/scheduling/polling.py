@@ -11,7 +11,7 @@ What is learned of sources is held in memory and written down now and then: a cr
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from vedette.discover.polling.poll_value import (
     get_weekly_pace,
 )
 from vedette.discover.polling.sources import Bools, Sources
-from vedette.engine.ports import CrawlStore
+from vedette.engine.ports import CrawlStore, PageRow
 from vedette.engine.scheduling.alert_interest import AlertInterest
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
 from vedette.policy import Floats, Ints, rng_for
@@ -401,3 +401,20 @@ def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]
     return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())
+
+
+SAME_TIME_S = 60.0
+
+
+def explain_poll_time(page: PageRow, look_s: float, *, is_list: bool, fixed_s: float) -> str:
+    """Why a source is looked at when it is due; empty where that is for another rule, which has its own words.
+
+    ``look_s`` is when the discovery policy wants a look, ``fixed_s`` the pace of lists where there is no budget.
+    """
+    if page.due_s == inf:
+        return "its time has come: it waits for its host"
+    wait_s = page.due_s - page.fetched_s
+    if is_list and wait_s >= MAX_INTERVAL_S - SAME_TIME_S:
+        return "accrual: it brings less than a look costs, and is looked at once a day all the same"
+    by_price = abs(wait_s - fixed_s) > 1.0 if is_list else look_s <= page.due_s + SAME_TIME_S
+    return "accrual: by then, what is lost by waiting is worth the price of a look" if by_price else ""

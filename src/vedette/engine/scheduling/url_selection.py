@@ -24,6 +24,7 @@ from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.impact_lookup import ImpactLookup
 from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.worth_queue import NEXT_STEP_S, WorthSorter
+from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.frontier.queues import ORDER_POLICIES, OrderName, assign_by_worth
 from vedette.frontier.traps import get_authority
@@ -140,7 +141,24 @@ class UrlSelector:
             self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + RETRY_EMPTY_S))
         return given
 
-    def hold_back_host(self, host: HostState, now_s: float) -> bool:
+    def can_select(self, host: HostState, now_s: float) -> bool:
+        """Whether a host may have URLs to be asked for; otherwise what waits for it is refused, or held back."""
+        return self._check_scope(host, now_s) and not self._hold_back_host(host, now_s)
+
+    def _check_scope(self, host: HostState, now_s: float) -> bool:
+        """Whether a running site may have URLs there; those of paused ones wait, those of no site are refused."""
+        why = Refusal.BLOCKED if is_in_domains(host.name, self._hosts.rules.blocked) else Refusal.OUT_OF_SCOPE
+        if why is Refusal.OUT_OF_SCOPE:
+            if self._hosts.sites.find_by_host(host.name):
+                return True
+            if self._hosts.paused.find_by_host(host.name):
+                host.paused_until_s = float("inf")
+                return False
+        for one in self._urls.lease([host.id] * self._hosts.rules.max_leases, NO_FETCHER, now_s):
+            self._url_states.refuse(one.id, why, str(why), NO_FETCHER, now_s)
+        return False
+
+    def _hold_back_host(self, host: HostState, now_s: float) -> bool:
         """Whether a host is one too many of its domain: what waits for it is held back, before any request."""
         if (
             host.busy

@@ -14,6 +14,7 @@ from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.url_store.store import QueuePosition
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.status import count_waits, explain_host, list_hosts
 from vedette.engine.ports import PageRow, UrlState
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.refresh import RefreshScheduler
@@ -68,7 +69,7 @@ class RequestHandler:
         self._coordinator = keeper
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
-        self.push = PushHandler(settings, state, keeper, keeper.add_announced)
+        self.push = PushHandler(settings, state, keeper)
         self.stop_requested = False
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()
@@ -126,10 +127,12 @@ class RequestHandler:
     def _explain_url(self, now_s: float, url: str) -> Response:
         """Where a URL stands that is given in the spelling of its site, and when its host may be asked."""
         id_ = int(self._state.urls.find_ids([url])[0])
-        wait, ready_s = self._coordinator.explain_wait(origin_of(url).host, now_s)
+        wait, ready_s = explain_host(self._coordinator.host_table, origin_of(url).host, now_s)
         place = {**self._get_url_state(id_), "source": self._get_source(id_, now_s)} if id_ else {}
         worth, price = (
-            self._coordinator.estimate_first_worth(id_, url) if place.get("standing") == "waiting" else (None, None)
+            self._coordinator.selector.estimate_first_worth(id_, url)
+            if place.get("standing") == "waiting"
+            else (None, None)
         )
         first: Response = {"first_worth": worth, "price": price}
         return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place, **first}
@@ -149,7 +152,7 @@ class RequestHandler:
 
     def _list_hosts(self, now_s: float, most: int = 200) -> Response:
         """Hosts with something to do, those in trouble first."""
-        rows, total = self._coordinator.list_hosts(now_s, most)
+        rows, total = list_hosts(self._coordinator.host_table, now_s, most)
         return {"now_s": now_s, "hosts": [row._asdict() for row in rows], "total": total}
 
     def _fetch_now(self, now_s: float, urls: list[str]) -> Response:
@@ -195,7 +198,7 @@ class RequestHandler:
 
     def _get_wait_reason(self, id_: int, now_s: float) -> str:
         host = self._coordinator.get_request_host(id_)
-        return self._coordinator.explain_wait(host, now_s)[0] if host else ""
+        return explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
         """Carried out as a whole: each order checks what it needs before it writes anything."""
@@ -208,7 +211,8 @@ class RequestHandler:
         if is_of_sites:
             self.reload_rules(now_s)
         if isinstance(order, AddSite) and order.asked_s is not None:
-            self._coordinator.rest_host(origin_of(order.site.start).host, order.asked_s)
+            hosts = self._coordinator.host_table
+            hosts.rest(hosts.get(origin_of(order.site.start).host), order.asked_s)
         return {"done": done.words, "action": done.action}
 
 
@@ -238,7 +242,7 @@ def collect_stats(keeper: Coordinator, now_s: float) -> Response:
         "urls_waiting": counts.waiting,
         "urls_out": counts.leased,
         "hosts": len(keeper.hosts),
-        "hosts_waiting": keeper.count_waits(now_s),
+        "hosts_waiting": count_waits(keeper.host_table, now_s),
         "statuses": {str(status): tally.statuses[status] for status in sorted(tally.statuses)},
         "failures": {why: tally.failures[why] for why in sorted(tally.failures)},
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
@@ -291,4 +295,6 @@ def collect_refresh_stats(refreshing: RefreshScheduler) -> Response:
         "counted": list(forecast.count),
         "expected": list(forecast.expected),
         "found": list(forecast.found),
+        "current_share": refreshing.freshness.share,
+        "judged": refreshing.freshness.judged,
     }

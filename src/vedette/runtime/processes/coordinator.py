@@ -137,7 +137,7 @@ class CoordinatorProcess:
             _print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
         for row in book.load_hosts():
             ready_s = min(row.ready_s - behind_s, now_s + MAX_REST_S)
-            self.coordinator.restore_host(row.name, ready_s, row.failure_streak, row.trouble)
+            self.coordinator.host_table.restore_host(row, ready_s)
         robots = _shift_robots(book.load_robots(), now_s, behind_s)
         for name, account in book.load_yields().items():
             self.coordinator.trap_filter.traps.from_json(name, json.loads(account))
@@ -162,7 +162,7 @@ class CoordinatorProcess:
             elif fd in self._peers:
                 self._read_peer(fd, self._peers[fd])
         for lookup in self._resolver.take_answers():
-            self.coordinator.on_dns(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
+            self.coordinator.host_table.on_dns(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
 
     def _accept_peer(self) -> None:
         sock, _ = self._listener.accept()

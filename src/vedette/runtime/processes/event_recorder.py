@@ -17,7 +17,6 @@ from vedette.adapters.event_store.writer import EventStore
 from vedette.adapters.net.ipc import ChannelClosed
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.monitoring.refresh import estimate_current_share
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import Throttle
@@ -34,6 +33,7 @@ REFRESH_SERIES = {
     "wasted_share": "wasted_share",
     "change_expected": "expected_share",
     "change_found": "found_share",
+    "current_share": "current_share",
 }
 POLL_SERIES = {"looks": "looks", "looks_wasted_share": "wasted_share"}
 
@@ -58,7 +58,7 @@ class Sampler:
             found = measure_sizes(self._folder)
             started_s = time.monotonic()
             if started_s >= self._full_scan.next_s:
-                found |= measure_crawl(self._folder, now_s) | estimate_current_share(self._folder, now_s)
+                found |= measure_crawl(self._folder, now_s)
                 self._full_scan.record_run(started_s, time.monotonic())
         except (StoreError, OSError):
             return {}

@@ -16,7 +16,7 @@ from vedette.errors import UsageError
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.indexnow import PingHandler
 from vedette.runtime.push.promises import PromiseScheduler
-from vedette.runtime.push.signals import AddAnnounced, Mention, SignalHandler
+from vedette.runtime.push.signals import Mention, SignalHandler
 from vedette.runtime.push.subscriptions import SubscriptionManager, Verification
 
 Response = dict[str, object]
@@ -26,11 +26,11 @@ OFFERS_AT_ONCE = 1_000
 class PushHandler:
     """Subscriptions, signals, pings and promises over one state."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator, announced: AddAnnounced) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator) -> None:
         create_push_tables(state.db)
         self._settings, self._state, self._coordinator = settings, state, keeper
         self.store = PushStore(state.db)
-        self.signals = SignalHandler(self.store, state, keeper, announced)
+        self.signals = SignalHandler(self.store, state, keeper)
         self.subscriptions = SubscriptionManager(self.store, keeper, settings.config.serve.public_url)
         self.pings = PingHandler(self.store, state, keeper, self.signals)
         self.promises = PromiseScheduler(state, keeper)

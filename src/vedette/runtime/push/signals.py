@@ -6,7 +6,7 @@ right is judged by the next fetch, whoever wanted it. Signals never take more th
 allow, or of the fetch budget.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
@@ -19,9 +19,6 @@ from vedette.engine.coordinator.state import FoundUrl
 from vedette.engine.ports import ChangeSignal, LinkOrigin, PageRow
 from vedette.model import origin_of
 from vedette.runtime.push.promises import get_host_delay_s
-
-AddAnnounced = Callable[[Sequence[str], FoundUrl, float], int]
-"""``Coordinator.add_announced``: unseen URLs with what they have in common; how many those were."""
 
 MAX_MENTIONS = 10_000
 MAX_WAITING = 20_000
@@ -73,7 +70,6 @@ class SignalHandler:
     store: PushStore
     state: State
     coordinator: Coordinator
-    add_announced: AddAnnounced
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
     _total_bucket: _Bucket = field(default_factory=_Bucket)
 
@@ -120,7 +116,7 @@ class SignalHandler:
             return 0
         front = 1 if credit.wait_cut == 1.0 else None
         named = FoundUrl("", 1, front=front, source=via, from_list=bool(credit.wait_cut), via=self._get_discovery(via))
-        return self.add_announced(urls, named, now_s)
+        return self.coordinator.admit_links([(urls, named)], now_s).urls
 
     def _get_discovery(self, via: str) -> LinkOrigin | None:
         """How what is told here was found, so that those who watch hear of it; ``via`` was fetched, or nobody knows."""
