@@ -25,6 +25,7 @@ from vedette.runtime.commands.rpc import Request, RequestHandler
 from vedette.runtime.commands.setting_commands import apply_overrides
 from vedette.runtime.explain.url import collect_explanation
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
+from vedette.runtime.push.coordinator import PushHandler
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import (
     AddRules,
@@ -56,7 +57,9 @@ class Bench:
         self.keeper = Coordinator(
             rules, self.state.urls, self.state.store, build_schedule(self.settings), copies, workers=1
         )
-        self.desk = RequestHandler(self.settings, self.state, self.keeper)
+        self.desk = RequestHandler(
+            self.settings, self.state, self.keeper, PushHandler(self.settings, self.state, self.keeper)
+        )
         self.now_s = time.time()
         self._serial = 0
 

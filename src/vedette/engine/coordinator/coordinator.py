@@ -461,6 +461,11 @@ class Coordinator:
             return None
         return "done" if self._is_full() else status.find_ending(self.host_table, now_s, patience_s)
 
+    def save(self, now_s: float) -> None:
+        """Write down what is otherwise written now and then."""
+        self.refresher.poller.save(now_s)
+        self.spending.save(now_s)
+
     # when things break
 
     def start(

@@ -63,13 +63,13 @@ class _RateMeter:
 class RequestHandler:
     """Answers calls on behalf of a keeper."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator, push: PushHandler) -> None:
         self._settings = settings
         self._state = state
         self._coordinator = keeper
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
-        self.push = PushHandler(settings, state, keeper)
+        self.push = push
         self.stop_requested = False
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()

@@ -11,7 +11,6 @@ than that asks for nothing more: the keeper has given its errands to another.
 
 import os
 import resource
-import sys
 from contextlib import suppress
 from dataclasses import replace
 
@@ -40,6 +39,7 @@ from vedette.fetch.credentials import Secrets, select_headers
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
 from vedette.runtime.processes.coordinator import SOCKET, Hello
 from vedette.runtime.processes.housekeeping import archive_file_limit
+from vedette.runtime.processes.loop import print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 
 MAX_SLEEP_S = 0.1
@@ -59,33 +59,27 @@ EXIT_GONE = 3
 class FetcherProcess:
     """Orders, sockets and archive of one worker."""
 
-    def __init__(self, settings: RuntimeSettings, number: int, channel: Channel) -> None:
-        crawl = settings.config.crawl
-        self._settings = settings
-        self._clock = settings.clock
-        self._lease_wall_s = settings.lease_wall_s
-        self._channel = channel
-        limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
-        self._client = HttpClient(settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+    def __init__(
+        self,
+        settings: RuntimeSettings,
+        channel: Channel,
+        client: HttpClient,
+        queue: Fetcher,
+        archive: WarcWriter,
+        documents: PdfReader[tuple[FetchSuccess, FetchResponse]],
+    ) -> None:
+        self._settings, self._clock, self._lease_wall_s = settings, settings.clock, settings.lease_wall_s
+        self._channel, self._client, self._queue = channel, client, queue
+        self._archive, self._documents = archive, documents
         self._client.watch_fd(channel.fd, lambda: None)
-        hold_s = HOLD_WALL_S * settings.clock.speed
-        self._queue = Fetcher(
-            settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=settings.clock.speed
-        )
+        self._client.watch_fd(documents.fd, lambda: None)
         self._secrets: dict[Site, Secrets] = {}
-        software, largest = (
-            settings.agent.partition(" ")[0],
-            archive_file_limit(settings.config.store, settings.workers),
-        )
-        self._archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
         self._results: list[FetchResult] = []
-        self._serial = self._noted = 0
+        self._serial = 0
         self._unacked: dict[int, int] = {}
         self._unacked_results = 0
         self._young: dict[str, float] = {}
         self._detours: dict[Origin, Endpoint | None] = {}
-        self._documents: PdfReader[tuple[FetchSuccess, FetchResponse]] = PdfReader()
-        self._client.watch_fd(self._documents.fd, lambda: None)
         self._last_report_s = self._last_wake_s = settings.clock.wall_now()
         self._stopping_s: float | None = None
 
@@ -251,7 +245,7 @@ def _load_secrets(site: Site) -> Secrets:
     try:
         return read_secrets(site.secrets)
     except ConfigError as error:
-        sys.stderr.write(f"vedette: {site.start} is asked without its secrets: {error}\n")
+        print_error(f"{site.start} is asked without its secrets: {error}")
         return Secrets()
 
 
@@ -267,21 +261,34 @@ def _build_revisit(errand: FetchTask, answer: FetchResponse, payload_digest: str
 
 
 def run_fetcher(settings: RuntimeSettings, number: int) -> int:
-    """The life of a worker process; ``EXIT_GONE`` when there is no keeper to work for."""
+    """The life of a worker process; ``EXIT_GONE`` when there is no coordinator to work for."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
         return EXIT_GONE
     _raise_file_limit()
     channel.send(Hello(number, os.getpid()))
-    worker = FetcherProcess(settings, number, channel)
+    process = build_process(settings, number, channel)
     try:
-        worker.run()
+        process.run()
     except ChannelClosed:
         return EXIT_GONE
     finally:
-        worker.close()
+        process.close()
     return 0
+
+
+def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> FetcherProcess:
+    """Put the process together, on a channel to the coordinator."""
+    crawl, clock = settings.config.crawl, settings.clock
+    limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
+    client = HttpClient(clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+    hold_s = HOLD_WALL_S * clock.speed
+    queue = Fetcher(settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=clock.speed)
+    largest = archive_file_limit(settings.config.store, settings.workers)
+    software = settings.agent.partition(" ")[0]
+    archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
+    return FetcherProcess(settings, channel, client, queue, archive, PdfReader())
 
 
 def _raise_file_limit() -> None:
