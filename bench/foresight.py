@@ -30,9 +30,7 @@ from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import CrawlRules, FoundUrl
 from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.first_fetch import FIRSTS_KEY, FirstFetches, list_groups
-from vedette.engine.scheduling.impact_lookup import ImpactLookup
-from vedette.engine.scheduling.impact_ports import NO_IMPACT
-from vedette.engine.scheduling.worth_queue import WorthSorter
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactLookup, WorthSorter
 from vedette.frontier.impact.estimates import assign_by_rank
 from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import rng_for

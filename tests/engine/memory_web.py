@@ -21,8 +21,8 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.fetcher.fetcher import Fetcher
 from vedette.engine.messages import ArchiveLocation, FetchReport, FetchResult, FetchSuccess, Recall, WorkBatch
 from vedette.engine.ports import PageRow
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.model import (
     Failure,

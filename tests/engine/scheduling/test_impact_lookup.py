@@ -10,8 +10,8 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.decision_record import Decision
 from vedette.engine.ports import Ids
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.lab.core.parity import find_difference
 from vedette.model import Site
 from vedette.policy import Floats, Ints

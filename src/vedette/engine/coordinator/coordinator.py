@@ -41,10 +41,10 @@ from vedette.engine.links import apply_copy_rules
 from vedette.engine.messages import FetchFailure, FetchReport, FetchResult, FetchSuccess, FetchTask, WorkBatch
 from vedette.engine.ports import CrawlStore, FetchGain, PageRow, UrlFrontier, UrlState
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.engine.scheduling.spending import SpendingLog
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.url_selection import NO_FETCHER, UrlSelector
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState
 from vedette.model import Origin, Refusal, origin_of

@@ -21,9 +21,7 @@ from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchTask, StoredCopy
 from vedette.engine.ports import ContentRow, CrawlStore, LeasedUrl, LinkBatch, PageRow, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_lookup import ImpactLookup
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
-from vedette.engine.scheduling.worth_queue import NEXT_STEP_S, WorthSorter
+from vedette.engine.scheduling.url_order import NEXT_STEP_S, NO_IMPACT, ImpactEstimates, ImpactLookup, WorthSorter
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.frontier.queues import ORDER_POLICIES, OrderName, assign_by_worth

@@ -16,9 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.search.learned_order import LearnedOrder, order_by_learning
 from vedette.engine.search.ports import IndexSnapshot
-from vedette.engine.search.scoring import IndexHints, ScoredCandidates, score_candidates
+from vedette.engine.search.scoring import (
+    IndexHints,
+    LearnedOrder,
+    ScoredCandidates,
+    order_by_learning,
+    score_candidates,
+)
 from vedette.index.fields import PUBLIC, list_site_values
 from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
