@@ -7,13 +7,11 @@ Its work is three pipelines, each a method whose lines are the steps, in order:
     assign_work      time passed    hosts whose time has come get a turn each: leases go out
     wake_due_pages   time passed    the price moves, known pages whose time has come wait again
 
-robots.txt is judged here, before a task is given out. Beside the pipelines there are events: an address was looked up,
-a fetcher was lost, an operator changed the rules.
+Beside them there are events: an address was looked up, a fetcher was lost, an operator changed the rules.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,10 +29,9 @@ from vedette.engine.coordinator.results import (
     collect_unlisted,
     find_relinked,
     find_retry,
-    is_overloaded,
 )
 from vedette.engine.coordinator.robots_cache import to_event
-from vedette.engine.coordinator.state import Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
+from vedette.engine.coordinator.state import Admitted, Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
 from vedette.engine.coordinator.trap_filter import LAST_FRONT, RELEASE_BATCH, TrapFilter
 from vedette.engine.coordinator.url_states import UrlStates
 from vedette.engine.links import apply_copy_rules
@@ -48,13 +45,6 @@ from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.url_selection import NO_FETCHER, UrlSelector
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState
 from vedette.model import Origin, Refusal, origin_of
-
-
-class Admitted(NamedTuple):
-    """How many URLs were unseen until now, and how many of those each page named."""
-
-    urls: int
-    by_source: Counter[str]
 
 
 class Coordinator:
@@ -73,24 +63,15 @@ class Coordinator:
         self.urls, self.store, self.schedule, self.copies = urls, store, schedule, copies
         self.tally = CrawlCounts()
         self.pages_out = 0
-        self.host_table = HostTable(rules, urls, workers)
+        hosts = self.host_table = HostTable(rules, urls, workers)
         self.trap_filter = TrapFilter(copies)
-        self._url_states = UrlStates(urls, store, schedule, self.tally)
-        self._novelty = NoveltyDetector(self.host_table, urls, store)
+        states = self._url_states = UrlStates(urls, store, schedule, self.tally)
+        self._novelty = NoveltyDetector(hosts, urls, store)
         self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness)
-        self._polls = PollTracker(self.host_table, urls, store, self.refresher)
-        self.first_fetches = FirstFetches(rules, store, self.refresher)
-        self.spending = SpendingLog(store, self.host_table, self.refresher.poller)
-        self.selector = UrlSelector(
-            self.host_table,
-            urls,
-            store,
-            self._url_states,
-            self.trap_filter,
-            self.first_fetches,
-            schedule.witness,
-            impact,
-        )
+        self._polls = PollTracker(hosts, urls, store, self.refresher)
+        firsts = self.first_fetches = FirstFetches(rules, store, self.refresher)
+        self.spending = SpendingLog(store, hosts, self.refresher.poller)
+        self.selector = UrlSelector(hosts, urls, store, states, self.trap_filter, firsts, schedule.witness, impact)
 
     @property
     def rules(self) -> CrawlRules:
@@ -254,22 +235,29 @@ class Coordinator:
             if task.robots_of is not None:
                 self.tally.robots += 1
                 sitemaps.append(self._on_robots(result))
-            elif isinstance(result, FetchFailure) or is_overloaded(result):
+            elif isinstance(result, FetchFailure) or result.status == 429 or result.status >= 500:
                 why, most = find_retry(result, self.rules.max_attempts)
                 self.trap_filter.on_dropped([task.id])
                 self._url_states.retry(task, why, fetcher, result.ended_s, most)
-            elif result.location is not None and task.hops >= self.rules.max_redirects:
-                self.tally.add_answer(result)
-                why = f"more than {self.rules.max_redirects} redirects"
-                self._url_states.fail(task.id, task.url, why, fetcher, result.ended_s)
             else:
-                self.tally.add_answer(result)
-                if result.location is not None:
-                    self.tally.redirects += 1
-                    self.copies.on_redirect(task.url, result.location)
-                self._url_states.finish(task.id)
                 answers.append(result)
-        return answers, sitemaps
+        self.tally.add_answers(answers)
+        return self._follow_redirects(answers, fetcher), sitemaps
+
+    def _follow_redirects(self, answers: Sequence[FetchSuccess], fetcher: int) -> list[FetchSuccess]:
+        """All but those that were redirected once too often, which have failed."""
+        followed, most = [], self.rules.max_redirects
+        for result in answers:
+            task = result.task
+            if result.location is not None and task.hops >= most:
+                self._url_states.fail(task.id, task.url, f"more than {most} redirects", fetcher, result.ended_s)
+                continue
+            if result.location is not None:
+                self.tally.redirects += 1
+                self.copies.on_redirect(task.url, result.location)
+            self._url_states.finish(task.id)
+            followed.append(result)
+        return followed
 
     def _on_robots(self, result: FetchResult) -> LinkGroup:
         """An answer on the way to a robots.txt; the sitemaps that it names, which belong to sites like any link."""

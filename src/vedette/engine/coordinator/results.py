@@ -33,11 +33,6 @@ MAX_BIRTH_AGE_S = 30 * 86_400.0
 LinkGroup = tuple[Sequence[str], FoundUrl]
 
 
-def is_overloaded(result: FetchSuccess) -> bool:
-    """Whether a server said that it cannot answer now."""
-    return result.status == 429 or result.status >= 500
-
-
 def find_retry(result: FetchResult, max_attempts: int) -> tuple[str, int]:
     """Why a result does not count, and how often such a page is tried at most."""
     if isinstance(result, FetchSuccess):

@@ -1,6 +1,7 @@
 """All that the keeper holds in memory: the operator's rules, hosts in play, running numbers."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -137,6 +138,13 @@ class FoundUrl(NamedTuple):
     is_refetch: bool = False
 
 
+class Admitted(NamedTuple):
+    """How many URLs were unseen until now, and how many of those each page named."""
+
+    urls: int
+    by_source: Counter[str]
+
+
 @dataclass(slots=True)
 class CrawlCounts:
     """Running numbers for people."""
@@ -152,14 +160,15 @@ class CrawlCounts:
     failures: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
 
-    def add_answer(self, result: FetchSuccess) -> None:
-        """A page was answered."""
-        good = result.status < 300 or result.status == 304
-        self.statuses[result.status] += 1
-        self.bytes += result.body_bytes
-        self.pages += good
-        self.new_pages += good and result.task.copy is None
-        self.unchanged += good and not result.changed
+    def add_answers(self, results: Sequence[FetchSuccess]) -> None:
+        """Pages were answered."""
+        for result in results:
+            good = result.status < 300 or result.status == 304
+            self.statuses[result.status] += 1
+            self.bytes += result.body_bytes
+            self.pages += good
+            self.new_pages += good and result.task.copy is None
+            self.unchanged += good and not result.changed
 
 
 @dataclass(frozen=True, slots=True)

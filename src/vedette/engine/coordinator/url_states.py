@@ -11,7 +11,7 @@ from vedette.model import Refusal
 
 
 class UrlStates:
-    """The ends of errands. ``hops`` are the redirects that led to a URL, ``requested`` the hosts of what is waited for."""
+    """The ends of tasks. ``hops`` are redirects that led to a URL, ``requested`` the hosts of what is waited for."""
 
     def __init__(self, urls: UrlFrontier, book: CrawlStore, schedule: Schedule, tally: CrawlCounts) -> None:
         self._urls = urls

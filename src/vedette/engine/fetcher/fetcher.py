@@ -14,7 +14,7 @@ from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchResult, FetchTask, HostSettings, HostUpdate, Recall, WorkBatch
 from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
 from vedette.fetch.request import build_conditional_headers, build_headers
-from vedette.frontier.queues import Frontier, TakenItem
+from vedette.frontier.queues import Frontier
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 
 
@@ -85,10 +85,13 @@ class Fetcher:
     def take_request(self, now_s: float) -> FetchRequest | None:
         """A request that may leave now."""
         while (taken := self.frontier.take(now_s)) is not None:
-            if taken.item.valid_until_s > now_s:
-                return self._build_request(taken)
+            task = taken.item
+            if task.valid_until_s > now_s:
+                self.hosts[taken.host].in_flight = task
+                headers = build_headers(task.purpose, self.agent) + build_conditional_headers(*task.validators)
+                return FetchRequest(task.url, task.purpose, headers)
             self.frontier.drop(taken)
-            self.returned.append(taken.item)
+            self.returned.append(task)
         return None
 
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
@@ -105,7 +108,10 @@ class Fetcher:
             latency_factor=self.latency_factor,
             speed=self.speed,
         )
-        rest = _limit_bandwidth(rest, outcome, asked.settings.bytes_per_s)
+        if asked.settings.bytes_per_s is not None and isinstance(outcome, FetchResponse):
+            # A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough.
+            spread_s = len(outcome.payload or outcome.body) / asked.settings.bytes_per_s
+            rest = replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + spread_s))
         asked.failure_streak = rest.failure_streak
         self.frontier.complete(host, rest.host_ready_s, rest.address_ready_s)
         self._apply_rest(host, rest, outcome.ended_s)
@@ -113,12 +119,6 @@ class Fetcher:
             self._return_pages(host)
         held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
         return parse_outcome(errand, outcome, self.links)._replace(connection_s=held_s)
-
-    def _build_request(self, taken: TakenItem[FetchTask]) -> FetchRequest:
-        errand = taken.item
-        self.hosts[taken.host].in_flight = errand
-        headers = build_headers(errand.purpose, self.agent) + build_conditional_headers(*errand.validators)
-        return FetchRequest(errand.url, errand.purpose, headers)
 
     def _return_pages(self, host: str) -> None:
         """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""
@@ -134,11 +134,3 @@ class Fetcher:
         if rest.host_ready_s > now_s + self.hold_s:
             self.hosts[host].rests_until_s = rest.host_ready_s
             self.returned += self.frontier.clear(host)
-
-
-def _limit_bandwidth(rest: HostDelay, outcome: FetchOutcome, bytes_per_s: float | None) -> HostDelay:
-    """A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough."""
-    if bytes_per_s is None or not isinstance(outcome, FetchResponse):
-        return rest
-    size_bytes = len(outcome.payload or outcome.body)
-    return replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + size_bytes / bytes_per_s))

@@ -22,7 +22,7 @@ from vedette.fetch.robots.meta_tags import (
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
 from vedette.index.snippets import tidied
 from vedette.index.stored_text import StoredPage, pack_page
-from vedette.model import ChangeRule, FetchOutcome, FetchResponse, Headers, NoResponse, origin_of
+from vedette.model import ChangeRule, FetchOutcome, FetchResponse, NoResponse, origin_of
 from vedette.model import fingerprint as fingerprint_of_url
 from vedette.parse.change.blocks import extract_blocks
 from vedette.parse.change.comparison import Change, NewVersion, StoredVersion, build_first_version, compare_versions
@@ -36,7 +36,6 @@ from vedette.parse.text.charsets import decode_page
 from vedette.parse.text.dates import find_dates
 from vedette.parse.text.language import detect_language
 from vedette.parse.text.media_types import is_html, is_pdf
-from vedette.policy import Ints
 
 MAX_DESCRIPTION = 500
 MAX_DETAIL = 200
@@ -69,14 +68,13 @@ def build_page_content(
         fingerprint_text(f"{page.title}\n{page.text}") if context.judged_by == "text" else b"",
         fingerprint_form(normal_form(page.title) + b"\n" + form),
         sketch.mins if sketch else b"",
-        _hash_links(links),
+        np.fromiter(map(fingerprint_of_url, links), np.int64, len(links)),
     )
     change, kept = _compare(seen, text, context)
     dates = find_dates(page.stamps, page.linked_data, answer.url, answer.header("last-modified") or "", answer.ended_s)
+    pairs = [(link.href, link.text) for link in page.links]
     spam = score_spam(
-        extract_features(
-            origin_of(answer.url).host, page.title, page.main, page.words, page.hidden_words, _pair_links(page)
-        )
+        extract_features(origin_of(answer.url).host, page.title, page.main, page.words, page.hidden_words, pairs)
     )
     worth = PageQuality(
         words=words,
@@ -176,14 +174,6 @@ def _count_words(form: bytes) -> int:
     return max(int(spaces) + 1, len(form) // MAX_WORD) if form else 0
 
 
-def _hash_links(links: tuple[str, ...]) -> Ints:
-    return np.fromiter(map(fingerprint_of_url, links), np.int64, len(links))
-
-
-def _pair_links(page: Page) -> list[tuple[str, str]]:
-    return [(link.href, link.text) for link in page.links]
-
-
 def _list_objections(worth: PageQuality) -> tuple[tuple[str, str], ...]:
     return tuple((one.kind.name.lower(), one.detail[:MAX_DETAIL]) for one in list_objections(worth))
 
@@ -216,7 +206,15 @@ def parse_outcome(errand: FetchTask, outcome: FetchOutcome, links: LinkResolver)
     """What the keeper is told of a request that ended."""
     if isinstance(outcome, NoResponse):
         return FetchFailure(errand, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
-    told = _start_result(errand, outcome)
+    told = FetchSuccess(
+        errand,
+        outcome.status,
+        outcome.started_s,
+        outcome.ended_s,
+        tuple((name, value[:2048]) for name, value in outcome.headers if name in KEPT_HEADERS),
+        location=get_redirect(outcome),
+        body_bytes=len(outcome.body),
+    )
     if errand.purpose == "robots":
         return told._replace(robots_body=outcome.body[: MAX_ROBOTS_BYTES + 1])
     if outcome.status == 304 and errand.copy is not None:
@@ -245,22 +243,6 @@ def add_document(
     content = build_document_content(title, text, trouble, context)
     changed = content.change.changed if content.change else result.changed
     return result._replace(title=title, content=content, changed=changed)
-
-
-def _start_result(errand: FetchTask, answer: FetchResponse) -> FetchSuccess:
-    return FetchSuccess(
-        errand,
-        answer.status,
-        answer.started_s,
-        answer.ended_s,
-        _filter_headers(answer.headers),
-        location=get_redirect(answer),
-        body_bytes=len(answer.body),
-    )
-
-
-def _filter_headers(headers: Headers) -> Headers:
-    return tuple((name, value[:2048]) for name, value in headers if name in KEPT_HEADERS)
 
 
 def _parse_body(told: FetchSuccess, answer: FetchResponse, links: LinkResolver) -> FetchSuccess:
@@ -350,16 +332,10 @@ def _collect_links(page: Page, base: str, links: LinkResolver) -> tuple[tuple[st
             elsewhere.append(link.href)
         elif not named.get(url):
             named[url] = link.text
-    for url in links.resolve_within(_collect_hints(page), base):
+    # Addresses that are no links to click on, and lead to pages all the same.
+    hints = [href for _, href in page.alternates]
+    hints += [page.canonical] if page.canonical else []
+    hints += [page.refresh[1]] if page.refresh is not None else []
+    for url in links.resolve_within(hints, base):
         named.setdefault(url, "")
     return tuple(named), tuple(named.values()), elsewhere
-
-
-def _collect_hints(page: Page) -> list[str]:
-    """Addresses that are no links to click on, and lead to pages all the same."""
-    hints = [href for _, href in page.alternates]
-    if page.canonical:
-        hints.append(page.canonical)
-    if page.refresh is not None:
-        hints.append(page.refresh[1])
-    return hints

@@ -133,7 +133,8 @@ class PriceSource(Protocol):
     """What a fetch must be worth now; None where nothing has a price."""
 
     @property
-    def price(self) -> float | None: ...
+    def price(self) -> float | None:
+        """The price."""
 
 
 class FirstFetches:

@@ -103,7 +103,9 @@ class UrlSelector:
     def select(
         self, host: HostState, worker: int, now_s: float, until_s: float, most: int | None
     ) -> tuple[FetchTask, ...]:
-        """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_until_s`` says when.
+        """Tasks for a host that may be asked.
+
+        Its ``robots_tasks`` are what must be known before, ``paused_until_s`` says when.
 
         ``most`` is how many pages may be asked for beside what somebody waits for.
         """
@@ -333,9 +335,12 @@ class UrlSelector:
                 if judged.substitute is not None:
                     self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
-            if one.leased.depth and (later_s := self._check_price(one.leased, now_s)) is not None:
-                self._release_leases(host, [id_], worker)
-                return later_s
+            if one.leased.depth:
+                (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
+                later_s = self._first_fetches.check_price(url, named, now_s, self._impact.get_gain(one.leased))
+                if later_s is not None:
+                    self._release_leases(host, [id_], worker)
+                    return later_s
         if not self._charge_budget(host, id_, site, now_s):
             self._release_leases(host, [id_], worker)
             return None
@@ -350,11 +355,6 @@ class UrlSelector:
         news = [id_ for id_ in ids if id_ in host.new_urls]
         if news:
             self._urls.move_to_front(news)
-
-    def _check_price(self, leased: LeasedUrl, now_s: float) -> float | None:
-        """When to look again at an unseen URL that is not worth the price; None where it is."""
-        (named,) = self._urls.count_inlinks(np.array([leased.id], np.uint32)).tolist()
-        return self._first_fetches.check_price(leased.url, named, now_s, self._impact.get_gain(leased))
 
     def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
         """What a first fetch of a URL is worth now, and the price of the moment; None where there is none."""
