@@ -85,7 +85,7 @@ def sifted(urls: int) -> dict[str, float]:
     while host.sort_state is None:
         turn(len(turns_s))
     found = [FoundUrl(url, 1) for url in names[: FOUND * TIMES]]
-    found_s = spent_s(lambda turn: by_worth.get_front_queues(found[FOUND * turn : FOUND * (turn + 1)]), TIMES)
+    found_s = spent_s(lambda turn: by_worth.get_front_queues(found[FOUND * turn : FOUND * (turn + 1)], 600.0), TIMES)
     good = sum(int(book.get_urls([id_])[id_].split("/")[3]) % 2 for id_ in store.get_queue(0)[0][:1000].tolist())
     return {
         "sift_url_us": 1e6 * sum(turns_s) / urls,

@@ -42,7 +42,11 @@ SOURCES = str(Path(vedette.__file__).parent)
 PATIENCE_S = 30.0
 URL, WORD = "site.test/third", "wordthird"
 LINKS = {"/": "/second", "/second": "/third", "/third": "/"}
-PROSE = "The heron waits by the river at dawn, and the ferry crosses when the mist has lifted over the meadows. "
+PROSE = {
+    "/": "The heron waits by the river at dawn, and the ferry crosses when the mist has lifted over the meadows. ",
+    "/second": "Bakers knead their dough at night; by six o'clock every shelf along our street smells of warm bread. ",
+    "/third": "A lighthouse keeper counts ships, writes down the weather, and polishes the great lens each morning. ",
+}
 
 
 def carries(value: object, depth: int = 3) -> bool:
@@ -93,7 +97,8 @@ def serve_site(trace: Trace) -> Iterator[int]:
         def do_GET(self) -> None:
             link = LINKS.get(self.path)
             trace.is_on = trace.is_on or self.path == "/second"
-            words = f"<title>Page {self.path}</title><p>{PROSE * 5}</p><p>word{self.path[1:]}</p>"
+            prose = PROSE.get(self.path, "")
+            words = f"<title>Page {self.path}</title><p>{prose * 5}</p><p>word{self.path[1:]}</p>"
             body = f'<html lang="en">{words}<a href="{link}">on to {link}</a></html>'.encode() if link else b""
             self.send_response(200 if link else 404)
             self.send_header("content-type", "text/html; charset=utf-8")

@@ -102,7 +102,8 @@ class Coordinator:
         origins = [origin_of(one.url) for one in unseen]
         host_ids = self.urls.intern_hosts([origin.host for origin in origins])
         new_ids: list[int] = self.urls.add(self.selector.build_link_batch(unseen, host_ids), now_s).tolist()
-        self._prioritize_news(unseen, host_ids, new_ids, now_s)
+        if any(one.hops for one in unseen) or self._novelty.can_be_new(host_ids, now_s):
+            self._prioritize_news(unseen, host_ids, new_ids, now_s)
         for one in unseen:
             self.trap_filter.traps.add_url(one.url, one.source, is_named=one.from_list)
         for origin, host_id in dict(zip(origins, host_ids, strict=True)).items():
@@ -129,8 +130,6 @@ class Coordinator:
         self, unseen: Sequence[FoundUrl], host_ids: Sequence[int], new_ids: Sequence[int], now_s: float
     ) -> None:
         """What is new on the web comes before what is known, or has been waiting for long."""
-        if not any(one.hops for one in unseen) and not self._novelty.can_be_new(host_ids, now_s):
-            return
         found = dict(zip(self.urls.find_ids([one.url for one in unseen]).tolist(), unseen, strict=True))
         self._url_states.hops.update({id_: found[id_].hops for id_ in new_ids if found[id_].hops})
         hosts = {one.url: host for one, host in zip(unseen, host_ids, strict=True)}

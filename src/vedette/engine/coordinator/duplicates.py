@@ -76,7 +76,7 @@ class DuplicateDetector:
         self._learn(pages, groups, {id_: row.id for id_, row in alike.items()})
         self._store.save_contents([(page.id, groups[page.id], page.content) for page in pages])
         joined = [group for id_, group in groups.items() if group != id_]
-        self._update_canonicals(joined, _find_leavers(pages, before, groups))
+        self._update_canonicals(joined, _find_leavers(pages, before, groups) if before else {})
         return groups
 
     def _update_canonicals(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
@@ -146,7 +146,8 @@ class DuplicateDetector:
             leader = urls.get(leaders.get(page.id, 0))
             if leader is not None:
                 seen += observe_pair(page.url, leader)
-            seen += self._check_rules(page, groups)
+            if self.copy_rules.rules:
+                seen += self._check_rules(page, groups)
         if self._suspected:
             seen += self._collect_testimony(pages, groups)
         self._observe(seen)

@@ -228,13 +228,6 @@ def get_redirect(answer: FetchResponse) -> str | None:
     return resolve(location, answer.url) if location and answer.status in REDIRECTS else None
 
 
-def get_document(result: FetchResult, outcome: FetchOutcome) -> bytes | None:
-    """The document in an answer that must be read elsewhere, since nobody can tell how long that takes."""
-    if not isinstance(outcome, FetchResponse) or not isinstance(result, FetchSuccess) or result.kind != "document":
-        return None
-    return outcome.body if outcome.status < 300 else None
-
-
 def add_document(
     result: FetchSuccess, answer: FetchResponse, links: LinkResolver, *, title: str, text: str, trouble: str
 ) -> FetchSuccess:

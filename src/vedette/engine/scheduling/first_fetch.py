@@ -161,6 +161,8 @@ class FirstFetches:
         self._is_priced = per_s > 0
         if self._is_priced:
             self._floor.set_rate(per_s, max(1.0, MAX_SAVED_S * per_s))
+        else:
+            self.below_price = BelowPrice()
 
     def estimate_worth(self, url: str, in_links: int, gain: float = nan) -> float:
         """What a first fetch of a URL is worth, per unit of cost; ``gain`` is what is foreseen of it."""

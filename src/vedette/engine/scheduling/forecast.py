@@ -122,14 +122,13 @@ class Freshness:
         if chance is None or not len(chance):
             return self
         more = replace(self, changed=self.changed + float(chance.sum()), count=self.count + len(chance))
-        return more if self.is_whole else more._publish()
+        return more if self.is_whole else replace(more, share=1.0 - more.changed / more.count, judged=more.count)
 
     def end_round(self) -> "Freshness":
         """A round has gone over all pages."""
-        return replace(self._publish(), is_whole=True, changed=0.0, count=0) if self.count else self
-
-    def _publish(self) -> "Freshness":
-        return replace(self, share=1.0 - self.changed / self.count, judged=self.count)
+        if not self.count:
+            return self
+        return Freshness(self.policy, 1.0 - self.changed / self.count, self.count, is_whole=True)
 
     def to_json(self) -> str:
         """For the console, and for the next run."""

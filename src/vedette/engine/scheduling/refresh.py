@@ -135,7 +135,11 @@ class RefreshScheduler:
         kept = self._store.get_refresh_states(ids)
         if self._learn_unmeasured(kept):
             kept = self._store.get_refresh_states(ids)
-        came = [self._build_result(result, earlier, kept, links) for result in answers]
+        own = [kept.get(result.task.id) or RefreshState(result.task.id, result.ended_s) for result in answers]
+        came = [
+            RefreshResult(result, earlier.get(state.id), state, self._memory.has_memory(state), links.get(state.id))
+            for result, state in zip(answers, own, strict=True)
+        ]
         came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
         gone = self._gone.schedule(answers, earlier, self.price or DEFAULT_PRICE)
         measuring = self._is_measuring
@@ -187,17 +191,6 @@ class RefreshScheduler:
         self._memory.save(made, after, [one.new_state for one in came])
         self._update_page_count(came)
         return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
-
-    def _build_result(
-        self,
-        result: FetchSuccess,
-        earlier: Mapping[int, PageRow],
-        kept: Mapping[int, RefreshState],
-        links: Mapping[int, int],
-    ) -> RefreshResult:
-        id_ = result.task.id
-        own = kept.get(id_) or RefreshState(id_, result.ended_s)
-        return RefreshResult(result, earlier.get(id_), own, self._memory.has_memory(own), links.get(id_))
 
     def _update_forecast(self, made: PageBatch, now_s: float) -> None:
         """What was expected of refreshes, held against what they found."""

@@ -97,17 +97,15 @@ class DaySpending(NamedTuple):
             return None
 
 
-def classify_fetch(result: FetchResult, row: PageRow | None, *, wished: bool, is_looked_at: bool) -> FetchKind:
-    """What a fetch was for; ``row`` is what was known of the page before."""
-    if result.task.robots_of is not None:
-        return "robots"
+def classify_fetch(row: PageRow | None, *, wished: bool, is_polled: bool) -> FetchKind:
+    """What a fetch of a page was for; ``row`` is what was known of the page before."""
     if wished:
         return "asked"
     if row is None:
         return "first"
     if not is_good(row.status):
         return "gone"
-    return "look" if is_looked_at or is_source(result.task.url, row.kind) else "refresh"
+    return "look" if is_polled else "refresh"
 
 
 class CountedResult(NamedTuple):
@@ -135,10 +133,12 @@ class SpendingLog:
         counted = []
         for result in results:
             task, site = result.task, self._hosts.sites.find_site(result.task.url)
-            row = rows.get(task.id) if task.robots_of is None else None
-            wished = task.id in self._hosts.by_name[task.host].requested
-            looked_at = row is not None and self._poller.is_source(task.id)
-            kind = classify_fetch(result, row, wished=wished, is_looked_at=looked_at)
+            row: PageRow | None = None
+            kind: FetchKind = "robots"
+            if task.robots_of is None:
+                row, wished = rows.get(task.id), task.id in self._hosts.by_name[task.host].requested
+                is_polled = row is not None and (self._poller.is_source(task.id) or is_source(task.url, row.kind))
+                kind = classify_fetch(row, wished=wished, is_polled=is_polled)
             counted.append(CountedResult(result, site.start if site is not None else "", kind, row))
         return counted
 

@@ -76,7 +76,7 @@ NO_IMPACT = NoImpact()
 
 
 class ImpactLookup:
-    """Asks ``foresight`` where the order is by impact and something was worked out; else nothing happens."""
+    """Asks ``foresight``; to be used where ``is_active``: the order is by impact, and something was worked out."""
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, foresight: ImpactEstimates) -> None:
         self._hosts, self._urls, self._estimates = hosts, urls, foresight
@@ -88,8 +88,6 @@ class ImpactLookup:
 
     def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
         """The front queues of URLs that are found now, by their places, as far as what they bring is foreseen."""
-        if not self.is_active:
-            return {}
         gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
         known = np.flatnonzero(np.isfinite(gains))
         return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
@@ -112,8 +110,6 @@ class ImpactLookup:
 
     def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
         """The batch with what is foreseen of each."""
-        if not self.is_active:
-            return batch
         return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self._get_gains(leased))
 
     def get_gain(self, leased: LeasedUrl) -> float:
@@ -158,7 +154,7 @@ class WorthSorter:
         self._sifting: dict[int, _SortJob] = {}
 
     @property
-    def _price(self) -> float | None:
+    def price(self) -> float | None:
         """The price where it binds and worths differ; None where nothing is to be done."""
         is_mine = self._hosts.rules.order == "impact" and not self._impact.is_active
         return (
@@ -167,11 +163,10 @@ class WorthSorter:
             else None
         )
 
-    def get_front_queues(self, named: Sequence[FoundUrl]) -> dict[int, int]:
+    def get_front_queues(self, named: Sequence[FoundUrl], price: float) -> dict[int, int]:
         """The front queues of URLs that are found now, by their places; what somebody named needs no worth."""
-        price = self._price
         places = [place for place, one in enumerate(named) if one.depth and one.front is None]
-        if price is None or not places:
+        if not places:
             return {}
         worth = self._first_fetches.estimate_worths([named[place].url for place in places], [1] * len(places))
         return dict(zip(places, queues_at_price(worth, price).tolist(), strict=True))
@@ -180,14 +175,14 @@ class WorthSorter:
         """Whether a host is being sifted: it is where half of those looked at in a turn were below the price."""
         if host.id in self._sifting:
             return True
-        price = self._price
+        price = self.price
         if price is None or 2 * below < max(looked, 1) or self._is_fresh(host, price, now_s):
             return False
         return self._start_sort(host, now_s)
 
     def step(self, host: HostState, now_s: float) -> None:
         """Weigh some more URLs of a host that is being sifted; the last step puts all of them in line."""
-        sifting, price = self._sifting.get(host.id), self._price
+        sifting, price = self._sifting.get(host.id), self.price
         if sifting is None:
             return
         if price is None:

@@ -93,7 +93,11 @@ class UrlSelector:
     def build_link_batch(self, named: Sequence[FoundUrl], hosts: Sequence[int]) -> LinkBatch:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
         urls = [one.url for one in named]
-        foreseen = self._impact.get_front_queues(urls) or self._by_worth.get_front_queues(named)
+        foreseen: dict[int, int] = {}
+        if self._impact.is_active:
+            foreseen = self._impact.get_front_queues(urls)
+        elif self._by_worth.price is not None:
+            foreseen = self._by_worth.get_front_queues(named, self._by_worth.price)
         fronts = [
             (foreseen.get(place) or self._default_queue(one.depth)) if one.front is None else one.front
             for place, one in enumerate(named)
@@ -264,7 +268,8 @@ class UrlSelector:
         ids = np.array([one.id for one in leased], np.uint32)
         depths = np.array([one.depth for one in leased], np.int64)
         named = self._urls.count_inlinks(ids).astype(np.int64)
-        worths = self._score(self._impact.add_impact(leased, UnseenUrls(depths, ids.astype(np.int64), named))).tolist()
+        batch = UnseenUrls(depths, ids.astype(np.int64), named)
+        worths = self._score(self._impact.add_impact(leased, batch) if self._impact.is_active else batch).tolist()
         drawn = [
             _Candidate(
                 one, REQUESTED_WORTH if one.id in host.requested else NEW_WORTH if one.id in host.new_urls else worth
@@ -335,7 +340,7 @@ class UrlSelector:
                 if judged.substitute is not None:
                     self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
-            if one.leased.depth:
+            if one.leased.depth and self._first_fetches.price is not None:
                 (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
                 later_s = self._first_fetches.check_price(url, named, now_s, self._impact.get_gain(one.leased))
                 if later_s is not None:

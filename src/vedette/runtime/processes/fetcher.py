@@ -21,7 +21,7 @@ from vedette.adapters.files.secret_files import read_secrets
 from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
 from vedette.engine.fetcher.fetcher import Fetcher
-from vedette.engine.fetcher.page_reader import add_document, get_document
+from vedette.engine.fetcher.page_reader import add_document
 from vedette.engine.messages import (
     Ack,
     ArchiveLocation,
@@ -171,15 +171,14 @@ class FetcherProcess:
         result = self._queue.on_outcome(origin_of(outcome.url).host, outcome)
         if isinstance(outcome, FetchResponse) and isinstance(result, FetchSuccess):
             result = self._archive_answer(result, outcome)
-            document = get_document(result, outcome)
-            if document is not None:
-                self._documents.submit((result, outcome), document)
+            if result.kind == "document":  # read elsewhere, since nobody can tell how long that takes
+                self._documents.submit((result, outcome), outcome.body)
                 return
-        self._results.append(self._mark_private(result))
+        self._results.append(self._mark_private(result) if self._secrets else result)
 
     def _mark_private(self, result: FetchResult) -> FetchResult:
         """With the site whose secrets opened it, if any did: not everybody may see it."""
-        if not self._secrets or not isinstance(result, FetchSuccess) or result.content is None:
+        if not isinstance(result, FetchSuccess) or result.content is None:
             return result
         url = result.task.url
         opened = (site.start for site, secrets in self._secrets.items() if select_headers(secrets, site, url))
@@ -188,7 +187,7 @@ class FetcherProcess:
     def _read_document(self, result: FetchSuccess, answer: FetchResponse, found: PdfText | PdfFailure) -> FetchResult:
         text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
         read = add_document(result, answer, self._queue.links, title=found.title, text=text, trouble=trouble)
-        return self._mark_private(read)
+        return self._mark_private(read) if self._secrets else read
 
     def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
         """Every answer is kept; one whose bytes are kept already only says so."""
