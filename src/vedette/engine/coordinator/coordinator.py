@@ -367,14 +367,12 @@ class Coordinator:
         files, host.robots_tasks = host.robots_tasks, []
         if files and self.host_table.budget is not None:
             self.host_table.budget.charge_robots(len(files), now_s)
-        self.refresher.add_spent(others=len(files) + sum(errand.copy is None for errand in pages))
-        host.robots_in_flight.update({errand.robots_of: errand for errand in files if errand.robots_of})
-        self.pages_out += sum(errand.id not in host.in_flight for errand in pages)
-        host.in_flight.update((errand.id, errand) for errand in pages)
-        errands = (*files, *pages)
-        return (
-            Assignment(worker, WorkBatch((self.host_table.build_settings(host, now_s),), errands)) if errands else None
-        )
+        self.refresher.add_spent(others=len(files) + sum(task.copy is None for task in pages))
+        host.robots_in_flight.update({task.robots_of: task for task in files if task.robots_of})
+        self.pages_out += sum(task.id not in host.in_flight for task in pages)
+        host.in_flight.update((task.id, task) for task in pages)
+        tasks = (*files, *pages)
+        return Assignment(worker, WorkBatch((self.host_table.build_settings(host, now_s),), tasks)) if tasks else None
 
     def _is_full(self) -> bool:
         most = self.rules.max_pages
@@ -422,7 +420,7 @@ class Coordinator:
         return host.name if host else None
 
     def apply_rules(self, rules: CrawlRules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
-        """Other rules from now on, and hosts that may have work; the hosts whose errands are to be called back."""
+        """Other rules from now on, and hosts that may have work; the hosts whose tasks are to be called back."""
         for name, id_ in zip(names, self.urls.intern_hosts(list(names)), strict=True):
             self.host_table.get_or_add(name, id_)
         self.host_table.apply_rules(rules)
@@ -437,7 +435,7 @@ class Coordinator:
         return tuple(
             host.name
             for host in self.hosts.values()
-            if any(self.host_table.sites.find_site(errand.url) is None for errand in host.in_flight.values())
+            if any(self.host_table.sites.find_site(task.url) is None for task in host.in_flight.values())
         )
 
     # how it stands

@@ -1,4 +1,4 @@
-"""The hosts in play: their pauses, their addresses, and when the keeper comes back to each.
+"""The hosts in play: their pauses, their addresses, and when the coordinator comes back to each.
 
 Politeness towards a host lives here while nobody asks it, so that it survives the death of any worker.
 """
@@ -228,7 +228,7 @@ class HostTable:
             self.budget.refund(site.start)
 
     def due_s(self, host: HostState) -> float:
-        """When it is time to look at a host: errands leave a little ahead of its time, pauses are not cut short."""
+        """When it is time to look at a host: tasks leave a little ahead of its time, pauses are not cut short."""
         if host.unreachable:
             return 0.0
         ahead_s = host.ready_s - self.rules.ahead_s
@@ -283,7 +283,7 @@ class HostTable:
     # how
 
     def batch_size(self, host: HostState) -> int:
-        """How many errands a worker gets at once: as many as keep it busy for a while, and one where it is strained.
+        """How many tasks a worker gets at once: as many as keep it busy for a while, and one where it is strained.
 
         What a worker holds for a host that rests was paid for, and would leave later together with what others hold.
         """

@@ -153,15 +153,15 @@ class PollTracker:
                         yield ChangeSignal(id_, at_s, "feed" if result.kind == "feed" else "sitemap")
 
     def _build_poll(self, result: FetchResult, new: Counter[str], row: PageRow | None) -> PollResult:
-        errand = result.task
-        host = self._hosts.get(errand.host).id
-        again = errand.copy is not None
+        task = result.task
+        host = self._hosts.get(task.host).id
+        again = task.copy is not None
         if not isinstance(result, FetchSuccess) or not (is_good(result.status) or result.status == NOT_MODIFIED):
-            return PollResult(errand.id, host, ok=False, is_list=False, is_refetch=again)
+            return PollResult(task.id, host, ok=False, is_list=False, is_refetch=again)
         # What has not changed comes without a body, and so without a kind of its own.
-        is_list = is_source(errand.url, row.kind if row is not None else result.kind)
-        count = new[errand.url]
-        matters = is_list or count or self._refresher.poller.is_source(errand.id)
+        is_list = is_source(task.url, row.kind if row is not None else result.kind)
+        count = new[task.url]
+        matters = is_list or count or self._refresher.poller.is_source(task.id)
         links = self._urls.find_ids(result.links[:MAX_LINKS]).tolist() if matters and result.links else []
         known = [id_ for id_ in links if id_]
-        return PollResult(errand.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count)
+        return PollResult(task.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count)

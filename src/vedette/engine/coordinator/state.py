@@ -1,4 +1,4 @@
-"""All that the keeper holds in memory: the operator's rules, hosts in play, running numbers."""
+"""All that the coordinator holds in memory: the operator's rules, hosts in play, running numbers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class CrawlRules:
     """What the operator decided.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its errands are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
+    host's time its tasks are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
     ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
     most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
     """
@@ -67,7 +67,7 @@ class HostState:
     all of that belongs to paused sites or to files that cannot be had. ``in_flight`` are pages by id,
     ``robots_in_flight`` robots.txt files on their way, of its own or of hosts that redirect here; ``robots_tasks`` are
     those that have not left. ``robots_pending`` are its own origins whose file is being asked for, wherever.
-    ``success_streak`` counts pages answered in a row: a host gets more errands ahead as it proves good, so that hosts
+    ``success_streak`` counts pages answered in a row: a host gets more tasks ahead as it proves good, so that hosts
     which hang hold few. ``requested`` are URLs that somebody waits for: they come first, until they have ended.
     ``new_urls`` are URLs that are new on the web and wait to be fetched: they come next. ``held_back`` counts URLs that
     are held back, by what they wait for. ``impact_version`` is the making of ``foresight`` by which its URLs stand in
@@ -108,7 +108,7 @@ class HostState:
 
     @property
     def busy(self) -> bool:
-        """Whether a worker has an errand to it."""
+        """Whether a worker has a task to it."""
         return bool(self.in_flight or self.robots_in_flight)
 
     @property

@@ -40,13 +40,13 @@ class UrlStates:
             self._store.postpone(id_, self._schedule.due_after_failure(url, row, now_s))
         self._tally.failures[why] += 1
 
-    def retry(self, errand: FetchTask, why: str, worker: int, now_s: float, most_attempts: int) -> None:
+    def retry(self, task: FetchTask, why: str, worker: int, now_s: float, most_attempts: int) -> None:
         """No answer that counts came: it waits again, unless it was tried often enough."""
-        self._attempts[errand.id] += 1
-        if self._attempts[errand.id] < most_attempts:
-            self.release([errand.id], worker)
+        self._attempts[task.id] += 1
+        if self._attempts[task.id] < most_attempts:
+            self.release([task.id], worker)
         else:
-            self.fail(errand.id, errand.url, why, worker, now_s)
+            self.fail(task.id, task.url, why, worker, now_s)
 
     def release(self, ids: Iterable[int], worker: int) -> None:
         """What was not asked for waits again; what somebody waits for does so at the front."""

@@ -1,7 +1,7 @@
-"""The worker's half of the ring: ask hosts for what the keeper ordered, each in its own time, and read the answers.
+"""The fetcher: asks hosts for what the coordinator ordered, each in its own time, and reads the answers.
 
-It holds only what was leased to it. A host that must rest for long gives its errands back, so that nothing waits in a
-worker that could wait in the keeper.
+It holds only what was leased to it. A host that must rest for long gives its tasks back, so that nothing waits in a
+worker that could wait in the coordinator.
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ class AssignedHost:
 class Fetcher:
     """All that a worker knows.
 
-    ``hold_s`` is how long (world time) a host may rest with errands in hand. With a ``latency_factor`` a host rests at
+    ``hold_s`` is how long (world time) a host may rest with tasks in hand. With a ``latency_factor`` a host rests at
     least that many times as long as its answer took; ``speed`` is how many world seconds pass in one of ours.
     """
 
@@ -49,7 +49,7 @@ class Fetcher:
     host_updates: dict[str, HostUpdate] = field(default_factory=dict)
 
     def accept_batch(self, orders: WorkBatch) -> None:
-        """Hosts come first, then the errands to them."""
+        """Hosts come first, then the tasks to them."""
         if orders.sites is not None or orders.copy_rules is not None:
             self.copy_rules = self.copy_rules if orders.copy_rules is None else orders.copy_rules
             self.links = LinkResolver(
@@ -65,12 +65,12 @@ class Fetcher:
             enter = self.frontier.open_host if known is None else self.frontier.move
             enter(host.name, host.address, host.ready_s)
             self.hosts[host.name] = AssignedHost(host, FailureStreak(host.failure_streak))
-        for errand in orders.tasks:
-            asked = self.hosts[errand.host]
-            if asked.rests_until_s > asked.settings.ready_s:  # given out before the keeper heard that it rests
-                self.returned.append(errand)
+        for task in orders.tasks:
+            asked = self.hosts[task.host]
+            if asked.rests_until_s > asked.settings.ready_s:  # given out before the coordinator heard that it rests
+                self.returned.append(task)
             else:
-                self.frontier.add(errand.host, errand, errand.worth)
+                self.frontier.add(task.host, task, task.worth)
 
     def recall(self, recall: Recall) -> None:
         """Whatever has not left of these hosts goes back."""
@@ -97,8 +97,8 @@ class Fetcher:
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
         """A request ended: its host rests, and what came is read."""
         asked = self.hosts[host]
-        errand, asked.in_flight = asked.in_flight, None
-        assert errand is not None, f"{host} had nothing out"
+        task, asked.in_flight = asked.in_flight, None
+        assert task is not None, f"{host} had nothing out"
         rest = compute_delay(
             outcome,
             asked.failure_streak,
@@ -115,18 +115,18 @@ class Fetcher:
         asked.failure_streak = rest.failure_streak
         self.frontier.complete(host, rest.host_ready_s, rest.address_ready_s)
         self._apply_rest(host, rest, outcome.ended_s)
-        if errand.robots_of is not None and errand.robots_of.host == host:
+        if task.robots_of is not None and task.robots_of.host == host:
             self._return_pages(host)
         held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
-        return parse_outcome(errand, outcome, self.links)._replace(connection_s=held_s)
+        return parse_outcome(task, outcome, self.links)._replace(connection_s=held_s)
 
     def _return_pages(self, host: str) -> None:
-        """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""
-        for errand in self.frontier.clear(host):
-            if errand.purpose == "robots":
-                self.frontier.add(host, errand, errand.worth)
+        """A host's own robots.txt came: from now on its word counts, so the coordinator judges its pages anew."""
+        for task in self.frontier.clear(host):
+            if task.purpose == "robots":
+                self.frontier.add(host, task, task.worth)
             else:
-                self.returned.append(errand)
+                self.returned.append(task)
 
     def _apply_rest(self, host: str, rest: HostDelay, now_s: float) -> None:
         trouble = rest.why if rest.failure_streak.count else ""

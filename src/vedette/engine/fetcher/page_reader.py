@@ -202,12 +202,12 @@ KEPT_HEADERS = frozenset(
 )
 
 
-def parse_outcome(errand: FetchTask, outcome: FetchOutcome, links: LinkResolver) -> FetchResult:
-    """What the keeper is told of a request that ended."""
+def parse_outcome(task: FetchTask, outcome: FetchOutcome, links: LinkResolver) -> FetchResult:
+    """What the coordinator is told of a request that ended."""
     if isinstance(outcome, NoResponse):
-        return FetchFailure(errand, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
+        return FetchFailure(task, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
     told = FetchSuccess(
-        errand,
+        task,
         outcome.status,
         outcome.started_s,
         outcome.ended_s,
@@ -215,10 +215,10 @@ def parse_outcome(errand: FetchTask, outcome: FetchOutcome, links: LinkResolver)
         location=get_redirect(outcome),
         body_bytes=len(outcome.body),
     )
-    if errand.purpose == "robots":
+    if task.purpose == "robots":
         return told._replace(robots_body=outcome.body[: MAX_ROBOTS_BYTES + 1])
-    if outcome.status == 304 and errand.copy is not None:
-        return told._replace(digest=errand.copy.digest, changed=False)
+    if outcome.status == 304 and task.copy is not None:
+        return told._replace(digest=task.copy.digest, changed=False)
     return _parse_body(told, outcome, links) if 200 <= outcome.status < 300 else told
 
 

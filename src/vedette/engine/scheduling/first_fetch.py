@@ -22,7 +22,7 @@ import numpy as np
 
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.messages import FetchResult, FetchSuccess
-from vedette.engine.ports import CrawlStore, FetchGain, KnownPage
+from vedette.engine.ports import CrawlStore, FetchGain
 from vedette.engine.scheduling.budget import TokenBucket
 from vedette.engine.scheduling.fetch_cost import FetchCost
 from vedette.policy import Floats
@@ -227,7 +227,8 @@ class FirstFetches:
         if not looks:
             return
         self._model = self._model.add_first_fetches(
-            [_list_groups(look) for look in looks], _gain_column(brought, looks)
+            [list_groups(look.url, look.state.links or 1) for look in looks],
+            np.array([brought[look.page.id] for look in looks], np.float64),
         )
         self._save_periodically(now_s)
 
@@ -242,14 +243,6 @@ class FirstFetches:
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(FIRSTS_KEY, json.dumps(asdict(self._model)))
             self._kept_s = now_s
-
-
-def _list_groups(look: KnownPage) -> tuple[str, str, str]:
-    return list_groups(look.url, look.state.links or 1)
-
-
-def _gain_column(brought: dict[int, float], looks: Sequence[KnownPage]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([brought[look.page.id] for look in looks], np.float64)
 
 
 def _parse_firsts(text: str | None) -> FirstFetchModel:

@@ -199,7 +199,9 @@ def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
         DaySpending.from_json(book.get_value(_day_key(number)))
         for number in range(today - min(count, DAYS) + 1, today + 1)
     )
-    return sorted((day for day in found if day is not None and today - count < day.number <= today), key=_day_number)
+    return sorted(
+        (day for day in found if day is not None and today - count < day.number <= today), key=lambda day: day.number
+    )
 
 
 def load_all_time(book: CrawlStore) -> StatsByKind:
@@ -208,10 +210,6 @@ def load_all_time(book: CrawlStore) -> StatsByKind:
         return _unpack_kinds(json.loads(book.get_value(ALL_TIME_KEY) or "{}"))
     except (TypeError, ValueError, AttributeError):
         return {}
-
-
-def _day_number(day: DaySpending) -> int:
-    return day.number
 
 
 def _day_key(number: int) -> str:

@@ -283,7 +283,7 @@ class UrlSelector:
     def _judge_batch(
         self, host: HostState, drawn: list[_Candidate], worker: int, now_s: float
     ) -> tuple[tuple[FetchTask, ...], list[float]]:
-        """The errands among them, and until when those wait that may not be asked for now."""
+        """The tasks among them, and until when those wait that may not be asked for now."""
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
         verdicts = [
@@ -302,7 +302,7 @@ class UrlSelector:
     def _judge_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, worker: int, now_s: float
     ) -> FetchTask | float | None:
-        """The errand for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
+        """The task for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
         id_, url = one.leased.id, one.leased.url
         site = self._hosts.sites.find_site(url)
         if site is None:
@@ -327,7 +327,7 @@ class UrlSelector:
     def _admit_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float, until_s: float
     ) -> FetchTask | float | None:
-        """The errand for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
+        """The task for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
         id_, url = one.leased.id, one.leased.url
         unseen = copy.row is None and id_ not in host.requested
         if unseen:

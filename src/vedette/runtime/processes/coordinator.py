@@ -1,4 +1,4 @@
-"""The keeper process: the only writer of the state. Reports and commands come in, leases and answers go out.
+"""The coordinator process: the only writer of the state. Reports and commands come in, leases and answers go out.
 
 Each round: read what came, decide, commit, and only then tell anybody. So what a worker was told is durable, and a
 request that leaves has its lease in the state.
@@ -73,7 +73,7 @@ class _Peer:
 
 
 class CoordinatorProcess:
-    """State, decisions and connections of the keeper."""
+    """State, decisions and connections of the coordinator."""
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
 
 
 def run_coordinator(settings: RuntimeSettings) -> int:
-    """The life of a keeper process."""
+    """The life of a coordinator process."""
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
     process = build_process(settings, state)
     for words in state.notices:

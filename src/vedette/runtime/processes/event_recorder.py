@@ -50,7 +50,7 @@ class Sampler:
         return measure_searches(self._folder, now_s) | self._sample_state(now_s) | self._sample_coordinator()
 
     def _sample_state(self, now_s: float) -> dict[str, float]:
-        """What folder and state say; of a state that cannot be read the keeper tells."""
+        """What folder and state say; of a state that cannot be read the coordinator tells."""
         try:
             found = measure_sizes(self._folder)
             started_s = time.monotonic()
@@ -62,7 +62,7 @@ class Sampler:
         return found
 
     def _sample_coordinator(self) -> dict[str, float]:
-        """What only the keeper knows; nothing where it is away."""
+        """What only the coordinator knows; nothing where it is away."""
         try:
             told = ask_coordinator(self._folder, Request("status"), COORDINATOR_TIMEOUT_S)
         except (OSError, ChannelClosed):
@@ -88,7 +88,7 @@ class Sampler:
         return found
 
     def _sample_rate(self, requests: float) -> dict[str, float]:
-        """Requests a second since the last time; a keeper that began anew counts from nought."""
+        """Requests a second since the last time; a coordinator that began anew counts from nought."""
         wall_s, before = time.monotonic(), self._requests
         self._requests = (wall_s, requests)
         if before is None or before[1] > requests or before[0] >= wall_s:

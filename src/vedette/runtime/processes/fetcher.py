@@ -1,12 +1,12 @@
-"""A worker process: asks for what the keeper ordered, archives every answer, and reports.
+"""A worker process: asks for what the coordinator ordered, archives every answer, and reports.
 
 It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. A request
 that has been under way for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep no place
-from those that answer. What it has reported and the keeper has not yet made durable is bounded, so that a crash costs
-few repeated requests.
+from those that answer. What it has reported and the coordinator has not yet made durable is bounded, so that a crash
+costs few repeated requests.
 
-What it holds, it holds for a time (the lease), which every word to the keeper renews. One that was stopped for longer
-than that asks for nothing more: the keeper has given its errands to another.
+What it holds, it holds for a time (the lease), which every word to the coordinator renews. One that was stopped for
+longer than that asks for nothing more: the coordinator has given its tasks to another.
 """
 
 import os
@@ -45,7 +45,7 @@ from vedette.runtime.processes.settings import RuntimeSettings
 MAX_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MAX_UNACKED = 32
-# Small reports: the keeper works on one while the next is being read. None waits longer than this to become full.
+# Small reports: the coordinator works on one while the next is being read. None waits longer than this to become full.
 REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
 STOP_TIMEOUT_S = 1.5
@@ -84,7 +84,7 @@ class FetcherProcess:
         self._stopping_s: float | None = None
 
     def run(self) -> None:
-        """Until the keeper says stop, or is gone."""
+        """Until the coordinator says stop, or is gone."""
         while not self._is_done():
             self._check_leases()
             for message in self._channel.receive():
@@ -248,14 +248,14 @@ def _load_secrets(site: Site) -> Secrets:
         return Secrets()
 
 
-def _build_revisit(errand: FetchTask, answer: FetchResponse, payload_digest: str) -> Revisit | None:
-    copy = errand.copy
+def _build_revisit(task: FetchTask, answer: FetchResponse, payload_digest: str) -> Revisit | None:
+    copy = task.copy
     if copy is None or not copy.payload_digest:
         return None
     if answer.status == 304:
-        return Revisit("server-not-modified", errand.url, copy.fetched_s, copy.payload_digest)
+        return Revisit("server-not-modified", task.url, copy.fetched_s, copy.payload_digest)
     if answer.status == 200 and payload_digest == copy.payload_digest:
-        return Revisit("identical-payload-digest", errand.url, copy.fetched_s, copy.payload_digest)
+        return Revisit("identical-payload-digest", task.url, copy.fetched_s, copy.payload_digest)
     return None
 
 

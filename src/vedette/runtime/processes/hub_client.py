@@ -1,6 +1,6 @@
 """The process that calls hubs: it looks through the feeds that were fetched for hubs, and asks those to push.
 
-It writes nothing itself. What it found goes to the keeper, which decides; what the keeper wants asked, it asks, one hub
+It writes nothing itself. What it found goes to the coordinator, which decides; what that wants asked, it asks, one hub
 after the other, so that neither the crawl nor a server ever waits for a hub.
 """
 
@@ -160,7 +160,7 @@ MAX_SEEN = 200_000
 
 
 class HubSubscriber:
-    """One round after the other; each tells the keeper of some feeds, and asks some hubs."""
+    """One round after the other; each tells the coordinator of some feeds, and asks some hubs."""
 
     def __init__(
         self, settings: RuntimeSettings, ask: Callable[[Path, Request], dict[str, object]] = ask_coordinator
@@ -171,7 +171,7 @@ class HubSubscriber:
         self._has_warned = False
 
     def run_once(self) -> None:
-        """Look, tell, ask. A keeper that is away is told the next time."""
+        """Look, tell, ask. A coordinator that is away is told the next time."""
         try:
             self._find_hubs()
             self._call_hubs()

@@ -50,7 +50,7 @@ class RuntimeSettings:
 
 
 def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> CrawlRules:
-    """The keeper's rules, from settings, the sites of the state, and the domains that are blocked."""
+    """The coordinator's rules, from settings, the sites of the state, and the domains that are blocked."""
     crawl = settings.config.crawl
     named = {site.start for site in settings.sites}
     active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]

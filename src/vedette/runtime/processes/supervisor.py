@@ -2,7 +2,7 @@
 
 The end of the parent ends them all.
 
-Workers end with their keeper, and come back with it. A child that dies soon after its start, again and again, is
+Workers end with their coordinator, and come back with it. A child that dies soon after its start, again and again, is
 started again later and later, and each time it is said.
 """
 
@@ -67,7 +67,7 @@ class Supervisor:
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start everything; the keeper first, since workers report to it."""
+        """Start everything; the coordinator first, since workers report to it."""
         settings = self.settings
         self._final_status_path = self.settings.folder / FINAL_STATUS_FILE
         self._final_status_path.unlink(missing_ok=True)
@@ -113,11 +113,11 @@ class Supervisor:
 
     @property
     def is_over(self) -> bool:
-        """Whether the keeper came to its own good end, or had its time to."""
+        """Whether the coordinator came to its own good end, or had its time to."""
         return self._stopping or time.monotonic() > self._stop_deadline_s
 
     def set_stop_deadline(self) -> None:
-        """Somebody wants it to end and the keeper is told so: from the first call on, there are some seconds left."""
+        """The coordinator was asked to end: from the first call on, there are some seconds left."""
         self._stop_deadline_s = min(self._stop_deadline_s, time.monotonic() + STOP_DEADLINE_S)
 
     def stop(self) -> None:
@@ -140,7 +140,7 @@ class Supervisor:
             own.close()
 
     def read_final_status(self) -> dict[str, object]:
-        """The numbers with which the keeper ended; nothing if it did not end by itself."""
+        """The numbers with which the coordinator ended; nothing if it did not end by itself."""
         try:
             told: dict[str, object] = json.loads(self._final_status_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -167,7 +167,7 @@ class Supervisor:
         ]
 
     def _send_sigterm(self) -> None:
-        """Those that the keeper does not tell; again and again, since one may not have been listening yet."""
+        """Those that the coordinator does not tell; again and again, since one may not have been listening yet."""
         for child in self._children:
             if child.pid and child.ends_by_signal:
                 os.kill(child.pid, signal.SIGTERM)
@@ -187,7 +187,7 @@ class Supervisor:
         if child.name == "keeper":
             self._remove_socket()
             self._stopping = self._stopping or code == 0
-        # A worker without a keeper ends in peace, and waits for the next one.
+        # A worker without a coordinator ends in peace, and waits for the next one.
         if self._stopping or code in {0, EXIT_GONE}:
             return ""
         child.deaths = 1 if now_s - child.started_s > STABLE_AFTER_S else child.deaths + 1
