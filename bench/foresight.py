@@ -25,7 +25,8 @@ import numpy as np
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
 from vedette.adapters.index_store.impact_store import ImpactEstimates, average_places, write_estimates
 from vedette.adapters.url_store.queues import HostQueues
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import CrawlRules, FoundUrl
 from vedette.engine.ports import LinkBatch

@@ -26,7 +26,9 @@ from time import process_time
 
 import numpy as np
 
-from vedette.adapters.url_store.store import LinkBatch, UrlState, UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
+from vedette.engine.ports import LinkBatch, UrlState
 from vedette.model import fingerprint, partition_of
 from vedette.policy import rng_for
 

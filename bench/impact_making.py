@@ -24,7 +24,7 @@ from vedette.adapters.archive.replay import ImportedResponse
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.impact_store import read_info
 from vedette.model import Site
 from vedette.policy import Ints, rng_for

@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a scrip
 from bench.peers.known_pages import NOW_S, KnownPage, Link, known_pages
 from bench.peers.known_rivals import Rival, fts5, tantivy_plain, tantivy_with_phrase
 
-from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.search import Searcher
 from vedette.parse.similarity.minhash import estimate_similarity

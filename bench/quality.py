@@ -44,8 +44,8 @@ from bench.peers.gain_truth import correlations
 from bench.peers.git_pages import bodies_of, versions
 
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.change_feed import PageRecord
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.crawl_store.index_queue import PageRecord
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.gain_store import GainKind, GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.discover.urls.normalize import resolve

@@ -43,7 +43,7 @@ from vedette.lab.core.statistics import Interval, PairedDifference, bootstrap_in
 from vedette.lab.visitors.habits import Habits, Hit
 from vedette.lab.visitors.public import VisitorPopulation, estimate_appeal, page_quality, simulate_reading
 from vedette.lab.visitors.queries import zipf_shares
-from vedette.learn.clicks.impressions import DAY_S, build_impressions
+from vedette.learn.clicks.impressions import build_impressions
 from vedette.learn.clicks.reputations import learn_reputations
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Ints, rng_for
@@ -54,6 +54,7 @@ from vedette.serve.rank.reputation import Reputation, pair_keys
 from vedette.serve.rank.reranking import MAX_POINTS, POINTS
 from vedette.serve.slate import Audience, SearchRequest, SearchResult
 from vedette.text import split_words
+from vedette.timeutil import DAY_S
 
 ORDERS = ("relevance", "popularity", "learned", "default")
 HABITS = Habits()

@@ -9,8 +9,9 @@ from typing import Self
 
 import xxhash
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter, compute_digest
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
+from vedette.adapters.archive.warc_record import Exchange, compute_digest
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.operator_store import Action
@@ -177,7 +178,7 @@ def write_sample(folder: Path) -> None:
         book.save_discoveries([FIND])
         book.save_first_crawls([FIRST_CRAWL])
         book.add_alert(WATCH)
-        market = AdStore(state.db)
+        market = CampaignStore(state.db)
         market.save_advertiser(ADVERTISER)
         market.save_campaign(CAMPAIGN)
         market.save_ad(AD)

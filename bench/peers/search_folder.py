@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 import xxhash
 from bench.peers.git_pages import SITES, Version, bodies_of, versions
 
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
+from vedette.adapters.archive.warc_record import Exchange
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import FORMAT
 from vedette.adapters.crawl_store.store import SiteRow

@@ -33,8 +33,8 @@ import numpy as np
 
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 # Spending beyond so many times the budget moves the price no faster.
 MAX_OVERSPENT = 3.0
 # Steps in one direction make the next one longer, up to so many times.
@@ -209,7 +209,8 @@ class FirstFetchModel:
     def worth_from_gains(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
         """The same where a gain is foreseen of each page, with what is hoped for of its groups; by these where none is.
 
-        >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90, 2.0))
+        >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90,
+        ...     2.0))
         >>> much, little, unknown = firsts.worth_from_gains(np.array([20.0, 0.0, np.nan]), [["news"]] * 3).tolist()
         >>> much > unknown > little >= SURE_SHARE * DEFAULT_WORTH, unknown == float(firsts.worth([["news"]])[0])
         (True, True)

@@ -16,8 +16,8 @@ SPEEDS = st.floats(min_value=1e-3, max_value=1e6)
 
 ECHO = """
 import sys
-from vedette.adapters.clock import read_clock
-clock = read_clock(sys.argv[1])
+from vedette.adapters.clock import parse_clock
+clock = parse_clock(sys.argv[1])
 for line in sys.stdin:
     print(repr(clock.now()), flush=True)
 """

@@ -21,7 +21,7 @@ PURE = (
         "model.py",
         "errors.py",
         "timeutil.py",
-        "header_dates.py",
+        "suggest.py",
         "policy.py",
         "text.py",
         "attention.py",

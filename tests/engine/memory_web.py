@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.coordinator.state import CrawlRules

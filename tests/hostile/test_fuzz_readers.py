@@ -25,7 +25,7 @@ from vedette.parse.similarity.shingles import fingerprint_text, shingle_text
 from vedette.parse.text.charsets import decode_page
 from vedette.parse.text.dates import find_dates
 from vedette.parse.text.language import detect_language
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 NOW_S = 1.7e9
 HOME = "https://host.example/a/list.xml"
@@ -137,7 +137,7 @@ def test_a_damaged_robots_file_still_decides(body: bytes, path: str) -> None:
 def test_damaged_headers_are_numbers_or_nothing(value: bytes) -> None:
     """Dates, ages and pauses are finite, or not there; directives are read from anything."""
     text = value.decode("latin-1")
-    moment, age_s = parse_http_date(text), parse_max_age_s((("cache-control", text),))
+    moment, age_s = parse_date(text), parse_max_age_s((("cache-control", text),))
     assert moment is None or isfinite(moment)
     assert age_s is None or (isfinite(age_s) and age_s >= 0)
     pause_s = parse_retry_after_s((("retry-after", text),), NOW_S)

@@ -7,13 +7,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S, RHYTHMS, START_S
+from vedette.lab.worlds.synthetic.change_times import RHYTHMS, START_S
 from vedette.lab.worlds.synthetic.hashing import mix, mix_all
 from vedette.lab.worlds.synthetic.page_traits import lifetimes
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import page_truth
 from vedette.lab.worlds.synthetic.validators import format_http_date, parse_http_date
 from vedette.lab.worlds.world import WorldRequest
+from vedette.timeutil import DAY_S
 
 WORDS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 20_000)

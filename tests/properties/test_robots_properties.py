@@ -30,7 +30,7 @@ from vedette.fetch.robots.state import (
     state_to_json,
 )
 from vedette.model import Headers
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 MINUTE_S = 60.0
 DAY_S = 86_400.0
@@ -240,7 +240,7 @@ def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
     headers: Headers = (("x-robots-tag", phrase),)
     assert isinstance(parse_header_directives(headers, agent), Directives)
     assert not parse_meta_directives([(name, phrase), ("robots", phrase + ", noindex")], agent).index
-    assert parse_http_date(phrase) is None or isinstance(parse_http_date(phrase), float)
+    assert parse_date(phrase) is None or isinstance(parse_date(phrase), float)
 
 
 @given(directives, directives, directives)

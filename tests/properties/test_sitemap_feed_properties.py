@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vedette.discover.formats.feeds import MAX_TITLE_LENGTH, is_feed, parse_feed
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.discover.urls.normalize import resolve
-from vedette.timeutil import parse_feed_date
+from vedette.timeutil import parse_date
 
 HOME = "https://host.example/list.xml"
 PIECES = [
@@ -94,8 +94,8 @@ def test_dates_are_read_to_the_second(naive: datetime, offset_minutes: int) -> N
     """What the standard library writes as ISO 8601 or RFC 822 is read as the same moment, less its fraction."""
     moment = naive.replace(tzinfo=timezone(timedelta(minutes=offset_minutes)))
     second_s = moment.replace(microsecond=0).timestamp()
-    assert parse_feed_date(moment.isoformat()) == second_s
-    assert parse_feed_date(format_datetime(moment)) == second_s
+    assert parse_date(moment.isoformat()) == second_s
+    assert parse_date(format_datetime(moment)) == second_s
 
 
 @given(
@@ -105,5 +105,5 @@ def test_dates_are_read_to_the_second(naive: datetime, offset_minutes: int) -> N
 )
 def test_no_text_is_a_date_error(text: str) -> None:
     """Any text is a finite moment or none."""
-    moment_s = parse_feed_date(text)
+    moment_s = parse_date(text)
     assert moment_s is None or abs(moment_s) < 1e12

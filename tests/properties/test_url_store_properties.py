@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from vedette.adapters.url_store.queues import FRONTS
-from vedette.adapters.url_store.store import LinkBatch, UrlState, UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
+from vedette.engine.ports import LinkBatch, UrlState
 from vedette.policy import rng_for
 
 HOSTS = ("a.test", "b.test", "c.test")

@@ -1,1 +1,1 @@
-"""One file per outside thing: HTTP, names, clock, stores."""
+"""Adapters to the outside: SQLite stores, WARC archive, search index, HTTP, DNS, local sockets, PDF, clock."""

@@ -1,10 +1,10 @@
-"""The time of the world that is crawled, which may run faster than the wall's.
+"""Clock: the time of the crawled world, which may run faster than the wall's.
 
     world time = world_start_s + (wall time - wall_start_s) x speed
 
-Wall time is read from the monotonic clock, so a system clock that is stepped or slewed moves nobody. On Linux all
-processes share that clock; how far Unix time was ahead of it is part of the value, so that the made web's server, its
-judge and the crawler, given equal values, agree on what time it is however far apart they run.
+Wall time is read from the monotonic clock, so a system clock that is stepped or slewed changes nothing. On Linux all
+processes share that clock; how far Unix time was ahead of it is part of the value, so that the server of the synthetic
+web, its judge and the crawler, given equal values, agree on the time however far apart they run.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Grows regression trees with scikit-learn, and hands them on as plain arrays; imported at its first use."""
+"""Regression trees: fit a random forest with scikit-learn, which is imported at its first use, into plain arrays."""
 
 from importlib import import_module
 from typing import Any
@@ -21,7 +21,7 @@ def fit_forest(rows: Floats, targets: Floats, seed: int) -> Forest:
     """
     every = max(-(-len(rows) // MAX_ROWS), 1)
     rows, targets = rows[::every], targets[::every]
-    forest = _load_sklearn().ExtraTreesRegressor(
+    forest = import_module("sklearn.ensemble").ExtraTreesRegressor(
         n_estimators=TREES,
         min_samples_leaf=min(MIN_LEAF_ROWS, max(len(rows) // 4, 1)),
         max_features=FEATURE_SHARE,
@@ -47,7 +47,3 @@ def _to_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: A
     feature, threshold, left, right, values, mean = (np.concatenate(each) for each in zip(*columns, strict=True))
     depth = max(int(tree.max_depth) for tree in trees)
     return Forest(root, feature.astype(np.int64), threshold, left, right, values, mean, depth)
-
-
-def _load_sklearn() -> Any:  # noqa: ANN401 - see above
-    return import_module("sklearn.ensemble")

@@ -1,4 +1,4 @@
-"""Processes that end with whoever started them, even where that one is killed and cannot tell them."""
+"""Child processes that end with their parent, even where that one is killed."""
 
 import ctypes
 import os

@@ -31,6 +31,7 @@ from vedette.config.kinds import (
 )
 from vedette.config.sections import Crawl, Refresh, Serve, Store
 from vedette.errors import ConfigError
+from vedette.suggest import did_you_mean
 
 __all__ = [
     "Config",
@@ -168,8 +169,8 @@ def _parse_typed(name: str, text: str) -> object:
 
 
 def _unknown_section(name: str) -> ConfigError:
-    near = difflib.get_close_matches(name[:100], _SECTIONS, 1)
-    advice = f"did you mean [{near[0]}]?" if near else f"known are {', '.join(f'[{each}]' for each in _SECTIONS)}"
+    sections = ", ".join(f"[{each}]" for each in _SECTIONS)
+    advice = did_you_mean(name, _SECTIONS, f"known are {sections}", show="[{}]")
     return ConfigError(f"unknown section [{format_line(name)}]; {advice}")
 
 

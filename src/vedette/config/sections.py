@@ -39,6 +39,7 @@ _SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
 
 
 def describe_setting(key: str, kind: ValueType[Any], meaning: str) -> dict[str, object]:
+    """Return what a field says of its setting."""
     return {"key": key, "kind": kind, "meaning": meaning}
 
 

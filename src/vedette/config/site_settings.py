@@ -4,7 +4,6 @@ Each key is declared once; options, ``set``, ``export`` and ``import`` follow fr
 names the nearest known one. Only what differs from the default is written out.
 """
 
-import difflib
 import json
 import re
 import tomllib
@@ -18,6 +17,7 @@ from vedette.discover.urls.scope import read_site
 from vedette.errors import ConfigError, UsageError
 from vedette.fetch.politeness import parse_hours
 from vedette.model import Overrule, Site
+from vedette.suggest import did_you_mean
 
 OWNERSHIP_PHRASE = "I-OWN-THIS-SITE"
 _SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
@@ -276,8 +276,7 @@ def _parse_table(table: object, place: str) -> tuple[Site, bool]:
 
 def _find_key(name: str) -> _Key:
     if name not in _KEYS:
-        near = difflib.get_close_matches(name[:40], _KEYS, 1)
-        advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
+        advice = did_you_mean(name[:40], _KEYS, f"known are {', '.join(_KEYS)}")
         raise UsageError(f'unknown setting "{name[:40]}"; {advice}')
     return _KEYS[name]
 

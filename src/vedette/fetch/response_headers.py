@@ -3,7 +3,7 @@
 import re
 
 from vedette.model import Headers
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 # The lookbehind keeps other directives out that end alike.
 _MAX_AGE = re.compile(r"(?<![\w-])max-age\s{0,8}=\s{0,8}\"?(\d+)", re.ASCII | re.IGNORECASE)
@@ -32,5 +32,5 @@ def parse_retry_after_s(headers: Headers, now_s: float) -> float:
     count = _COUNT.fullmatch(value)
     if count:
         return float(count[1])
-    date_s = parse_http_date(value)
+    date_s = parse_date(value)
     return 0.0 if date_s is None else max(date_s - now_s, 0.0)

@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Literal, NamedTuple
 
 from vedette.learn.events import EventKind
+from vedette.timeutil import MINUTE_S
 
 RateKind = Literal["search", "view", "click"]
 
@@ -22,7 +23,6 @@ MAX_DELAY_S = 86_400.0
 MAX_SEARCHES_PER_HOUR = 300  # in an hour, of one mark: a class of thirty behind one address stays below
 MAX_CLICKS_PER_HOUR = 300
 MAX_PER_MINUTE: Mapping[RateKind, int] = {"search": 60, "view": 60, "click": 60}
-MINUTE_S = 60.0
 MAX_COOLDOWN_MINUTES = 10  # minutes until the wildest pace is forgiven
 MAX_VISITORS = 20_000
 MAX_AGENT_LENGTH = 1000  # browsers say less; what stands behind is not read

@@ -17,8 +17,8 @@ import numpy as np
 
 from vedette.learn.decaying_counts import ForwardDecay, Numbers, SpaceSavingTally, TallySnapshot
 from vedette.learn.trends import Moments, find_rising, measure_shift
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 HALF_LIFE_S = 14 * DAY_S
 RECENT_HALF_LIFE_S = DAY_S
 MAX_QUERIES = 200_000

@@ -20,8 +20,8 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 STEPS = 6  # by then Newton stands still, wherever it began
 # Below this, differences of nearly equal numbers have too few digits left, and a series has them all.
 SMALL = 0.01

@@ -7,8 +7,8 @@ from math import inf, isfinite, sqrt
 import numpy as np
 
 from vedette.policy import Floats
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 # What is believed before anything was asked: one return in asks that span twenty times their time gone, as logarithms.
 FIRST_RETURNS, FIRST_EXPOSED = 1.0, 20.0
 MIN_S, MAX_S = DAY_S, 90 * DAY_S

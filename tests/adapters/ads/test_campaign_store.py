@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.data_folders import AD, ADVERTISER, CAMPAIGN, opened
 
-from vedette.adapters.ads.campaign_store import AdStore
+from vedette.adapters.ads.campaign_store import CampaignStore
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -16,7 +16,7 @@ def test_older_folders_have_an_empty_market(number: int, tmp_path: Path) -> None
     """Until format 8 there was none; the kept sample of that has an advertiser, a campaign and an ad."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     with opened(folder) as state:
-        market = AdStore(state.db)
+        market = CampaignStore(state.db)
         found = [*market.list_advertisers(), *market.list_campaigns(), *market.list_ads()]
         assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
         assert market.save_ad(AD._replace(id=0)) == (2 if number >= 8 else 1)

@@ -26,7 +26,6 @@ from vedette.adapters.ads.ledger_store import (
     LedgerStore,
     LostImpression,
     load_entries,
-    read_ledger,
 )
 from vedette.errors import StoreCorrupt, StoreNewer
 from vedette.serve.ads.click_validity import ClickRejection, ClickRules
@@ -55,7 +54,7 @@ def person(after_s: float = 5.0, mark: str = "ab") -> ClickContext:
 def balance(folder: Path, payer: str = "spring") -> Balance:
     """By the entries alone, which a new ledger agrees with."""
     LedgerStore(folder).close()
-    with read_ledger(folder) as db:
+    with LEDGER_FILE.read(folder) as db:
         assert db is not None
         entries = list(load_entries(db))
     found = sum_balances(entries).get((payer, DAY), Balance())
@@ -138,7 +137,7 @@ def test_losses_are_counted(book: LedgerStore, tmp_path: Path) -> None:
     """By what an ad lost to."""
     lost = [LostImpression(7, "red shoes", "fall", to) for to in ("budget", "rank", "rank", "reserve")]
     book.record_impressions([offered("a", "2.00")], ASKED._replace(lost=lost))
-    with read_ledger(tmp_path) as db:
+    with LEDGER_FILE.read(tmp_path) as db:
         assert db is not None
         sql = "SELECT ad, shown, lost_budget, lost_rank, lost_reserve FROM tally ORDER BY ad"
         assert db.execute(sql).fetchall() == [(1, 0, 1, 0, 0), (7, 0, 1, 2, 1)]
@@ -201,7 +200,7 @@ def test_the_books_balance_at_every_moment(steps: list[tuple[str, int, int, str]
                 else:
                     now_s += 120.0 * size
                     book.release_expired(now_s)
-                with read_ledger(folder) as db:
+                with LEDGER_FILE.read(folder) as db:
                     assert db is not None
                     added = sum_balances(load_entries(db))
                 for found in added.values():
@@ -214,9 +213,9 @@ def test_the_books_balance_at_every_moment(steps: list[tuple[str, int, int, str]
 CLICK = """
 import os, signal, sys
 from pathlib import Path
-from vedette.adapters.ads.ledger_store import Clicking, LedgerBook
+from vedette.adapters.ads.ledger_store import ClickContext, LedgerStore
 
-book, left = LedgerBook(Path(sys.argv[1])), int(sys.argv[2])
+store, left = LedgerStore(Path(sys.argv[1])), int(sys.argv[2])
 
 def stop(statement):
     global left
@@ -224,9 +223,9 @@ def stop(statement):
     if left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-book._db.set_trace_callback(stop)
-book.click("a", Clicking(float(sys.argv[3]), "ab", is_bot=False, on_target=True))
-book._db.set_trace_callback(None)
+store._db.set_trace_callback(stop)
+store.record_click("a", ClickContext(float(sys.argv[3]), "ab", is_bot=False, on_target=True))
+store._db.set_trace_callback(None)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -20,8 +20,8 @@ from vedette.adapters.archive.retention import (
 )
 from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import State
+from vedette.engine.messages import ArchiveLocation as Stood
 
 KEEP = RetentionPolicy(keep_s=30 * DAY_S)
 LATER_S = NOW_S + 31 * DAY_S
@@ -32,11 +32,11 @@ import sys
 from pathlib import Path
 from tests.data_folders import opened
 from vedette.adapters.archive import retention
-from vedette.adapters.archive.retention import Keeping, Retention
+from vedette.adapters.archive.retention import Retention, RetentionPolicy
 
 retention.STEP_BYTES = 3000
 with opened(Path(sys.argv[1])) as state:
-    keep = Retention(state, Keeping(keep_s=0.0), "test", rotate_bytes=20_000)
+    keep = Retention(state, RetentionPolicy(keep_s=0.0), "test", rotate_bytes=20_000)
     print("ready", flush=True)
     for _ in range(10_000):
         keep.step(float(sys.argv[2]), 0.0)

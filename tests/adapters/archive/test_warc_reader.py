@@ -19,8 +19,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vedette.adapters.archive.warc_reader import ArchivedAnswer, Damage, ImportedAnswer, read_answer, scan_warc
+from vedette.adapters.archive.warc_record import Exchange
 from vedette.adapters.archive.warc_recovery import StreamBreak, read_gzip
-from vedette.adapters.archive.warc_writer import Exchange, RecordLocation, WarcWriter
+from vedette.adapters.archive.warc_writer import WarcWriter
+from vedette.engine.messages import ArchiveLocation
 from vedette.errors import StoreCorrupt
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "warc"
@@ -484,11 +486,11 @@ def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None
     size_bytes = (tmp_path / place.file).stat().st_size
     request = place.offset + place.length
     for wrong in (
-        replace(place, file="vedette-w0-00009.warc.gz"),
-        replace(place, length=place.length - 1),
-        replace(place, offset=place.offset + 1),
-        replace(place, offset=10**9),
-        RecordLocation(place.file, request, size_bytes - request),
+        place._replace(file="vedette-w0-00009.warc.gz"),
+        place._replace(length=place.length - 1),
+        place._replace(offset=place.offset + 1),
+        place._replace(offset=10**9),
+        ArchiveLocation(place.file, request, size_bytes - request),
     ):
         with pytest.raises(StoreCorrupt, match=wrong.file):
             read_answer(tmp_path, wrong)

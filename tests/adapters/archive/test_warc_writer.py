@@ -17,16 +17,14 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from vedette.adapters.archive.warc_reader import read_answer
+from vedette.adapters.archive.warc_record import Exchange, Revisit, compute_digest
 from vedette.adapters.archive.warc_writer import (
     UNACKNOWLEDGED_DIR,
-    Exchange,
-    RecordLocation,
-    Revisit,
     WarcWriter,
-    compute_digest,
     quarantine_unacknowledged,
     truncate_tail,
 )
+from vedette.engine.messages import ArchiveLocation
 
 with warnings.catch_warnings():
     # On import the library warns of the old names that it keeps itself.
@@ -95,7 +93,7 @@ def check(*files: Path) -> None:
         passes(["fastwarc", "check", "-q", *of_payloads, file])
 
 
-def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[RecordLocation]:
+def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[ArchiveLocation]:
     """Where each went."""
     with closing(WarcWriter(folder, name, "Vedette/test", "op@example.org", rotate_bytes)) as writer:
         return [writer.append(exchange) for exchange in exchanges]
@@ -106,7 +104,7 @@ def heads(file: Path) -> list[dict[str, str]]:
     return [dict(record.headers.items()) for record in ArchiveIterator(str(file))]
 
 
-def as_others_read(folder: Path, place: RecordLocation) -> tuple[WarcRecord, bytes]:
+def as_others_read(folder: Path, place: ArchiveLocation) -> tuple[WarcRecord, bytes]:
     """The record and its payload, as another reader gets them from the bytes of the place alone."""
     data = (folder / place.file).read_bytes()[place.offset : place.offset + place.length]
     found = [(record, record.reader.read()) for record in ArchiveIterator(io.BytesIO(data), auto_decode="transfer")]
@@ -351,17 +349,17 @@ def test_a_synced_writer_writes_the_same(tmp_path: Path) -> None:
 
 
 def test_a_new_writer_begins_a_new_file(tmp_path: Path) -> None:
-    """Serials grow over restarts, by name; a finished file is not touched; moved names can be kept from coming back."""
+    """Serials grow over restarts, by name; a finished file is not touched."""
     (first,) = written(tmp_path, answered())
     before = (tmp_path / first.file).read_bytes()
     (second,) = written(tmp_path, answered())
-    other = WarcWriter(tmp_path, "w1", "Vedette/test", serial_from=7)
+    other = WarcWriter(tmp_path, "w1", "Vedette/test")
     third = other.append(answered())
     other.close()
     assert [first.file, second.file, third.file] == [
         "vedette-w0-00000.warc.gz",
         "vedette-w0-00001.warc.gz",
-        "vedette-w1-00007.warc.gz",
+        "vedette-w1-00000.warc.gz",
     ]
     assert (tmp_path / first.file).read_bytes() == before
 

@@ -35,10 +35,9 @@ from tests.data_folders import (
     write_sample,
 )
 
-from vedette.adapters.ads.campaign_store import AdStore
+from vedette.adapters.ads.campaign_store import CampaignStore
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import (
     FORMAT,
     explain_database_errors,
@@ -47,6 +46,7 @@ from vedette.adapters.crawl_store.data_folder import (
     read_state,
 )
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.engine.ports import HostRow, UrlCounts
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import Site
@@ -59,9 +59,9 @@ HOLD = """
 import sys
 from pathlib import Path
 from tests.data_folders import Fetches
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 
-lock = hold(Path(sys.argv[1]))
+lock = lock_folder(Path(sys.argv[1]))
 state = open_state(Path(sys.argv[1]), "test", 1.0)
 fetches = Fetches(state)
 fetches.page("http://committed.test/", b"kept" * 1000)
@@ -76,13 +76,13 @@ sys.stdin.read()
 OPEN_AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.errors import StoreError
 
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
 try:
-    lock = hold(Path(sys.argv[1]))
+    lock = lock_folder(Path(sys.argv[1]))
     open_state(Path(sys.argv[1]), "test", 1.0)
 except StoreError as error:
     print(type(error).__name__, error)
@@ -164,7 +164,7 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredV
         assert state.store.list_alerts() == ([WATCH] if number >= 7 else [])
         assert state.store.get_discoveries([2]) == ({2: FIND} if number >= 7 else {})
         assert state.store.get_first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
-        market = AdStore(state.db)
+        market = CampaignStore(state.db)
         found = [*market.list_advertisers(), *market.list_campaigns(), *market.list_ads()]
         assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
 

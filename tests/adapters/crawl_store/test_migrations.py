@@ -12,9 +12,9 @@ import pytest
 from tests.data_folders import NOW_S, ORIGIN, URLS, opened
 
 from vedette.adapters.archive.warc_reader import ImportedAnswer, read_answer, scan_warc
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state, read_state
 from vedette.adapters.crawl_store.migrations import migrate_format_1
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.engine.ports import UrlCounts, UrlState
 from vedette.errors import StoreCorrupt
 from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event
@@ -34,19 +34,19 @@ ROBOTS = apply_event(
 STOP_AT = """
 import os, sys
 from pathlib import Path
-from vedette.adapters.crawl_store.migrations import migrate
+from vedette.adapters.crawl_store.migrations import migrate_format_1
 
 left = int(sys.argv[2])
 
 def stop(event, arguments):
     global left
-    if event in {"os.rename", "sqlite3.connect", "os.mkdir"} or event == "open" and arguments[1] in {"w", "xb"}:
+    if event in {"os.rename", "sqlite3.connect", "os.mkdir"} or event == "open" and arguments[1] in {"w+b", "xb"}:
         left -= 1
         if left < 0:
             os.kill(os.getpid(), 9)
 
 sys.addaudithook(stop)
-migrate(Path(sys.argv[1]))
+migrate_format_1(Path(sys.argv[1]))
 """
 
 

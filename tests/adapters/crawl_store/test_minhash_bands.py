@@ -26,7 +26,6 @@ from vedette.adapters.crawl_store.minhash_bands import BandTable
 table = BandTable(Path(sys.argv[1]), secret=int(sys.argv[2]))
 bands = np.arange(1, 3201, dtype=np.uint64).reshape(200, 16) << np.uint64(20)
 table.match_or_add(np.arange(1, 101, dtype=np.uint32), bands[:100])
-table.flush(100)
 table.match_or_add(np.arange(101, 201, dtype=np.uint32), bands[100:])
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -156,30 +155,28 @@ def test_another_secret_is_another_order(path: Path) -> None:
 
 
 def test_reopened(path: Path) -> None:
-    """A closed table, grown several times, is all there when it is opened again, and says up to where."""
+    """A closed table, grown several times, is all there when it is opened again, and not behind."""
     bands = random_bands(9, 3000)
     with closing(BandTable(path, SECRET)) as table:
-        assert (table.through, table.behind) == (0, False)
+        assert not table.behind
         table.match_or_add(count(1, 3000), bands)
-        table.flush(3000)
     with closing(BandTable(path, SECRET)) as table:
-        assert (table.through, table.behind) == (3000, False)
+        assert not table.behind
         assert np.array_equal(table.match_or_add(count(5001, 3000), bands)[:, 0], count(1, 3000))
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 def test_killed(path: Path) -> None:
-    """A table whose process was killed says up to where it is complete; adding the rest again is right and harmless."""
+    """A table whose process was killed says so; adding pages again is right and harmless."""
     done = subprocess.run([sys.executable, "-c", WRITER, path, str(SECRET)], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
     bands = np.arange(1, 3201, dtype=np.uint64).reshape(200, BANDS) << np.uint64(20)
     with closing(BandTable(path, SECRET)) as table:
-        assert (table.through, table.behind) == (100, True)
+        assert table.behind
         assert not table.match_or_add(count(101, 100), bands[100:]).any()
         assert len(table) == bands.size
-        table.flush(200)
     with closing(BandTable(path, SECRET)) as table:
-        assert (table.through, table.behind) == (200, False)
+        assert not table.behind
 
 
 def _cut(content: bytes) -> bytes:
@@ -204,14 +201,13 @@ def _another(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [_cut, _longer, _altered, _nothing, _another])
 def test_torn_file_is_begun_anew(path: Path, damage: object) -> None:
-    """A file that is not as it was written counts as none: the table is empty and complete through nothing."""
+    """A file that is not as it was written counts as none: the table is empty."""
     with closing(BandTable(path, SECRET)) as table:
         table.match_or_add(count(1, 300), random_bands(1, 300))
-        table.flush(300)
     assert callable(damage)
     path.write_bytes(damage(path.read_bytes()))
     with closing(BandTable(path, SECRET)) as table:
-        assert (len(table), table.through) == (0, 0)
+        assert len(table) == 0
         assert not table.match_or_add(count(1, 300), random_bands(1, 300)).any()
 
 
@@ -219,9 +215,8 @@ def test_file_of_another_secret_is_begun_anew(path: Path) -> None:
     """A file of another state is of no use: its keys cannot be found."""
     with closing(BandTable(path, SECRET)) as table:
         table.match_or_add(count(1, 10), random_bands(1, 10))
-        table.flush(10)
     with closing(BandTable(path, SECRET + 1)) as table:
-        assert (len(table), table.through) == (0, 0)
+        assert len(table) == 0
 
 
 def test_forget(path: Path) -> None:
@@ -229,8 +224,7 @@ def test_forget(path: Path) -> None:
     with closing(BandTable(path, SECRET)) as table:
         small = table.nbytes
         table.match_or_add(count(1, 2000), random_bands(1, 2000))
-        table.flush(2000)
         table.reset()
-        assert (len(table), table.through, table.nbytes) == (0, 0, small)
+        assert (len(table), table.nbytes) == (0, small)
     with closing(BandTable(path, SECRET)) as table:
-        assert (len(table), table.through) == (0, 0)
+        assert len(table) == 0

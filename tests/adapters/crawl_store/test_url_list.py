@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.data_folders import NOW_S, opened
 
-from vedette.adapters.crawl_store.site_reader import open_site_reader
+from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.url_list import BATCH_URLS, URL_KINDS, ListedUrl, UrlFilter, UrlList, open_url_list
 from vedette.model import Refusal, Site
 
@@ -93,8 +93,8 @@ def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
 @pytest.mark.parametrize("site", [DOCS, HOST, ALL])
 def test_a_site_has_as_many_rows_as_its_counts_say(folder: Path, listing: UrlList, site: Site) -> None:
     """Whether it is a folder, a host or a domain."""
-    with open_site_reader(folder) as view:
-        count = view.count_by_site([site])[site.start]
+    with open_state_reader(folder) as view:
+        count = view.count_sites([site])[site.start]
     assert count.pages > 0
     assert len(walked(listing, UrlFilter(site), 500)) == count.known
     assert len(walked(listing, UrlFilter(site, "kept"), 500)) == count.pages

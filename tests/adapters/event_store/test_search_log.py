@@ -19,8 +19,8 @@ from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, ShownResu
 
 DAY = "2027-01-15"
 ROOT = Path(__file__).parents[3]
-SALT = "import sys; from pathlib import Path; from vedette.adapters.event_store.search_log import day_salt; \
-sys.stdin.read(1); print(day_salt(Path(sys.argv[1]), sys.argv[2]).hex())"
+SALT = "import sys; from pathlib import Path; from vedette.adapters.event_store.search_log import get_day_salt; \
+sys.stdin.read(1); print(get_day_salt(Path(sys.argv[1]), sys.argv[2]).hex())"
 
 
 def slate(number: int) -> SearchEvent:

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from tests.adapters.event_store.test_search_log import no_file_larger_than
 
 from vedette.adapters.event_store.reader import EventReader, QueryCount, Totals
+from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import EventLog
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
+from vedette.adapters.event_store.store import NOT_SHOWN, UNKNOWN_SEARCH, EventStore
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import NOT_SHOWN, UNKNOWN_SEARCH, EventStore
 from vedette.errors import StoreCorrupt, StoreError, StoreNewer
 from vedette.learn.bot_filter import MAX_CLICKS_PER_HOUR, MAX_SEARCHES_PER_HOUR
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, ShownResult, encode_event
@@ -34,23 +34,23 @@ MEMORY = next((path for path in ("/dev/shm",) if Path(path).is_dir()), None)  # 
 BURST = """
 import sys
 from pathlib import Path
-from vedette.adapters.event_store.search_log import SlateLog
-from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.adapters.event_store.search_log import EventLog
+from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
-log = SlateLog(Path(sys.argv[1]), "server", largest_bytes=100_000)
+log = EventLog(Path(sys.argv[1]), "server", largest_bytes=100_000)
 for number in range(4000):
     name, mark = f"{number:032x}", f"mark {number % 50}"
-    log.append(SlateRecord(name, 1.8e9, "Burst", "burst", 1, mark, results=(Shown(1, 1, 0.5),)))
-    log.append(Event(name, "click", 1, 1.8e9, 5.0, mark))
+    log.append(SearchEvent(name, 1.8e9, "Burst", "burst", 1, mark, results=(ShownResult(1, 1, 0.5),)))
+    log.append(ClickEvent(name, "click", 1, 1.8e9, 5.0, mark))
     print(number, flush=True)
 """
 
 FORGET = """
 import sys
 from pathlib import Path
-from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.event_store.store import EventStore
 
-RecordBook(Path(sys.argv[1])).forget(sys.argv[2])
+EventStore(Path(sys.argv[1])).erase(sys.argv[2])
 """
 
 

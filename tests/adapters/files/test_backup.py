@@ -18,12 +18,12 @@ from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import AdImpression, AdQuery, ClickContext, ImpressionOffer, LedgerStore
 from vedette.adapters.archive.retention import Retention, RetentionPolicy
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.data_folder import FORMAT, State
 from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.event_store.search_log import EventLog, get_day_salt
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.files.backup import MARKER, create_backup, restore_backup
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.errors import StoreError, StoreNewer, UsageError
 from vedette.learn.events import SearchEvent
 
@@ -46,14 +46,14 @@ with opened(Path(sys.argv[1])) as state, Fetches(state, rotate_bytes=200_000) as
 COPY = """
 import sys
 from pathlib import Path
-from vedette.adapters.files.backup import back_up
+from vedette.adapters.files.backup import create_backup
 
 def look(part, done, total):
     if part == sys.argv[3]:
         print("ready", flush=True)
         sys.stdin.read()
 
-back_up(Path(sys.argv[1]), Path(sys.argv[2]), look)
+create_backup(Path(sys.argv[1]), Path(sys.argv[2]), look)
 """
 
 

@@ -23,7 +23,7 @@ def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> 
         first, second = read_gains_since(tmp_path, 0, 2)
         assert (first._replace(seq=0), second._replace(seq=0)) == tuple(gains(1, 2))
         assert [gain.page for gain in read_gains_since(tmp_path, second.seq, 10)] == [3]
-        assert book.read_since(0, 10) == read_gains_since(tmp_path, 0, 10)
+        assert len(read_gains_since(tmp_path, 0, 10)) == 3
 
 
 def test_views_may_be_unknown(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_views_may_be_unknown(tmp_path: Path) -> None:
     with closing(GainStore(tmp_path)) as book:
         book.append([Gain(0, 7, 1.0, "names", 0.5, 0.0, None)])
         book.commit()
-        assert book.read_since(0, 1)[0].views is None
+        assert read_gains_since(tmp_path, 0, 1)[0].views is None
 
 
 def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(3))
         book.commit()
-        assert [gain.page for gain in book.read_since(0, 10)] == [1, 3]
+        assert [gain.page for gain in read_gains_since(tmp_path, 0, 10)] == [1, 3]
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
         for page in range(100):
             book.append(gains(page))
             book.commit()
-        kept = [gain.page for gain in book.read_since(0, 100)]
+        kept = [gain.page for gain in read_gains_since(tmp_path, 0, 100)]
         assert kept[-5:] == [95, 96, 97, 98, 99]
         assert len(kept) < 12
 
@@ -69,5 +69,5 @@ def test_numbers_go_on_when_the_file_was_lost_or_is_damaged(tmp_path: Path) -> N
         with closing(GainStore(tmp_path)) as book:
             book.append(gains(1))
             book.commit()
-            (found,) = book.read_since(last, 10)
+            (found,) = read_gains_since(tmp_path, last, 10)
             last = found.seq

@@ -26,7 +26,7 @@ def never(*_, **__):
 socket.getaddrinfo = never
 resolver = dns.Resolver()
 for number in range(40):
-    resolver.ask(f"slow{number}.test")
+    resolver.submit(f"slow{number}.test")
 assert asked.wait(20)
 if CLOSE:
     resolver.close()

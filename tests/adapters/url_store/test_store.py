@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vedette.adapters.url_store.store import LeasedUrl, LinkBatch, UrlState, UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
+from vedette.engine.ports import LeasedUrl, LinkBatch, UrlState
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
 from vedette.policy import rng_for
@@ -114,7 +116,7 @@ def test_hosts_have_their_own_queues(store: UrlStore) -> None:
     tell(store, ["https://b.test/1", "https://b.test/2"], host="b.test")
     assert (store.count_waiting(0), store.count_waiting(1), store.hosts_with_work().tolist()) == (1, 2, [0, 1])
     assert [one.url for one in store.lease(np.array([1, 0, 0]), WORKER, 60.0)] == ["https://b.test/1", page(1)]
-    assert (store.hosts_with_work().tolist(), store.hosts_with_leases().tolist()) == ([1], [0, 1])
+    assert store.hosts_with_work().tolist() == [1]
 
 
 def test_acknowledgement_ends_a_url(store: UrlStore) -> None:
@@ -253,7 +255,7 @@ def test_failed_write_closes_the_store(store: UrlStore, connection: sqlite3.Conn
 def answers(store: UrlStore) -> object:
     """All that a store says of itself."""
     hosts = store.hosts_with_work().tolist()
-    return store.get_counts(), hosts, [store.count_waiting(host) for host in hosts], store.hosts_with_leases().tolist()
+    return store.get_counts(), hosts, [store.count_waiting(host) for host in hosts]
 
 
 def used(store: UrlStore, connection: sqlite3.Connection) -> None:
@@ -351,19 +353,20 @@ def test_missing_rows_are_noticed(store: UrlStore, connection: sqlite3.Connectio
 
 CHILD = """
 import sqlite3, sys
-from vedette.adapters.url_store.store import Fate, Told, UrlStore
+from vedette.adapters.url_store.store import UrlStore
+from vedette.engine.ports import LinkBatch, UrlState
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 store = UrlStore(connection, epoch=1)
 for round in range(10_000):
     start = len(store)
     numbers = range(max(0, start - 150), start + 50)
-    hosts = store.host_ids([f"h{number % 7}.test" for number in numbers])
+    hosts = store.intern_hosts([f"h{number % 7}.test" for number in numbers])
     urls = [f"https://h{number % 7}.test/{number}" for number in numbers]
-    store.add(Told(urls, hosts, [1] * len(urls), [number % 8 for number in numbers]), 0.0)
+    store.add(LinkBatch(urls, hosts, [1] * len(urls), [number % 8 for number in numbers]), 0.0)
     connection.commit()
     out = store.lease([host for host in range(7) for _ in range(3)], 1, 60.0)
     connection.commit()
-    store.acknowledge([one.id for one in out[:15]], Fate.FETCHED, 1)
+    store.acknowledge([one.id for one in out[:15]], UrlState.FETCHED, 1)
     connection.commit()
     print(start + 50, 15 * round + 15, flush=True)
 """

@@ -13,9 +13,10 @@ from tests.data_folders import BODIES, HOST, NOW_S, SITE, URLS, Fetches, opened,
 
 from vedette.adapters.archive.retention import Retention, RetentionPolicy
 from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, read_answer, scan_warc
-from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
+from vedette.adapters.archive.warc_record import Exchange
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.engine.ports import UrlCounts, UrlState
 from vedette.model import Site
 

@@ -16,7 +16,7 @@ from tests.data_folders import opened
 
 from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.event_store.search_log import EventLog
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.cli import main
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 

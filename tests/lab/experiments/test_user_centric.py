@@ -18,15 +18,9 @@ from vedette.lab.quality.corpus import ShingleDistance, load_corpus
 from vedette.lab.quality.query_files import build_queries
 from vedette.lab.quality.scoring import InLinkScoring, build_tfidf
 from vedette.lab.quality.workload import build_workload
-from vedette.lab.runs.refresh.weekly import (
-    WEEK_S,
-    WeeklyWeb,
-    build_weekly_web,
-    find_busiest_span,
-    fit_pages,
-    score_by_links,
-)
+from vedette.lab.runs.refresh.weekly import WeeklyWeb, build_weekly_web, find_busiest_span, fit_pages, score_by_links
 from vedette.lab.worlds.history import History
+from vedette.timeutil import WEEK_S
 
 WEEKS = 8
 QUERIES = build_queries([("tide", 3.0), ("ebb", 1.0)])

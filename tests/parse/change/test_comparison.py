@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
 from vedette.lab.worlds.world import WorldRequest
@@ -29,6 +28,7 @@ from vedette.parse.change.comparison import (
 )
 from vedette.parse.similarity.minhash import build_sketch
 from vedette.parse.similarity.shingles import fingerprint_text, shingle_text
+from vedette.timeutil import DAY_S
 
 RULES: tuple[ChangeRule, ...] = get_args(ChangeRule)
 TEXT = " ".join(

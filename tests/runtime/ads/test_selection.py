@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
 
 from vedette.adapters.ads.ledger_reader import LedgerReader
-from vedette.adapters.ads.ledger_store import AdImpression, read_ledger
+from vedette.adapters.ads.ledger_store import LEDGER_FILE, AdImpression
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.web.auth.tokens import TokenClaims, sign_token
 from vedette.web.commands.ads_commands import JudgeAd, KeepAd, PauseCampaign
@@ -216,9 +216,7 @@ def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
     here = sponsor(tmp_path, clock)
 
     def views() -> dict[str, float]:
-        with read_ledger(tmp_path) as db:
-            assert db is not None
-            return dict(db.execute("SELECT payer, sum(views) FROM tally GROUP BY payer"))
+        return dict(LEDGER_FILE.query(tmp_path, "SELECT payer, sum(views) FROM tally GROUP BY payer"))
 
     here.choose_ads("red shoes", PERSON)
     assert views() == {"first": 1.0, "second": 0.55}

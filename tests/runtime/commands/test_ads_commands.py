@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.data_folders import NOW_S, opened
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt, UsageError
@@ -47,7 +47,7 @@ def ordered(state: State, *orders: AdCommand | Undo) -> int:
 
 def market(state: State) -> tuple[list[AdvertiserRow], list[CampaignRow], list[AdRow]]:
     """All of it."""
-    book = AdStore(state.db)
+    book = CampaignStore(state.db)
     return book.list_advertisers(), book.list_campaigns(), book.list_ads()
 
 

@@ -48,8 +48,8 @@ HOST = "127.0.0.1"
 class Bench:
     """A keeper over a real folder, with this test as its only worker."""
 
-    def __init__(self, folder: Path) -> None:
-        self.settings = RuntimeSettings(Config(), real_clock(), folder, "vedette", allow_private=True, forever=True)
+    def __init__(self, folder: Path, config: Config = Config()) -> None:  # noqa: B008 - it is frozen
+        self.settings = RuntimeSettings(config, real_clock(), folder, "vedette", allow_private=True, forever=True)
         self._lock = lock_folder(folder)
         self.state = open_state(folder, "here", 0.0)
         rules = build_rules(self.settings, self.state.store.list_sites())
@@ -135,6 +135,19 @@ def test_an_added_site_is_asked_at_once(bench: Bench) -> None:
     bench.order(AddSite(Site(HOME)))
     assert [errand.url for errand in bench.asked()] == [HOME]
     assert bench.desk.sites_changed
+
+
+@pytest.mark.parametrize(("delay", "refused"), [("0.1s", ""), ("60s", "2min at best")])
+def test_promises_are_held_against_the_configured_delay(tmp_path: Path, delay: str, refused: str) -> None:
+    """Against no other: also where the default would refuse what there is room for, and when a change is undone."""
+    bench = Bench(tmp_path / "data", override(Config(), {"crawl.delay": delay}))
+    reply = bench.order(AddSite(Site(HOME, promise=("1 /page",))))
+    assert refused in str(reply.get("error", ""))
+    assert bool(refused) == ("error" in reply)
+    if not refused:
+        removed = bench.order(RemoveSite(HOME, with_pages=False))
+        assert "error" not in bench.order(Undo(int(str(removed["action"]))))
+    bench.close()
 
 
 def test_a_site_is_added_once(bench: Bench) -> None:
@@ -385,12 +398,12 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
     bench.answer(one)
     bench.state.commit()
     with open_state_reader(bench.settings.folder) as view:
-        counts = view.count_sites(view.store.list_sites())
+        counts = view.count_sites([row.site for row in view.store.list_sites()])
         row = view.find_url(one.url)
         assert row is not None
         assert view.find_fate(row.id) is UrlState.FETCHED
         assert (view.count_known(), view.count_pages(), view.count_waiting(), view.count_leased()) == (3, 2, 0, 1)
-    assert [(count.known, count.pages) for count in counts] == [(3, 2)]
+    assert [(count.known, count.pages) for count in counts.values()] == [(3, 2)]
 
 
 def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from tests.runtime.indexing.test_index_builder import SITE, Web, page
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.gain_store import Gain, read_gains_since
 from vedette.adapters.index_store.generations import Generations
 from vedette.runtime.indexing.indexer import rebuild

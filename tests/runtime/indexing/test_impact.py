@@ -11,8 +11,8 @@ from tests.runtime.indexing.test_index_builder import SITE, Web, page
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.crawl_store.url_list import list_unfetched
-from vedette.adapters.event_store.writer import EventStore
-from vedette.adapters.index_store.gain_store import GainStore
+from vedette.adapters.event_store.store import EventStore
+from vedette.adapters.index_store.gain_store import read_gains_since
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import SKETCH_FILE as SKETCHES
 from vedette.adapters.index_store.impact_store import (
@@ -131,9 +131,7 @@ def test_sketches_that_are_kept_are_those_that_are_made_anew(web: Web, tmp_path:
     web.all_answer({"p/1": page("other", "nothing of that"), "wanted": page(words(2), f"{words(2)} " * 5)})
     web.answers("p/3", status=404)
     catch_up(web.folder, start_clock(web.now_s, 1.0))
-    book = GainStore(web.folder / "index")
-    changed = sorted({row.page for row in book.read_since(0, 1000)})
-    book.close()
+    changed = sorted({row.page for row in read_gains_since(web.folder / "index", 0, 1000)})
     followed, anew = kept_of(web, read, changed), kept_of(web, None, [])
     assert sorted(map(sorted, followed.sketches.page.tolist())) == sorted(map(sorted, anew.sketches.page.tolist()))
     assert np.abs(followed.sketches.score - anew.sketches.score).max() < 1e-5

@@ -24,9 +24,8 @@ from vedette.index.query.retrieval import Term, TermSet
 from vedette.model import Headers, Site
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.importer import Importer
-from vedette.runtime.indexing.indexer import Indexer, catch_up, open_indexer, rebuild
+from vedette.runtime.indexing.indexer import Indexer, RebuildJob, catch_up, open_indexer, rebuild
 from vedette.runtime.indexing.pagerank import compute_importance
-from vedette.runtime.indexing.rebuild import RebuildJob
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.searcher import FolderSearch
 from vedette.serve.slate import SearchRequest, SearchResult
@@ -367,7 +366,7 @@ def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> Non
     clock = start_clock(web.now_s, 1.0)
     with closing(RebuildJob(web.folder, clock)) as untroubled:
         untroubled.step(shelf.table, 100.0)
-        assert untroubled._job.is_ready(100.0)
+        assert untroubled.is_ready(100.0)
     with closing(RebuildJob(web.folder, clock, least_bytes=1)) as renewal:
         renewal.step(shelf.table, 100.0)
         patiently(lambda: Generations(web.folder).current() != shelf.generation)

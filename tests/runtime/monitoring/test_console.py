@@ -8,8 +8,8 @@ import pytest
 from tests.data_folders import write_sample
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.event_store.store import EVENTS_NAME
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.schema import EVENTS_NAME
+from vedette.adapters.event_store.store import EventStore
 from vedette.config import Config, Serve, Store
 from vedette.runtime.monitoring.console import FolderMonitor
 

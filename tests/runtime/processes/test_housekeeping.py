@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 
 from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
-from vedette.adapters.archive.warc_writer import RecordLocation as Stood
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.config import Store
+from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.runtime.processes.housekeeping import Housekeeper, archive_file_limit
 
 PAGES = 60

@@ -11,6 +11,7 @@ from vedette.discover.push.credit import SignalTrust
 from vedette.discover.push.indexnow import Ping
 from vedette.errors import SiteError, UsageError
 from vedette.model import Site
+from vedette.runtime.commands.executor import DEFAULT_DELAY_S
 from vedette.runtime.push.promises import check_promises
 from vedette.runtime.push.signals import SIGNAL_SHARE, Mention
 from vedette.runtime.push.subscriptions import Verification
@@ -339,7 +340,7 @@ def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], 
     bench = crawled()
     bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match=said):
-        check_promises(SetSite(HOME, changes, "promise"), bench.state)
+        check_promises(SetSite(HOME, changes, "promise"), bench.state, DEFAULT_DELAY_S)
 
 
 def test_a_crawl_delay_counts_as_politeness() -> None:
@@ -349,8 +350,8 @@ def test_a_crawl_delay_counts_as_politeness() -> None:
     bench.run(60)
     bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match="1min at best"):
-        check_promises(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state)
-    check_promises(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state)
+        check_promises(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state, DEFAULT_DELAY_S)
+    check_promises(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state, DEFAULT_DELAY_S)
 
 
 def _row(site: Site) -> SiteRow:

@@ -11,7 +11,7 @@ from tests.learn.sample_events import DAY_S, made_record
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.event_store.search_log import EventLog
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
 from vedette.engine.search.scoring import hash_query
@@ -188,12 +188,12 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
         try:
             learning.step(generation, 100.0)
             assert (generation / REPUTATION_FILE).exists()
-            execute_setting_command(SetMachine({"serve.learn": "false"}), state)
+            execute_setting_command(SetMachine({"serve.learn": "false"}), state, 0.0)
             state.commit()
             assert not is_learning_on(state.store, configured=True)
             learning.step(generation, 110.0)
             assert not (generation / REPUTATION_FILE).exists()
-            execute_setting_command(SetMachine({"serve.learn": None}), state)
+            execute_setting_command(SetMachine({"serve.learn": None}), state, 0.0)
             assert is_learning_on(state.store, configured=True)
         finally:
             learning.close()

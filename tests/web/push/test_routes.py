@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from tests.web.small_operator import SmallOperator
 from tests.web.small_search import NOW_S
@@ -17,7 +18,7 @@ from vedette.discover.push.indexnow import Ping
 from vedette.web.auth.access import AccessControl
 from vedette.web.auth.tokens import is_valid_signature
 from vedette.web.branding import Branding
-from vedette.web.console.crawl.push import push_page_routes
+from vedette.web.console.crawl.push import PushPage
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.push.ports import HubDelivery, PushReply, PushStatus
 from vedette.web.push.routes import is_push_path, push_routes
@@ -62,7 +63,7 @@ def client(push: SmallPush) -> TestClient:
 def shown(look: PushStatus, query: str = "") -> str:
     """The console's page, as its operator sees it."""
     shell = ConsoleShell(SmallOperator(), Branding(), AccessControl(Serve(), tuple), lambda: NOW_S)
-    app = Starlette(routes=push_page_routes(shell, SmallPush(look=look)))
+    app = Starlette(routes=[Route("/push", PushPage(shell, SmallPush(look=look)).show)])
     answer = TestClient(app).get(f"/push{query}")
     assert answer.status_code == 200
     return answer.text

@@ -1,6 +1,6 @@
-"""The market in the keeper's state: who advertises, with which campaigns, and which ads they have.
+"""Store of advertisers, campaigns and ads, in tables of ``state.db``.
 
-Money is text of an exact decimal. Nothing is committed here either; see ``book``.
+Money is the text of an exact decimal. The caller commits.
 """
 
 import json
@@ -45,7 +45,7 @@ _AD = "id, campaign, title, text, url, targets, negatives, bid, standing, added_
 
 
 class AdvertiserRow(NamedTuple):
-    """Somebody who pays. ``key`` names the reader's key that sees his reports, ``digest`` is that key's."""
+    """An advertiser. ``key`` names the user key that may read its reports, ``digest`` is that key's."""
 
     name: str
     key: str = ""
@@ -74,7 +74,7 @@ class CampaignRow(NamedTuple):
 
     @property
     def daily_budget(self) -> Decimal:
-        """What a day may cost."""
+        """The budget of a day."""
         return Decimal(self.budget)
 
 
@@ -93,50 +93,44 @@ class AdRow(NamedTuple):
     added_s: float = 0.0
 
 
-def create_ad_tables(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing."""
-    for statement in AD_SCHEMA.split(";\n"):
-        db.execute(statement)
-
-
-class AdStore:
+class CampaignStore:
     """Advertisers, campaigns and ads, over the connection of a state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def list_advertisers(self) -> list[AdvertiserRow]:
-        """All of them, by name."""
+        """List all advertisers, by name."""
         sql = "SELECT name, reader_key, key_digest, added_s FROM advertiser ORDER BY name"
         return [AdvertiserRow(*row) for row in self._db.execute(sql)]
 
     def save_advertiser(self, row: AdvertiserRow) -> None:
-        """A new one, or another key for one."""
+        """Add an advertiser, or change its key."""
         self._db.execute("INSERT OR REPLACE INTO advertiser VALUES (?, ?, ?, ?)", row)
 
     def delete_advertiser(self, name: str) -> None:
-        """He is gone."""
+        """Delete an advertiser."""
         self._db.execute("DELETE FROM advertiser WHERE name = ?", (name,))
 
     def list_campaigns(self) -> list[CampaignRow]:
-        """All of them, by name."""
+        """List all campaigns, by name."""
         sql = "SELECT name, advertiser, budget, starts, ends, paused, added_s FROM campaign ORDER BY name"
         return [CampaignRow(*row)._replace(paused=bool(row[5])) for row in self._db.execute(sql)]
 
     def save_campaign(self, row: CampaignRow) -> None:
-        """A new one, or another shape of one."""
+        """Add or change a campaign."""
         self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def delete_campaign(self, name: str) -> None:
-        """It is gone; what it owes is in the ledger."""
+        """Delete a campaign; what it owes stays in the ledger."""
         self._db.execute("DELETE FROM campaign WHERE name = ?", (name,))
 
     def list_ads(self) -> list[AdRow]:
-        """All of them, also those that are revoked, by number."""
+        """List all ads, revoked ones too, by number."""
         return [_parse_ad(row) for row in self._db.execute(f"SELECT {_AD} FROM ad ORDER BY id")]  # noqa: S608 - our columns
 
     def save_ad(self, row: AdRow) -> int:
-        """An ad as it is from now on; its number, which is new where it was 0. A number is never given again."""
+        """Save an ad and return its number, a new one where it was 0. A number is never given again."""
         values = (row.id or None, *row[1:5], _to_json(row.targets), _to_json(row.negatives), *row[7:])
         sql = f"INSERT OR REPLACE INTO ad ({_AD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"  # noqa: S608 - our columns
         return int(self._db.execute(sql, values).fetchone()[0])

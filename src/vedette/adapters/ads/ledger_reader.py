@@ -1,18 +1,18 @@
-"""What is read in the ledger: counts for whoever chooses and for reports, balances, and what was shown lately."""
+"""Reader of the ad ledger: counts for ad selection and reports, balances, latest impressions."""
 
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from vedette.adapters.ads.ledger_store import AdImpression, impression_from_row, read_ledger
+from vedette.adapters.ads.ledger_store import IMPRESSION_COLUMNS, LEDGER_FILE, AdImpression, impression_from_row
 from vedette.serve.ads.catalog import AdCounts
 from vedette.serve.ads.ledger import Balance
 
 
 class AdTally(NamedTuple):
-    """What an ad did on a day for a phrase: showings, charged clicks, charges, and what it lost to what."""
+    """An ad on a day for a phrase: impressions, charged clicks, charges, and lost impressions by reason."""
 
     day: str
     ad: int
@@ -27,7 +27,7 @@ class AdTally(NamedTuple):
 
 
 class RefusedClicks(NamedTuple):
-    """Clicks that cost nothing: on a day, of a payer (empty where the token was forged), and why."""
+    """Clicks that cost nothing, by day, payer (empty where the token was forged) and reason."""
 
     day: str
     payer: str
@@ -46,76 +46,67 @@ class SlotTally(NamedTuple):
 
 
 class LedgerReader:
-    """Each question sees one moment. Nothing is there where nothing was ever shown."""
+    """Reads ``ledger.db``; each question sees one moment. Empty where nothing was ever shown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read_counts(self) -> list[AdCounts]:
-        """Of each ad and phrase, over all days."""
+        """Count impressions, views and clicks of each ad and phrase, over all days."""
         sql = "SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase"
-        with read_ledger(self._folder) as db:
-            return [] if db is None else [AdCounts(*row) for row in db.execute(sql)]
+        return [AdCounts(*row) for row in self._query(sql)]
 
     def count_queries(self) -> Mapping[str, float]:
-        """How often each phrase was asked, over all days."""
-        with read_ledger(self._folder) as db:
-            return {} if db is None else dict(db.execute("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
+        """Count the queries of each phrase, over all days."""
+        return dict(self._query("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
 
     def read_hourly_queries(self, since: date) -> list[tuple[date, int, str, int]]:
-        """How often each phrase was asked, hour by hour, in order."""
+        """Count the queries of each phrase, hour by hour."""
         sql = "SELECT day, hour, phrase, times FROM asked WHERE day >= ? ORDER BY day, hour, phrase"
-        with read_ledger(self._folder) as db:
-            rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
+        rows = self._query(sql, since.isoformat())
         return [(date.fromisoformat(day), hour, phrase, times) for day, hour, phrase, times in rows]
 
     def read_balances(self, day: date) -> Mapping[str, Balance]:
-        """Where the budgets of a day stand, by payer."""
+        """Return the balances of a day, by payer."""
         sql = "SELECT payer, charged, held FROM balance WHERE day = ?"
-        with read_ledger(self._folder) as db:
-            rows = [] if db is None else db.execute(sql, (day.isoformat(),)).fetchall()
+        rows = self._query(sql, day.isoformat())
         return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
 
     def read_charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
-        """What was charged to the budgets of a day, which began then: when it was shown, to whom, how much."""
+        """List the charges of a day, which began at ``since_s``: when it was shown, payer, amount."""
         sql = (
             "SELECT at_s, payer, price FROM showing "
             "WHERE at_s >= ? AND day = ? AND closed = 'charged' ORDER BY at_s, slot"
         )
-        with read_ledger(self._folder) as db:
-            rows = [] if db is None else db.execute(sql, (since_s, day.isoformat())).fetchall()
+        rows = self._query(sql, since_s, day.isoformat())
         return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
 
     def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
-        """What was shown where, after a moment and until another, and how often it was clicked and charged."""
+        """Count impressions and charged clicks by slot, after a moment and until another."""
         sql = (
             "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
             "WHERE at_s > ? AND at_s <= ? GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
         )
-        with read_ledger(self._folder) as db:
-            return [] if db is None else [SlotTally(*row) for row in db.execute(sql, (after_s, until_s))]
+        return [SlotTally(*row) for row in self._query(sql, after_s, until_s)]
 
     def read_tallies(self, since: date) -> list[AdTally]:
-        """By day, ad and phrase."""
+        """Return the tallies by day, ad and phrase."""
         sql = (
             "SELECT day, ad, phrase, payer, shown, clicked, charged, lost_budget, lost_rank, lost_reserve "
             "FROM tally WHERE day >= ? ORDER BY day, ad, phrase"
         )
-        with read_ledger(self._folder) as db:
-            rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
+        rows = self._query(sql, since.isoformat())
         return [AdTally(*row)._replace(charged=Decimal(row[6])) for row in rows]
 
     def read_refused_clicks(self, since: date) -> list[RefusedClicks]:
-        """Clicks that cost nothing, by reason."""
+        """Return the clicks that cost nothing, by reason."""
         sql = "SELECT day, payer, reason, times FROM refusal WHERE day >= ? ORDER BY day, payer, reason"
-        with read_ledger(self._folder) as db:
-            return [] if db is None else [RefusedClicks(*row) for row in db.execute(sql, (since.isoformat(),))]
+        return [RefusedClicks(*row) for row in self._query(sql, since.isoformat())]
 
     def read_latest(self, most: int) -> list[AdImpression]:
-        """What was shown, the last first."""
-        sql = (
-            "SELECT token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said "
-            "FROM showing ORDER BY at_s DESC, slot DESC LIMIT ?"
-        )
-        with read_ledger(self._folder) as db:
-            return [] if db is None else [impression_from_row(row) for row in db.execute(sql, (most,))]
+        """Return the latest impressions, the last first."""
+        sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing ORDER BY at_s DESC, slot DESC LIMIT ?"  # noqa: S608 - our columns
+        return [impression_from_row(row) for row in self._query(sql, most)]
+
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
+        return LEDGER_FILE.query(self._folder, sql, *values)

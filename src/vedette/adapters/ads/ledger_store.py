@@ -1,30 +1,27 @@
-"""Who owes what for sponsored results: written by the servers, each showing and each click one transaction.
+"""Store of the ad ledger ``ledger.db``: impressions, clicks and charges, each one transaction of a server.
 
-A showing *holds* the price of a click of its campaign's budget of the day, or it is not made: so what is charged and
-held is never above the budget, whoever clicks when, in however many processes. A click is judged and charged at once:
-a kill leaves it charged or not clicked, and whoever clicks again is answered by what was entered. What nobody clicked
-is let go when the time in which clicks count is over.
+An impression *holds* the price of a click of its campaign's budget of the day, or it is not made. So what is charged
+and held is never above the budget, however many processes serve clicks. A click is judged and charged at once: a kill
+leaves it charged or not clicked, and a second click is answered by what was entered. What nobody clicked is released
+when the time in which clicks count is over.
 
-Balances are kept beside the entries, in the same transactions, and added up anew from the entries alone at each start.
+Balances are kept beside the entries, in the same transactions, and added up from the entries alone at each start.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.files.sqlite_file import SqliteFile
+from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 from vedette.errors import StoreCorrupt
 from vedette.serve.ads.click_validity import DEFAULT_RULES, Click, ClickRejection, ClickRules, check_click
 from vedette.serve.ads.ledger import Balance, Entry, EntryKind, sum_balances
 
-# SQLite with a write-ahead log, every commit on the disk before it is answered. Each server process writes, one at a
-# time. Entries are only ever added: the database itself refuses to change or drop one, and to hold or close a showing
-# twice. It has a number of its own, as ``record.db`` has.
-
+# Every commit is on the disk before it is answered. Each server process writes, one at a time. Entries are only ever
+# added: the database itself refuses to change or drop one, and to hold or close an impression twice.
 
 LEDGER_NAME = "ledger.db"
 # A search waits for it: rather no ad than a slow page.
@@ -107,18 +104,9 @@ CREATE TABLE refusal (
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
-@contextmanager
-def read_ledger(folder: Path) -> Iterator[sqlite3.Connection | None]:
-    """One moment of it, beside the writers; None where nothing was ever shown."""
-    with LEDGER_FILE.read(folder) as db:
-        if db is not None:
-            db.execute("BEGIN")
-        yield db
-
-
-# What is let go with one showing; more waits for the next.
+# Released with one impression at most; more waits for the next.
 MAX_RELEASED = 500
-_SHOWING = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
+IMPRESSION_COLUMNS = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
 _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _TALLY = (
     "INSERT INTO tally (day, ad, phrase, payer, shown, views, clicked, charged, lost_budget, lost_rank, lost_reserve) "
@@ -145,7 +133,7 @@ class AdImpression(NamedTuple):
 
 
 class ImpressionOffer(NamedTuple):
-    """A showing that is wished for, the budget of its payer for that day, and how much its slot is seen."""
+    """A proposed impression, the budget of its payer for that day, and how much its slot is seen."""
 
     impression: AdImpression
     budget: Decimal
@@ -162,7 +150,7 @@ class LostImpression(NamedTuple):
 
 
 class AdQuery(NamedTuple):
-    """A query took these phrases, at this hour of this day."""
+    """A query that matched these phrases, at an hour of a day."""
 
     day: date
     hour: int
@@ -171,7 +159,7 @@ class AdQuery(NamedTuple):
 
 
 class ClickContext(NamedTuple):
-    """Who clicks when: a mark of the address, whether it says that it is a program, whether the ad may still run."""
+    """A click: when, the visitor hash, whether it is of a bot, whether the ad may still run."""
 
     at_s: float
     visitor_hash: str
@@ -180,33 +168,30 @@ class ClickContext(NamedTuple):
 
 
 class ClickOutcome(NamedTuple):
-    """What came of a click: its showing, none where the token is unknown, and why it cost nothing."""
+    """The outcome of a click: its impression, None where the token is unknown, and why it cost nothing."""
 
     impression: AdImpression | None
     objection: ClickRejection | None
     charged: Decimal = Decimal("0.00")
 
 
-class LedgerStore:
-    """``ledger.db`` of a data folder, to write. Opening it proves that its balances follow from its entries."""
+class LedgerStore(SqliteStore):
+    """The writer of ``ledger.db``. Opening it proves that its balances follow from its entries."""
+
+    FILE = LEDGER_FILE
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db = LEDGER_FILE.open(folder)
+        super().__init__(folder)
         try:
             self._verify_balances()
         except BaseException:
             self._db.close()
             raise
 
-    def close(self) -> None:
-        """Let go."""
-        self._db.close()
-
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
     ) -> list[AdImpression]:
-        """Count a query, and hold what its showings may cost: those for which there was money, to be shown."""
+        """Count a query, hold what its impressions may cost, and return those for which there was budget."""
         with self._transaction() as db:
             for phrase in asked.phrases:
                 sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
@@ -223,7 +208,7 @@ class LedgerStore:
         return [one.impression for one in held]
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
-        """Judge a click and charge it, or say why it costs nothing; of one showing the first click alone counts."""
+        """Charge a click, or say why it costs nothing; only the first click of an impression counts."""
         with self._transaction() as db:
             showing = _find_impression(db, token)
             if showing is None:
@@ -239,17 +224,17 @@ class LedgerStore:
             return ClickOutcome(showing, None, showing.price)
 
     def count_refused_click(self, day: date, reason: str) -> None:
-        """Count a click of which nobody's token was shown."""
+        """Count a click without a valid token."""
         with self._transaction():
             self._count_refused(day, "", reason)
 
     def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
-        """Free what was held and never clicked in time."""
+        """Release what was held and not clicked in time."""
         with self._transaction():
             self._release_expired(at_s, rules.max_delay_s)
 
     def find_impression(self, token: str) -> AdImpression | None:
-        """What was shown under a token."""
+        """Find an impression by its token."""
         with LEDGER_FILE.explain_errors(self._folder):
             return _find_impression(self._db, token)
 
@@ -276,7 +261,7 @@ class LedgerStore:
             return False
         day = showing.day.isoformat()
         self._db.execute(
-            f"INSERT INTO showing ({_SHOWING}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
+            f"INSERT INTO showing ({IMPRESSION_COLUMNS}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
             (*showing[:2], day, *showing[3:9], str(showing.price), showing.reason),
         )
         self._append_entry(
@@ -321,23 +306,15 @@ class LedgerStore:
         self._db.execute(sql, (kind.value, str(why), mark, showing.token))
 
     def _release_expired(self, at_s: float, latest_s: float) -> None:
-        sql = f"SELECT {_SHOWING} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
+        sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
         for row in self._db.execute(sql, (at_s - latest_s, MAX_RELEASED)).fetchall():
             self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
 
     def _append_entry(self, entry: Entry) -> None:
-        """Write an entry, and what follows from it."""
+        """Append an entry and update the balance."""
         day = entry.day.isoformat()
-        values = (
-            entry.kind.value,
-            entry.token,
-            entry.advertiser,
-            day,
-            str(entry.amount),
-            entry.at_s,
-            str(entry.reason),
-        )
-        self._db.execute(_ENTRY, values)
+        key = (entry.kind.value, entry.token, entry.advertiser, day)
+        self._db.execute(_ENTRY, (*key, str(entry.amount), entry.at_s, str(entry.reason)))
         balance = self._read_balance(entry.advertiser, entry.day)
         if entry.kind is EntryKind.HELD:
             balance = balance._replace(held=balance.held + entry.amount)
@@ -364,12 +341,9 @@ class LedgerStore:
         sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
         self._db.execute(sql, (day.isoformat(), payer, str(reason)))
 
-    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return LEDGER_FILE.transaction(self._db, self._folder)
-
 
 def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
-    """All entries, in order."""
+    """Yield all entries, in order."""
     sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
     for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
         yield Entry(EntryKind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
@@ -381,11 +355,11 @@ def _load_balances(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]
 
 
 def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
-    row = db.execute(f"SELECT {_SHOWING} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
+    row = db.execute(f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
     return impression_from_row(row) if row else None
 
 
 def impression_from_row(row: Sequence[object]) -> AdImpression:
-    """The showing that a row keeps."""
+    """Build an impression from a row of ``IMPRESSION_COLUMNS``."""
     made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
     return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

@@ -1,23 +1,19 @@
-"""The book of what is new: written by the indexer and the herald, read by feeds, API and command line.
+"""Store of alerts ``watch.db``: new pages, the alerts that they match, and webhook deliveries.
 
 A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and doubles
-nothing: the indexer notes it (``add_new_pages``; its URL is remembered, so that it never comes again), the herald tells
-it (``tell``: it gets the next number, the watches that it fits, and deliveries for their webhooks), and deliveries end.
-The number is the cursor of whoever reads.
+nothing: the indexer adds it (``add_new_pages``; its URL is remembered, so that it never comes again), the notifier
+publishes it (``publish``: it gets the next sequence number, the alerts that it matches, and deliveries for their
+webhooks), and deliveries end. The sequence number is the cursor of feeds, API and command line.
 """
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from vedette.adapters.files.sqlite_file import SqliteFile
+from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 
-# SQLite with a write-ahead log, every commit on the disk before it is answered: what the indexer has written here is
-# dropped from the keeper's news. Three processes write, each for a moment: the indexer what is new, the herald what is
-# told, and whoever tests a webhook. It has a number of its own, as ``record.db`` has.
-
+# Every commit is on the disk before it is answered: what the indexer has written here is dropped from the index queue.
+# Three processes write, each for a moment: the indexer, the notifier, and the one that tests a webhook.
 
 ALERTS_NAME = "watch.db"
 
@@ -79,7 +75,7 @@ CREATE INDEX delivery_watch ON delivery (watch, number)
 ALERTS_FILE = SqliteFile(ALERTS_NAME, _STEPS, "it may be deleted, new pages are told anew")
 
 
-# A page that becomes findable so long after it was found is no news any more.
+# A page that becomes findable so long after it was found is not new any more.
 MAX_NEWS_AGE_S = 30 * 86_400.0
 RETENTION_S = 90 * 86_400.0
 MAX_ITEMS = 100_000
@@ -91,7 +87,7 @@ _DELIVERY = "id, watch, first, last, at_s, next_s, tries, status, error, ended_s
 
 
 class NewPage(NamedTuple):
-    """A page that can be found for the first time, and is news; ``via`` is the page that named it."""
+    """A new page that can be found for the first time; ``via`` is the page that links to it."""
 
     print: int
     page: int
@@ -102,7 +98,7 @@ class NewPage(NamedTuple):
 
 
 class AlertItem(NamedTuple):
-    """A page that people are told of. ``seq`` is its number, 0 before it has one."""
+    """A published new page. ``seq`` is its sequence number, 0 before it has one."""
 
     seq: int
     page: int
@@ -118,12 +114,12 @@ class AlertItem(NamedTuple):
 
     @property
     def delay_s(self) -> float:
-        """From its birth to its discovery, where its birth is known; else from discovery to being told."""
+        """Time from publication to discovery, where that is known; else from discovery to the alert."""
         return max(0.0, self.told_s - self.found_s if self.born_s is None else self.found_s - self.born_s)
 
 
 class MatchedItem(NamedTuple):
-    """An item with the watches that it fits, by their marks, and those of them whose webhooks are to hear of it."""
+    """An item with the ids of the alerts that it matches, and of those that have webhooks to call."""
 
     print: int
     item: AlertItem
@@ -132,7 +128,7 @@ class MatchedItem(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A message to a webhook: the items of its watch from ``first`` to ``last``; a test has none (0).
+    """A message to a webhook: the items of its alert from ``first`` to ``last``; a test has none (0).
 
     Times are the wall's. ``next_s`` is None when it is over, which went well where ``error`` is empty.
     """
@@ -150,23 +146,23 @@ class Delivery(NamedTuple):
 
 
 class AlertReader:
-    """What is read in the book; each question sees one moment. Nothing is there where there is no book."""
+    """Reads ``watch.db``; each question sees one moment. Empty where there is no such file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_items(self, after: int, most: int, watch: str | None = None) -> list[AlertItem]:
-        """The items after a number, the oldest first; of one watch where its mark is given."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else _query_items(db, "> ?", "ASC", after, most, watch)
+        """List the items after a number, the oldest first; with ``watch`` those of one alert."""
+        sql, values = _select_items("> ?", "ASC", after, most, watch)
+        return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def list_latest(self, before: int, most: int, watch: str | None = None) -> list[AlertItem]:
-        """The items before a number, the newest first."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else _query_items(db, "< ?", "DESC", before, most, watch)
+        """List the items before a number, the newest first."""
+        sql, values = _select_items("< ?", "DESC", before, most, watch)
+        return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def read_seq_range(self) -> tuple[int, int]:
-        """The number of the oldest item that is kept (one too high where none is), and that of the newest ever."""
+        """Return the number of the oldest stored item (one too high where none is), and that of the newest ever."""
         with ALERTS_FILE.read(self._folder) as db:
             if db is None:
                 return 1, 0
@@ -176,51 +172,43 @@ class AlertReader:
             return (newest + 1 if oldest is None else int(oldest)), newest
 
     def list_births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
-        """When items since then were found and born, the latest first; at most so many."""
+        """List when items were found and published, the latest first."""
         sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
+        return self._query(sql, since_s, most)
 
     def count_by_alert(self) -> Mapping[str, int]:
-        """How many items each watch has, by mark."""
-        with ALERTS_FILE.read(self._folder) as db:
-            return {} if db is None else dict(db.execute("SELECT watch, count(*) FROM match GROUP BY watch"))
+        """Count the items of each alert, by its id."""
+        return dict(self._query("SELECT watch, count(*) FROM match GROUP BY watch"))
 
     def list_deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
-        """The latest messages, the last one first."""
+        """List the latest deliveries, the last one first."""
         where = "" if watch is None else "WHERE watch = ?2"
         sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
-        with ALERTS_FILE.read(self._folder) as db:
-            values = (most,) if watch is None else (most, watch)
-            return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
+        return [Delivery(*row) for row in self._query(sql, most, *(() if watch is None else (watch,)))]
 
     def list_stalled(self) -> list[tuple[Delivery, int]]:
-        """The message of each watch that was tried in vain and is tried again, and how many wait behind it."""
+        """List the delivery of each alert that failed and is retried, and how many wait behind it."""
         behind = (
             "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
         )
         sql = f"SELECT {_DELIVERY}, ({behind}) - 1 FROM delivery WHERE next_s IS NOT NULL AND tries > 0"  # noqa: S608 - our columns
-        with ALERTS_FILE.read(self._folder) as db:
-            return [] if db is None else [(Delivery(*row[:-1]), row[-1]) for row in db.execute(sql)]
+        return [(Delivery(*row[:-1]), row[-1]) for row in self._query(sql)]
+
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
+        return ALERTS_FILE.query(self._folder, sql, *values)
 
 
-class AlertStore:
-    """``watch.db`` of a data folder, to write."""
+class AlertStore(SqliteStore):
+    """The writer of ``watch.db``."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db = ALERTS_FILE.open(folder)
+    FILE = ALERTS_FILE
 
-    def close(self) -> None:
-        """Let go."""
-        self._db.close()
-
-    # the indexer's
+    # for the indexer
 
     def add_new_pages(
         self, fresh: Iterable[NewPage], silent: Iterable[int], moved: Iterable[int], now_s: float
     ) -> None:
-        """Pages that are new; those that are not to be told of; URLs that known pages lead to. Each counts once."""
+        """Add new pages, pages that stay silent, and URLs that known pages redirect to. Each counts once."""
         with self._transaction() as db:
             old = "INSERT OR IGNORE INTO once SELECT ?1, ?2"
             db.executemany("INSERT OR REPLACE INTO moved VALUES (?, ?)", ((print_, now_s) for print_ in moved))
@@ -234,22 +222,21 @@ class AlertStore:
                 ):
                     db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", one)
 
-    # the herald's
+    # for the notifier
 
     def list_new_pages(self, most: int) -> list[NewPage]:
-        """What is to be told, the oldest first."""
+        """List the new pages that wait to be published, the oldest first."""
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
-        with ALERTS_FILE.explain_errors(self._folder):
-            return [NewPage(*row) for row in self._db.execute(sql, (most,))]
+        return [NewPage(*row) for row in self._query(sql, most)]
 
     def publish(self, told: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
-        """These are told from now on, in this order; what is gone (by print) is not told at all."""
+        """Publish items in this order; drop the pages that are gone, by fingerprint."""
         with self._transaction() as db:
             first: dict[str, int] = {}
             last: dict[str, int] = {}
             for one in told:
                 if not db.execute("DELETE FROM fresh WHERE print = ?", (one.print,)).rowcount:
-                    continue  # another herald told it
+                    continue  # another notifier published it
                 seq = db.execute(
                     f"INSERT INTO item VALUES (NULL{', ?' * 10}) RETURNING seq",  # noqa: S608 - question marks
                     one.item[1:],
@@ -263,24 +250,23 @@ class AlertStore:
                 self._add_delivery(f"{watch}-{last[watch]}", watch, start, last[watch], wall_s)
 
     def list_due(self, wall_s: float, busy: Sequence[str], most: int) -> list[Delivery]:
-        """Messages whose time has come, the oldest of each watch; none of watches that are busy."""
+        """List due deliveries, the oldest of each alert; none of alerts that are busy."""
         sql = (
             f"SELECT {_DELIVERY} FROM delivery WHERE number IN "  # noqa: S608 - our columns
             "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
             "AND next_s <= ? ORDER BY next_s, number"
         )
-        with ALERTS_FILE.explain_errors(self._folder):
-            found = [Delivery(*row) for row in self._db.execute(sql, (wall_s,))]
+        found = [Delivery(*row) for row in self._query(sql, wall_s)]
         return [one for one in found if one.watch not in busy][:most]
 
     def load_delivery_items(self, delivery: Delivery, most: int) -> list[AlertItem]:
-        """The items of a message."""
-        with ALERTS_FILE.explain_errors(self._folder):
-            rows = _query_items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
-        return [item for item in rows if item.seq <= delivery.last]
+        """Load the items of a delivery."""
+        sql, values = _select_items("> ?", "ASC", delivery.first - 1, most, delivery.watch)
+        items = [AlertItem(*row) for row in self._query(sql, *values)]
+        return [item for item in items if item.seq <= delivery.last]
 
     def record_attempt(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
-        """What a try came to; ``next_s`` is when the next one is, None where it is over."""
+        """Record the outcome of an attempt; ``next_s`` is when the next one is, None where it is over."""
         ended_s = wall_s if next_s is None else None
         with self._transaction() as db:
             db.execute(
@@ -289,24 +275,23 @@ class AlertStore:
             )
 
     def add_test(self, id_: str, watch: str, wall_s: float) -> Delivery:
-        """A message without items, which its sender tries at once; the herald leaves it alone."""
+        """Add a delivery without items, which the caller sends at once; the notifier leaves it alone."""
         with self._transaction():
             self._add_delivery(id_, watch, 0, 0, wall_s, next_s=None)
         return Delivery(id_, watch, 0, 0, wall_s, None, 0, 0, "", None)
 
     def abandon_deliveries(self, watch: str, why: str, wall_s: float) -> int:
-        """Nothing more is sent for a watch; how many messages were waiting."""
+        """Give up all waiting deliveries of an alert and return how many there were."""
         sql = "UPDATE delivery SET next_s = NULL, error = ?, ended_s = ? WHERE watch = ? AND next_s IS NOT NULL"
         with self._transaction() as db:
             return db.execute(sql, (why, wall_s, watch)).rowcount
 
     def list_waiting_alerts(self) -> list[str]:
-        """The watches for which messages wait, by mark."""
-        with ALERTS_FILE.explain_errors(self._folder):
-            return [row[0] for row in self._db.execute("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
+        """List the ids of alerts that have waiting deliveries."""
+        return [row[0] for row in self._query("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
     def prune(self, now_s: float, wall_s: float) -> None:
-        """Let go of what is old, and of what is more than may be kept; what waits to be sent stays."""
+        """Delete what is old or beyond the limits; what waits to be sent stays."""
         with self._transaction() as db:
             kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
             (needed,) = db.execute(kept).fetchone()
@@ -324,13 +309,6 @@ class AlertStore:
             ended = "DELETE FROM delivery WHERE next_s IS NULL AND (number <= ? OR ended_s < ?)"
             db.execute(ended, (row[0] if row else 0, wall_s - RETENTION_S))
 
-    def drop_pages(self, ids: Iterable[int]) -> None:
-        """The operator let pages go: nobody is told of them any more."""
-        with self._transaction() as db:
-            for id_ in ids:
-                db.execute("DELETE FROM match WHERE seq IN (SELECT seq FROM item WHERE page = ?)", (id_,))
-                db.execute("DELETE FROM item WHERE page = ?", (id_,))
-
     def _add_delivery(
         self, id_: str, watch: str, first: int, last: int, wall_s: float, next_s: float | None = 0.0
     ) -> None:
@@ -346,14 +324,8 @@ class AlertStore:
         )
         self._db.execute(too_many, (wall_s, watch, MAX_WAITING))
 
-    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        return ALERTS_FILE.transaction(self._db, self._folder)
 
-
-def _query_items(
-    db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None
-) -> list[AlertItem]:
+def _select_items(side: str, order: str, seq: int, most: int, watch: str | None) -> tuple[str, tuple[int | str, ...]]:
     of_watch = "" if watch is None else "JOIN match ON match.seq = item.seq AND match.watch = ?3"
     sql = f"SELECT {_ITEM} FROM item {of_watch} WHERE item.seq {side}1 ORDER BY item.seq {order} LIMIT ?2"  # noqa: S608 - our words
-    values = (seq, most) if watch is None else (seq, most, watch)
-    return [AlertItem(*row) for row in db.execute(sql, values)]
+    return sql, (seq, most) if watch is None else (seq, most, watch)

@@ -1,1 +1,1 @@
-"""Archive."""
+"""The WARC archive of fetched pages: write, read, recover, retain, export."""

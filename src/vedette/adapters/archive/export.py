@@ -1,12 +1,11 @@
-"""What is known, written for other programs: URLs as lines or JSON, the archive as one WARC file.
+"""Export: known URLs as lines or JSON, the archive as one WARC file.
 
-One moment of the state is read; whoever crawls meanwhile is not disturbed. Archive files may go while they are being
-read (see ``retention``): what they held that still counts is then found where it was moved to.
+One moment of the state is read, and a running crawl is not disturbed. Archive files may go while they are read (see
+``retention``); what they held that still counts is then found where it was moved to.
 """
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from vedette.adapters.archive.warc_reader import read_member
 from vedette.adapters.archive.warc_record import build_warcinfo_record
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.engine.ports import UrlState
@@ -133,7 +133,7 @@ def _iter_latest(folder: Path, db: sqlite3.Connection) -> Iterator[tuple[str, by
     for file, rows in groupby(db.execute(_PLACES), key=lambda row: row[2]):
         with _open_archive(folder / "warc" / file) as archive:
             for id_, url, _, offset, length in rows:
-                record = _read_record(archive, offset, length)
+                record = read_member(archive, offset, length) if archive else None
                 yield url, record if record is not None else _read_moved(folder, id_)
 
 
@@ -144,7 +144,7 @@ def _read_moved(folder: Path, id_: int) -> bytes | None:
     if row is None or row[0] is None:
         return None
     with _open_archive(folder / "warc" / row[0]) as archive:
-        return _read_record(archive, *row[1:])
+        return read_member(archive, *row[1:]) if archive else None
 
 
 @contextmanager
@@ -156,16 +156,3 @@ def _open_archive(path: Path) -> Iterator[BinaryIO | None]:
         return
     with file:
         yield file
-
-
-def _read_record(file: BinaryIO | None, offset: int, length: int) -> bytes | None:
-    """The gzip member there, None where there is none."""
-    if file is None:
-        return None
-    file.seek(offset)
-    data = file.read(length)
-    try:
-        whole = zlib.decompress(data, 16 + zlib.MAX_WBITS).startswith(b"WARC/")
-    except zlib.error:
-        return None
-    return data if whole else None

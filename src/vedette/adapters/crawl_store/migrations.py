@@ -1,19 +1,18 @@
-"""Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
+"""Migrations: bring data folders of older formats up to date; a kill at any moment leaves one of the two whole.
 
-Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
-the hosts that pages link to, format 6 what refreshing remembers, format 7 what was found as news and who watches for
-it, format 8 who advertises. They are made where they are missing; what pages say fills as they are fetched again, what
-refreshing remembers within an hour, and the index is built from the archive.
+Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
+that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads. They are
+made where they are missing; content fills as pages are fetched again, refresh memory within an hour, and the index is
+built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
 
-1. the old ``state.db`` becomes ``state-format-1.db`` (whoever finds no such file builds anew),
+1. the old ``state.db`` becomes ``state-format-1.db`` (without such a file, building starts over),
 2. ``state.new.db`` becomes ``state.db``,
 3. ``format`` says 2.
 """
 
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,14 +20,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.ads.campaign_store import create_ad_tables
 from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
-from vedette.adapters.url_store.store import UrlStore, create_url_tables
+from vedette.adapters.files.atomic import replace_text, sync_folder
+from vedette.adapters.url_store.rows import create_url_tables
+from vedette.adapters.url_store.store import UrlStore
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.links import LinkResolver
-from vedette.engine.messages import ArchiveLocation, FetchSuccess, FetchTask
+from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
@@ -55,24 +55,23 @@ _PAGES = (
 
 
 def upgrade_folder(folder: Path, number: int | None) -> list[str]:
-    """Bring a held folder of an older format up to date; what the operator should know of it."""
-    told = [migrate_format_1(folder)] if number == 1 else []
+    """Bring a locked folder of an older format up to date; return what the operator should know."""
+    notices = [migrate_format_1(folder)] if number == 1 else []
     if number in range(1, NEWEST_FORMAT):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_tables(db)
-            create_ad_tables(db)
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
             CrawlStore(db).create_secret()
             db.execute("COMMIT")
         write_format(folder, NEWEST_FORMAT)
-    return told
+    return notices
 
 
 def migrate_format_1(folder: Path) -> str:
-    """From format 1 to 2; what happened, in one line."""
+    """Migrate from format 1 to 2; return what happened, in one line."""
     old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
     if old.exists() and not kept.exists():
         _build_format_2(folder, old, new)
@@ -87,14 +86,12 @@ def migrate_format_1(folder: Path) -> str:
 
 
 def write_format(folder: Path, number: int) -> None:
-    """In one step: no crash leaves a folder of unknown format."""
-    draft = folder / "format.new"
-    draft.write_text(f"{number}\n", "utf-8")
-    draft.replace(folder / "format")
+    """Write the format number in one step: no crash leaves a folder of unknown format."""
+    replace_text(folder / "format", f"{number}\n")
 
 
 def _build_format_2(folder: Path, old: Path, new: Path) -> None:
-    """The whole new state, durable when this returns; what an interrupted attempt left is thrown away."""
+    """Build the whole new state, durable on return; what an interrupted attempt left is deleted."""
     new.unlink(missing_ok=True)
     archive = folder / "warc"
     archive.mkdir(exist_ok=True)
@@ -114,9 +111,7 @@ def _build_format_2(folder: Path, old: Path, new: Path) -> None:
         except (zlib.error, UnicodeDecodeError) as error:
             raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore it") from error
         db.execute("COMMIT")
-    descriptor = os.open(folder, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
+    sync_folder(folder)
 
 
 def _open_old(path: Path) -> sqlite3.Connection:
@@ -175,13 +170,13 @@ class _Migration:
         self.new.executemany("INSERT INTO robots VALUES (?, ?, ?)", rows)
 
     def _move_pages(self) -> None:
-        book = CrawlStore(self.new)
+        store = CrawlStore(self.new)
         hosts = dict(self.new.execute("SELECT name, id FROM host"))
         schedule = Schedule(recrawl=True)
         for result in self._iter_results():
             host = hosts[result.task.host]
-            book.save_pages(list(schedule.build_rows([(host, result)], {})))
-        book.acknowledge_archive(self.writer.close(), self.known_by_s)
+            store.save_pages(list(schedule.build_rows([(host, result)], {})))
+        store.acknowledge_archive(self.writer.close(), self.known_by_s)
 
     def _iter_results(self) -> Iterator[FetchSuccess]:
         no_links = LinkResolver(SiteIndex())
@@ -192,7 +187,6 @@ class _Migration:
             old = ImportedResponse(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
             found = replay(old, errand, no_links, _LIMIT_BYTES)
             assert isinstance(found, ReplayResult), "a body without coding needs no unpacking"
-            stood = self.writer.append_packed([found.record], fetched_s)
-            place = ArchiveLocation(stood.file, stood.offset, stood.length)
+            place = self.writer.append_packed([found.record], fetched_s)
             text = zlib.decompress(links).decode()
             yield found.result._replace(title=title, links=tuple(text.split("\n")) if text else (), place=place)

@@ -1,8 +1,8 @@
-"""Which page first had this band of its sketch? The banding index over all pages, eight bytes a key.
+"""MinHash band table: which page first had this band of its sketch? Eight bytes a key.
 
 Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
-the table says which page had it first, and remembers those that nobody had. What it says is a hint: whoever asks
-compares the sketches.
+the table says which page had it first, and remembers those that nobody had. What it says is a hint: compare the
+sketches.
 
 A band is stirred with a secret, and 32 bits of what results are its *tag*. Each band number has a region of its own, of
 so many buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
@@ -15,10 +15,8 @@ again. No region is ever more than seven tenths full. The secret keeps a web sit
 one bucket.
 
 In a file the table is mapped to memory. It is derived data: a file that is missing, cut short or of another secret is
-begun anew. A process that is killed leaves all it wrote, but perhaps more or less than the state remembers; power loss
-may cost all since the last ``flush``. So the file remembers the number given to ``flush``, up to which it is complete,
-and whether it was closed: who finds it ``behind`` adds the pages since ``through`` again, which does no harm if they
-are there. An id that the state does not know is to be taken for none.
+begun from scratch. A process that is killed may leave more or less in it than the state remembers. So the file says
+whether it was closed; if not (``behind``), the caller fills it again. Take an id that the state does not know for none.
 """
 
 import os
@@ -48,7 +46,7 @@ GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 MAGIC = b"vedette bands 1\n"
 HEAD_BYTES = 4096  # a page of memory, so that no bucket lies on two
-_HEAD = Struct("<16sQQQ?")
+_HEAD = Struct("<16sQQQ?")  # magic, owner, bits, a number that is no longer used, closed
 _SUM_BYTES = 8
 _BAND_NUMBERS = np.arange(BANDS)
 
@@ -59,12 +57,11 @@ class _Head:
 
     owner: int
     bits: int
-    through: int
     closed: bool
 
     def pack(self) -> bytes:
         """As the file's first bytes, with a check sum behind."""
-        fields = _HEAD.pack(MAGIC, self.owner, self.bits, self.through, self.closed)
+        fields = _HEAD.pack(MAGIC, self.owner, self.bits, 0, self.closed)
         return fields + xxhash.xxh3_64_digest(fields)
 
     @classmethod
@@ -73,7 +70,8 @@ class _Head:
         fields, check = file[: _HEAD.size], file[_HEAD.size : _HEAD.size + _SUM_BYTES]
         if xxhash.xxh3_64_digest(fields) != check or not fields.startswith(MAGIC):
             return None
-        return cls(*_HEAD.unpack(fields)[1:])
+        _, owner, bits, _, closed = _HEAD.unpack(fields)
+        return cls(owner, bits, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,6 @@ class BandTable:
         self._owner = xxhash.xxh3_64_intdigest(digest)
         self._path = path
         self._left = 0
-        self.through = 0
         self.behind = False
         store = self._open_file()
         if store is None:
@@ -166,15 +163,9 @@ class BandTable:
         found = [self._match_or_add(ids[piece], bands[piece]) for piece in pieces]
         return found[0] if len(found) == 1 else np.concatenate([np.zeros((0, BANDS), np.uint32), *found])
 
-    def flush(self, through: int) -> None:
-        """Let all be on disk, and then the number up to which the caller's pages are all in the table."""
-        self._sync()
-        self.through = through
-        self._write_head(closed=False)
-
     def reset(self) -> None:
-        """Begin anew, without any page."""
-        self.through = self._left = 0
+        """Empty the table."""
+        self._left = 0
         self._adopt(self._create_buckets(MIN_BITS))
 
     def close(self) -> None:
@@ -234,7 +225,7 @@ class BandTable:
         head = _Head.parse(file)
         if head is None or head.owner != self._owner or len(file) != _size_bytes(head.bits):
             return None
-        self.through, self.behind = head.through, not head.closed
+        self.behind = not head.closed
         return _map_buckets(file, head.bits)
 
     def _adopt(self, store: _Buckets) -> None:
@@ -251,7 +242,7 @@ class BandTable:
 
     def _write_head(self, *, closed: bool) -> None:
         if self._store.file is not None:
-            head = _Head(self._owner, self._store.bits, self.through, closed).pack()
+            head = _Head(self._owner, self._store.bits, closed).pack()
             self._store.file[: len(head)] = head
             self._store.file.flush(0, HEAD_BYTES)
 

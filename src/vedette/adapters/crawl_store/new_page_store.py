@@ -1,7 +1,4 @@
-"""What was found as news, how first crawls go, and who wants to be told of what: their part of the keeper's book.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of discoveries, first crawls and alert definitions; a part of ``CrawlStore``."""
 
 import json
 import sqlite3
@@ -47,10 +44,10 @@ _SAVE_BIRTH = (
 
 
 class AlertRow(NamedTuple):
-    """Somebody wants to hear of new pages: of a place, of a query, or of both; perhaps at a webhook.
+    """An alert on new pages: of a place, of a query, or of both; perhaps with a webhook.
 
-    ``alert_id`` is made once at random. What the webhook's messages are signed with is made of it and the folder's
-    secret, so it is kept nowhere.
+    ``alert_id`` is made once at random. The key that signs the webhook's messages is derived from it and the folder's
+    secret, so it is stored nowhere.
     """
 
     name: str
@@ -62,51 +59,51 @@ class AlertRow(NamedTuple):
     added_s: float = 0.0
 
 
-class DiscoveryStore:
-    """Finds, first crawls and watches, over the connection it is given."""
+class NewPageStore:
+    """Discoveries, first crawls and alert definitions."""
 
     _db: sqlite3.Connection
 
     def get_discoveries(self, ids: Sequence[int]) -> Mapping[int, Discovery]:
-        """Those of these URLs that were news."""
+        """Return the discoveries among these URLs, by id."""
         sql = "SELECT url_id, source, how, steps FROM find WHERE url_id IN (SELECT value FROM json_each(?))"
         return {row[0]: Discovery(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
     def save_discoveries(self, finds: Sequence[Discovery]) -> None:
-        """URLs that are news."""
+        """Save discoveries; the first one of a URL holds."""
         self._db.executemany("INSERT OR IGNORE INTO find VALUES (?, ?, ?, ?)", finds)
 
     def find_births(self, ids: Sequence[int]) -> Mapping[int, float]:
-        """When those of these URLs were made of which a list said so; it is to be asked when they are told of."""
+        """Return the publication dates that feeds and sitemaps gave for these URLs; ask when they are reported."""
         return dict(self._db.execute(_BIRTHS, (json.dumps(list(ids)),))) if ids else {}
 
     def save_births(self, said: Sequence[ChangeSignal]) -> None:
-        """What lists say of the dates of URLs that are news; what was said first holds, and of others nothing is."""
+        """Save the publication dates of discoveries; the first one holds, and other URLs are ignored."""
         self._db.executemany(_SAVE_BIRTH, said)
 
     def get_first_crawls(self) -> Sequence[FirstCrawl]:
-        """How the first crawls of all hosts go."""
+        """Return the state of the first crawl of each host."""
         rows = self._db.execute("SELECT host, rules, since_s, over FROM first_crawl ORDER BY host")
         return [FirstCrawl(host, rules, since_s, bool(over)) for host, rules, since_s, over in rows]
 
     def save_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
-        """How some of them go from now on."""
+        """Save the state of first crawls."""
         self._db.executemany("INSERT OR REPLACE INTO first_crawl VALUES (?, ?, ?, ?)", rows)
 
     def list_alerts(self) -> list[AlertRow]:
-        """All watches, the oldest first."""
+        """List all alerts, the oldest first."""
         sql = "SELECT name, mark, place, query, webhook, reader, added_s FROM watch ORDER BY added_s, name"
         return [AlertRow(*row) for row in self._db.execute(sql)]
 
     def get_alert_places(self) -> list[str]:
-        """Hosts and paths at which somebody waits for new pages, each once; ``*`` is everywhere."""
+        """Return the hosts and paths that alerts name, each once; ``*`` is everywhere."""
         sql = "SELECT DISTINCT place FROM watch WHERE place != '' ORDER BY place"
         return [place for (place,) in self._db.execute(sql)]
 
     def add_alert(self, row: AlertRow) -> None:
-        """A new watch."""
+        """Add an alert."""
         self._db.execute("INSERT INTO watch VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def delete_alert(self, name: str) -> None:
-        """Nobody wants to hear of it any more."""
+        """Delete an alert."""
         self._db.execute("DELETE FROM watch WHERE name = ?", (name,))

@@ -1,7 +1,4 @@
-"""What operators did, and who of them is signed in: their part of the keeper's book.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of the operator's actions, sessions and the folder's secret; a part of ``CrawlStore``."""
 
 import json
 import secrets
@@ -29,7 +26,7 @@ MAX_SESSION_S = 12 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that the operator did, and the orders that take it back, as JSON says them."""
+    """What the operator did, and the commands that undo it, as JSON objects."""
 
     at_s: float
     what: str
@@ -39,7 +36,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """An action as it is kept; ``undone_s`` is when it was taken back."""
+    """A stored action; ``undone_s`` is when it was undone."""
 
     id: int
     action: Action
@@ -47,13 +44,21 @@ class ActionRow:
 
 
 class OperatorStore:
-    """Actions, sessions and the folder's own secret, over the connection it is given."""
+    """Actions, sessions and the folder's own secret."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+    _db: sqlite3.Connection
+
+    def get_value(self, what: str) -> str | None:
+        """Return a fact about the folder itself."""
+        row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
+        return row[0] if row else None
+
+    def set_value(self, what: str, value: str) -> None:
+        """Set a fact about the folder itself."""
+        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (what, value))
 
     def log_action(self, action: Action) -> int:
-        """Remember what the operator did; its number."""
+        """Log what the operator did and return its number."""
         undo = json.dumps(action.undo) if action.undo else None
         row = self._db.execute(
             "INSERT INTO action (at_s, what, who, undo) VALUES (?, ?, ?, ?) RETURNING id",
@@ -62,55 +67,51 @@ class OperatorStore:
         return int(row[0])
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionRow]:
-        """The latest actions, the last one first; only those before a number where one is given."""
+        """List the latest actions, the last one first; with ``before`` only those with a smaller number."""
         sql = "SELECT id, at_s, what, who, undo, undone_s FROM action WHERE id < ? ORDER BY id DESC LIMIT ?"
         last = (1 << 62) if before is None else before
         return [_parse_action(*row) for row in self._db.execute(sql, (last, most))]
 
     def find_action(self, id_: int) -> ActionRow | None:
-        """One of them."""
+        """Find an action by its number."""
         return next((row for row in self.list_actions(1, id_ + 1) if row.id == id_), None)
 
     def mark_undone(self, id_: int, at_s: float) -> None:
-        """It was taken back."""
+        """Mark an action as undone."""
         self._db.execute("UPDATE action SET undone_s = ? WHERE id = ?", (at_s, id_))
 
-    # who comes in
+    # signing in
 
     def read_secret(self) -> bytes:
-        """What this folder's servers sign with; none before the first keeper has opened it."""
-        return bytes.fromhex(self._read_setting(SECRET_KEY))
+        """Return the secret that servers sign with; empty before a coordinator has first opened the folder."""
+        return bytes.fromhex(self.get_value(SECRET_KEY) or "")
 
     def create_secret(self) -> None:
-        """Once for each folder."""
+        """Create the secret of a folder, once."""
         self._db.execute("INSERT OR IGNORE INTO life VALUES (?, ?)", (SECRET_KEY, secrets.token_hex(32)))
 
     def read_token_digest(self) -> str:
-        """The digest of the operator's token; empty where there is none yet."""
-        return self._read_setting(TOKEN_KEY)
+        """Return the digest of the operator's token; empty where there is none yet."""
+        return self.get_value(TOKEN_KEY) or ""
 
     def set_token(self, digest: str) -> None:
-        """Another token; whoever is signed in is so no longer."""
-        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (TOKEN_KEY, digest))
+        """Replace the operator's token, which closes all sessions."""
+        self.set_value(TOKEN_KEY, digest)
         self._db.execute("DELETE FROM session")
 
     def open_session(self, digest: str, wall_s: float) -> None:
-        """Somebody signed in; those who did so long ago are forgotten."""
+        """Open a session and delete those that have expired."""
         self._db.execute("DELETE FROM session WHERE opened_s < ?", (wall_s - MAX_SESSION_S,))
         self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (digest, wall_s))
 
     def close_session(self, digest: str) -> None:
-        """And out."""
+        """Close a session."""
         self._db.execute("DELETE FROM session WHERE digest = ?", (digest,))
 
     def read_session_start(self, digest: str) -> float | None:
-        """When somebody signed in, by wall time."""
+        """Return when a session was opened, in wall time."""
         row = self._db.execute("SELECT opened_s FROM session WHERE digest = ?", (digest,)).fetchone()
         return float(row[0]) if row else None
-
-    def _read_setting(self, what: str) -> str:
-        row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
-        return str(row[0]) if row else ""
 
 
 def _parse_action(id_: int, at_s: float, what: str, who: str, undo: str | None, undone_s: float | None) -> ActionRow:

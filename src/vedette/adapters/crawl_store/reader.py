@@ -1,7 +1,7 @@
-"""A data folder, read without holding it: what a crawl, running or ended, has committed so far.
+"""State reader: what a crawl, running or ended, has committed so far, read without holding the data folder.
 
-SQLite's write-ahead log lets anybody read beside the one writer, so long looks (counts, sums) are done by whoever asks
-and cost the keeper nothing. All answers of a view are of one moment.
+SQLite's write-ahead log lets any process read beside the one writer, so long queries (counts, sums) run in the process
+that asks and cost the coordinator nothing. All answers of a reader are of one moment.
 """
 
 import json
@@ -14,14 +14,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore, HostRow, SiteRow
-from vedette.discover.urls.scope import check_scope
-from vedette.engine.ports import UrlState
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.url_list import get_prefix
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.ports import HostRow, UrlState
 from vedette.errors import UsageError
 from vedette.model import Refusal, Site, origin_of
 
 _LAST_FATES = "SELECT fate FROM (SELECT url_id, fate, max(id) FROM fate GROUP BY url_id)"
 _FETCHED = "status BETWEEN 200 AND 299"
+_HAS_PAGE = f"(SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED})"  # noqa: S608 - our own words
+_KNOWN_BY_HOST = "SELECT name, count(*) FROM url JOIN host ON host.id = url.host GROUP BY url.host"
+_PAGES_BY_HOST = f"SELECT name, count(*) FROM page JOIN host ON host.id = page.host WHERE {_FETCHED} GROUP BY page.host"  # noqa: S608 - our own words
+_URLS_OF_HOSTS = (
+    f"SELECT name, url, {_HAS_PAGE} FROM url JOIN host ON host.id = url.host "  # noqa: S608 - our own words
+    "WHERE name IN (SELECT value FROM json_each(?))"
+)
+_WITH_PAGES = f"SELECT url, {_HAS_PAGE} FROM url WHERE partition = ?"  # noqa: S608 - our own words
+_LAST_FETCH = "SELECT name, max(fetched_s) FROM page JOIN host ON host.id = page.host GROUP BY page.host"
+# Of several rows of a group, SQLite gives the other columns of the one that has the maximum.
+_LAST_FAILURE = (
+    "SELECT name, url, why, max(at_s) FROM note JOIN url ON url.id = url_id JOIN host ON host.id = url.host "
+    "WHERE NOT EXISTS (SELECT 1 FROM json_each(?) WHERE substr(why, 1, length(value)) = value) GROUP BY url.host"
+)
 _CONTENT = (
     "SELECT grp, charset, language, description, canonical, marks, words, published_s, modified_s, spam, objections, "
     "share, change FROM content WHERE id = ?"
@@ -34,7 +49,7 @@ _STANDS = (
 
 @dataclass(frozen=True, slots=True)
 class UrlRow:
-    """A known URL: when it was first seen, how many links from a start, and the front queue that it joined."""
+    """A known URL: when it was first seen, its link depth, and the front queue that it joined."""
 
     id: int
     depth: int
@@ -44,7 +59,7 @@ class UrlRow:
 
 @dataclass(frozen=True, slots=True)
 class SiteCount:
-    """How many URLs of a site are known, and how many pages of it are kept."""
+    """How many URLs of a site are known, and how many of its pages are stored."""
 
     known: int
     pages: int
@@ -52,7 +67,7 @@ class SiteCount:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSize:
-    """What the archive takes."""
+    """Size of the archive."""
 
     files: int
     size_bytes: int
@@ -68,7 +83,7 @@ class FailedFetch:
 
 
 class PageContent(NamedTuple):
-    """What a page said when it was last read, its group of copies, and what became of the version before.
+    """Content of a page as last read, its duplicate group, and what changed since the version before.
 
     ``objections`` are what speaks against indexing it: pairs of a name and what it rests on.
     """
@@ -90,7 +105,7 @@ class PageContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Pages that say the same: how many, which one stands for them and why, and the first few by id and URL."""
+    """A duplicate group: how many pages, the canonical one and why, and the first few by id and URL."""
 
     pages: int
     canonical: int
@@ -100,7 +115,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are copies of others, have something against indexing them, or are held back as traps."""
+    """How many pages are duplicates, have objections to indexing them, or are held back as traps."""
 
     copies: int
     objected: int
@@ -108,39 +123,39 @@ class ContentCounts:
 
 
 class StateReader:
-    """What people may ask of a folder."""
+    """Answers questions about one moment of the state."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         self.store = CrawlStore(connection)
 
     def find_url(self, url: str) -> UrlRow | None:
-        """The row of a URL; without the keeper's table in memory this reads all of them once."""
+        """Find a URL; without the coordinator's table in memory this scans all of them once."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE url = ?", (url,)).fetchone()
         return UrlRow(*row) if row else None
 
     def get_url(self, id_: int) -> UrlRow | None:
-        """The row of a URL whose id the keeper told."""
+        """Return a URL by its id."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE id = ?", (id_,)).fetchone()
         return UrlRow(*row) if row else None
 
     def find_fate(self, id_: int) -> UrlState | None:
-        """What became of a URL; None where it waits or is leased."""
+        """Return the final state of a URL; None where it waits or is leased."""
         row = self._db.execute("SELECT fate FROM fate WHERE url_id = ? ORDER BY id DESC LIMIT 1", (id_,)).fetchone()
         return UrlState(row[0]) if row and row[0] else None
 
     def is_leased(self, id_: int) -> bool:
-        """Whether a worker has it, or had it when the crawl ended."""
+        """Whether a URL is leased, or was when the crawl ended."""
         return self._db.execute("SELECT 1 FROM lease WHERE url_id = ?", (id_,)).fetchone() is not None
 
     def find_host(self, name: str) -> HostRow | None:
-        """What was last known of a host's pauses."""
+        """Return the state of a host."""
         sql = "SELECT name, ready_s, strain, trouble FROM host_state WHERE name = ?"
         row = self._db.execute(sql, (name,)).fetchone()
         return HostRow(*row) if row else None
 
     def load_content(self, id_: int) -> PageContent | None:
-        """What a page says; None where nothing was read."""
+        """Load the content of a page; None where nothing was read."""
         row = self._db.execute(_CONTENT, (id_,)).fetchone()
         if row is None:
             return None
@@ -148,9 +163,9 @@ class StateReader:
         return PageContent._make((*row[:10], objections, *row[11:]))
 
     def find_duplicates(self, group: int, most: int) -> DuplicateGroup | None:
-        """A group of pages that say the same, with the first of them; None where nobody joined it.
+        """Find a duplicate group with its first members; None where it has one page only.
 
-        Who stands for it may have changed its text since: then nobody is named.
+        The canonical page may have changed its text since: then none is named.
         """
         others = self._query_number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
         if not others:
@@ -163,17 +178,17 @@ class StateReader:
         return DuplicateGroup(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
 
     def find_hold(self, id_: int) -> str | None:
-        """The host, port and pattern with which a URL is held back; None where it is not."""
+        """Return the host, port and pattern that a held URL waits for."""
         row = self._db.execute("SELECT place FROM held WHERE url_id = ?", (id_,)).fetchone()
         return row[0] if row else None
 
     def find_yield(self, name: str) -> str | None:
-        """What the fetches of a host and port brought, as ``order.yields`` wrote it."""
+        """Return the yield account of a host and port, as JSON."""
         row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
     def count_content(self) -> ContentCounts:
-        """What came of reading all pages."""
+        """Count duplicates, objections and held URLs."""
         return ContentCounts(
             self._query_number("SELECT count(*) FROM content WHERE grp <> id"),
             self._query_number("SELECT count(*) FROM content WHERE objections <> '[]'"),
@@ -181,38 +196,38 @@ class StateReader:
         )
 
     def count_unindexed(self, seq: int) -> int:
-        """How many pages the index has not looked at since this piece of news."""
+        """Count the pages that are queued for the index after a number."""
         return self._query_number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
 
     def list_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
-        """The URLs that were refused for this reason, whatever else was said of it, with their ids."""
+        """List the ids and URLs that were refused for a reason, whatever its details."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
         return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
 
     def count_known(self) -> int:
-        """How many URLs are known."""
+        """Count the known URLs."""
         return self._query_number("SELECT coalesce(max(id), 0) FROM url")
 
     def count_leased(self) -> int:
-        """How many URLs are with workers."""
+        """Count the leased URLs."""
         return self._query_number("SELECT count(*) FROM lease")
 
     def count_waiting(self) -> int:
-        """How many URLs neither have ended nor are with a worker."""
+        """Count the URLs that neither have ended nor are leased."""
         ended = self._query_number(f"SELECT count(*) FROM ({_LAST_FATES}) WHERE fate <> 0")  # noqa: S608 - our own words
         return self.count_known() - ended - self.count_leased()
 
     def count_pages(self) -> int:
-        """How many pages are kept."""
+        """Count the stored pages."""
         return self._query_number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
 
     def list_troubled_hosts(self) -> dict[str, str]:
-        """Hosts that did not answer well when they were last asked, and why."""
+        """List the hosts that failed when last asked, and why."""
         sql = "SELECT name, trouble FROM host_state WHERE trouble <> '' ORDER BY name"
         return dict(self._db.execute(sql))
 
     def count_failures(self) -> tuple[Counter[str], Counter[str]]:
-        """Why URLs failed and why they were refused, with how many each."""
+        """Count failures and refusals by reason."""
         failed, refused = Counter[str](), Counter[str]()
         for why, count in self._db.execute("SELECT why, count(*) FROM note GROUP BY why ORDER BY why"):
             refusal = _match_refusal(why)
@@ -223,36 +238,57 @@ class StateReader:
         return failed, refused
 
     def find_last_failure(self) -> FailedFetch | None:
-        """The latest fetch that failed for good."""
+        """Find the latest fetch that failed for good."""
         sql = "SELECT url, why, at_s FROM note JOIN url ON url.id = url_id ORDER BY at_s DESC, url_id DESC"
         rows = (FailedFetch(*row) for row in self._db.execute(sql))
         return next((one for one in rows if _match_refusal(one.why) is None), None)
 
     def measure_archive(self) -> ArchiveSize:
-        """What has been archived and acknowledged."""
+        """Measure what is archived and acknowledged."""
         row = self._db.execute("SELECT count(*), coalesce(sum(length), 0) FROM archive").fetchone()
         return ArchiveSize(*row)
 
-    def count_sites(self, rows: Sequence[SiteRow]) -> list[SiteCount]:
-        """For each site the URLs known and the pages kept that lie where it does, whatever its patterns say."""
-        names = {name: id_ for id_, name in self._db.execute("SELECT id, name FROM host")}
-        known = dict(self._db.execute("SELECT host, count(*) FROM url GROUP BY host"))
-        pages = dict(self._db.execute(f"SELECT host, count(*) FROM page WHERE {_FETCHED} GROUP BY host"))  # noqa: S608 - our own words
-        counts = []
-        for row in rows:
-            if row.site.scope == "prefix":
-                counts.append(self._count_prefix(row.site, names))
-                continue
-            hosts = [names[name] for name in _list_hosts(row.site, names)]
-            counts.append(SiteCount(*(sum(each.get(host, 0) for host in hosts) for each in (known, pages))))
-        return counts
+    def count_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+        """For each site, by its start, count the URLs known and the pages kept that lie where it does.
 
-    def _count_prefix(self, site: Site, names: dict[str, int]) -> SiteCount:
-        folder = site.start.partition("?")[0].rpartition("/")[0] + "/"
-        fetched = f"(SELECT 1 FROM page WHERE page.id = url.id AND {_FETCHED})"  # noqa: S608 - our own words
-        sql = f"SELECT count(*), count({fetched}) FROM url WHERE host = ? AND substr(url, 1, ?) = ?"  # noqa: S608 - our own words
-        values = (names.get(origin_of(site.start).host, -1), len(folder), folder)
-        return SiteCount(*self._db.execute(sql, values).fetchone())
+        Its patterns do not matter. Each table is read once, however many sites there are.
+        """
+        known, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
+        counts = {site.start: SiteCount(0, 0) for site in sites}
+        index = SiteIndex(sites)
+        for host, urls in known.items():
+            for site in index.find_by_host(host):
+                if site.scope != "prefix":
+                    before = counts[site.start]
+                    counts[site.start] = SiteCount(before.known + urls, before.pages + pages.get(host, 0))
+        return counts | self._count_prefix_sites([site for site in sites if site.scope == "prefix"])
+
+    def find_last_fetches(self) -> dict[str, float]:
+        """Return when each host last answered a request for a page."""
+        return dict(self._db.execute(_LAST_FETCH))
+
+    def find_last_failures(self) -> dict[str, FailedFetch]:
+        """Return the latest fetch of each host that failed for good."""
+        refusals = json.dumps([str(refusal) for refusal in Refusal])
+        rows = self._db.execute(_LAST_FAILURE, (refusals,))
+        return {name: FailedFetch(url, why, at_s) for name, url, why, at_s in rows}
+
+    def iter_urls_with_pages(self, partition: int) -> Iterator[tuple[str, bool]]:
+        """Yield all URLs of a partition, and whether a page of each is kept."""
+        for url, page in self._db.execute(_WITH_PAGES, (partition,)):
+            yield url, bool(page)
+
+    def _count_prefix_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
+        folders: dict[str, list[tuple[str, str]]] = {}
+        for site in sites:
+            folders.setdefault(origin_of(site.start).host, []).append((get_prefix(site), site.start))
+        counts = {site.start: [0, 0] for site in sites}
+        for host, url, page in self._db.execute(_URLS_OF_HOSTS, (json.dumps(list(folders)),)):
+            for folder, start in folders[host]:
+                if url.startswith(folder):
+                    counts[start][0] += 1
+                    counts[start][1] += bool(page)
+        return {start: SiteCount(*both) for start, both in counts.items()}
 
     def _query_number(self, sql: str, *values: int) -> int:
         return int(self._db.execute(sql, values).fetchone()[0])
@@ -260,7 +296,7 @@ class StateReader:
 
 @contextmanager
 def open_state_reader(folder: Path) -> Iterator[StateReader]:
-    """A view of a folder that holds a crawl; nothing is written or held."""
+    """Read one moment of a folder that holds a crawl; nothing is written or held."""
     if not (folder / "state.db").exists():
         raise UsageError(
             f'{folder} holds no crawl yet: begin one with "vedette up SITE", or name another folder with --data'
@@ -271,11 +307,3 @@ def open_state_reader(folder: Path) -> Iterator[StateReader]:
 
 def _match_refusal(why: str) -> Refusal | None:
     return next((refusal for refusal in Refusal if why.startswith(refusal)), None)
-
-
-def _list_hosts(site: Site, names: dict[str, int]) -> list[str]:
-    home = origin_of(site.start)
-    if site.scope == "host":
-        return [home.host] if home.host in names else []
-    place = Site(site.start, "domain")
-    return [name for name in names if check_scope(f"http://{name}/", place) is None]

@@ -1,7 +1,4 @@
-"""What refreshing remembers: the part of the keeper's book that has what a policy learned of pages and of groups.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of refresh memory: what a policy learned of pages and groups, and change signals; a part of ``CrawlStore``."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +16,7 @@ PAGE_COLUMNS = (
 
 
 def page_from_row(row: Sequence[Any]) -> PageRow:
-    """A row of ``PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
+    """Build a page from a row of ``PAGE_COLUMNS``: its fields in order, with the location in three parts."""
     file, offset, length = row[14:17]
     place = ArchiveLocation(file, offset, length) if file is not None else None
     return PageRow._make((*row[:14], place, *row[17:]))
@@ -79,30 +76,30 @@ _SAVE_GROUP = "INSERT INTO refresh_group VALUES (?, ?) ON CONFLICT (name) DO UPD
 
 
 class RefreshStore(SearchStore):
-    """Memory of pages and groups, over the connection it is given."""
+    """Refresh memory of pages and groups, and change signals."""
 
     def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
-        """Pages at hand are due at other times."""
+        """Save the due times of pages."""
         self._db.executemany("UPDATE page SET due_s = ? WHERE id = ?", [(due_s, id_) for id_, due_s in times])
 
     def get_refresh_states(self, ids: Sequence[int]) -> dict[int, RefreshState]:
-        """What refreshing goes by, of URLs that are known; pages or not."""
+        """Return the refresh states of known URLs, pages or not, by id."""
         return {row[0]: RefreshState(*row) for row in self._db.execute(_REMEMBERED, (json.dumps(list(ids)),))}
 
     def get_known_pages(self, ids: Sequence[int]) -> list[KnownPage]:
-        """Those of these pages that are at hand."""
+        """Return the stored pages among these URLs."""
         return [_page_from_row(row) for row in self._db.execute(_LOOKS_OF, (json.dumps(list(ids)),))] if ids else []
 
     def scan_known_pages(self, id_: int, most: int) -> list[KnownPage]:
-        """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
+        """Return the next good pages after an id: answered with 2xx, and without a note."""
         return [_page_from_row(row) for row in self._db.execute(_LOOKS_AFTER, (id_, most))]
 
     def get_gone_pages(self, ids: Sequence[int]) -> list[KnownPage]:
-        """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
+        """Return those of these URLs whose latest answer was not 2xx."""
         return [_page_from_row(row) for row in self._db.execute(_GONE, (json.dumps(list(ids)),))] if ids else []
 
     def add_signals(self, signals: Sequence[ChangeSignal]) -> list[int]:
-        """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
+        """Save change signals; return the ids of those that came after the last fetch and signal."""
         latest = {one.page: one for one in sorted(signals, key=lambda one: one.at_s)}
         since_s = dict(self._db.execute(_SAID_BEFORE, (json.dumps(list(latest)),)))
         news = [one for one in latest.values() if one.at_s > since_s.get(one.page, inf)]
@@ -110,35 +107,35 @@ class RefreshStore(SearchStore):
         return [one.page for one in news]
 
     def find_signal(self, id_: int) -> tuple[float, str] | None:
-        """When something last said that a page has changed, and what; None where nothing did."""
+        """Return time and kind of the last change signal of a page."""
         sql = "SELECT signal_s, signal_kind FROM hint WHERE id = ? AND signal_s IS NOT NULL"
         row = self._db.execute(sql, (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
     def save_refresh_states(self, rows: Sequence[RefreshState]) -> None:
-        """What is remembered of pages from now on."""
+        """Save the refresh states of pages."""
         values = [(row.id, row.before_s, row.gain, row.views, row.memory) for row in rows]
         self._db.executemany("INSERT OR REPLACE INTO refresh VALUES (?, ?, ?, ?, ?)", values)
         self._db.executemany(_SAVE_LINKS, [(row.id, row.links) for row in rows if row.links is not None])
 
     def delete_refresh_states(self, ids: Sequence[int]) -> None:
-        """Nothing is, from now on."""
+        """Delete the refresh states of pages."""
         self._db.executemany("DELETE FROM refresh WHERE id = ?", [(id_,) for id_ in ids])
 
     def count_refresh_states(self) -> int:
-        """Of how many pages something is remembered."""
+        """Count the pages that have a refresh state."""
         return int(self._db.execute("SELECT count(*) FROM refresh").fetchone()[0])
 
     def get_groups(self) -> list[tuple[str, bytes]]:
-        """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
+        """Return name and memory of each group, in the order in which they were first saved."""
         return self._db.execute("SELECT name, memory FROM refresh_group ORDER BY rowid").fetchall()
 
     def save_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
-        """What is remembered of groups from now on."""
+        """Save the memory of groups."""
         self._db.executemany(_SAVE_GROUP, rows)
 
     def delete_groups(self) -> None:
-        """Nothing is, from now on."""
+        """Delete the memory of all groups."""
         self._db.execute("DELETE FROM refresh_group")
 
 

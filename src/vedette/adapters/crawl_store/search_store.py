@@ -1,7 +1,4 @@
-"""What searching needs of the keeper's book: news for the index, keys of readers, and rules for single queries.
-
-Nothing is committed here either; see ``book``.
-"""
+"""Store of the index queue, user keys and search rules; a part of ``CrawlStore``."""
 
 import json
 import sqlite3
@@ -32,7 +29,7 @@ CREATE TABLE IF NOT EXISTS search_rule (
 
 
 class UserKeyRow(NamedTuple):
-    """A reader's key: the digest of its secret, and what it opens, as ``web.keys`` writes it."""
+    """A user's key: the digest of its secret, and what it may do, as ``web.auth`` writes it."""
 
     name: str
     digest: str
@@ -42,7 +39,7 @@ class UserKeyRow(NamedTuple):
 
 
 class RuleRow(NamedTuple):
-    """A rule of the operator for one query: a synonym, or a URL that is pinned or hidden."""
+    """A rule of the operator for one query: a synonym, or a URL to pin or hide."""
 
     kind: str
     query: str
@@ -51,35 +48,35 @@ class RuleRow(NamedTuple):
 
 
 class SearchStore:
-    """News, keys and rules, over the connection it is given."""
+    """Index queue, user keys and search rules, over the connection of a state."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     def enqueue_pages(self, news: Iterable[tuple[int, bytes | None]]) -> None:
-        """Pages that the index should look at again, each with its text where that was just read."""
+        """Queue pages for the index, each with its text where that was just read."""
         self._db.executemany("INSERT INTO news (page, text) VALUES (?, ?)", news)
 
     def enqueue_page_ids(self, ids: Sequence[int]) -> None:
-        """The same of pages of which only the rest has changed."""
+        """Queue pages of which something else than the text has changed."""
         self.enqueue_pages((id_, None) for id_ in ids)
 
     def delete_indexed(self, seq: int) -> None:
-        """The index is durable up to this piece of news, which nobody needs any more."""
+        """Delete the queue up to a number, which is durable in the index."""
         self._db.execute("DELETE FROM news WHERE seq <= ?", (seq,))
 
     def newest_seq(self) -> int:
-        """The number of the last piece of news there ever was."""
+        """Return the highest sequence number that the queue ever had."""
         row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'news'").fetchone()
         return int(row[0]) if row else 0
 
     def list_user_keys(self) -> list[UserKeyRow]:
-        """All keys, revoked ones too, the oldest first."""
+        """List all keys, revoked ones too, the oldest first."""
         rows = self._db.execute("SELECT name, digest, settings, created_s, revoked_s FROM reader_key ORDER BY rowid")
         return [UserKeyRow(name, digest, json.loads(settings), *times) for name, digest, settings, *times in rows]
 
     def save_user_key(self, key: UserKeyRow) -> None:
-        """A new key, or what changed of one."""
+        """Add or change a key."""
         values = (key.name, key.digest, json.dumps(key.settings), key.created_s, key.revoked_s)
         self._db.execute(
             "INSERT INTO reader_key VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
@@ -88,15 +85,15 @@ class SearchStore:
         )
 
     def list_search_rules(self) -> list[RuleRow]:
-        """All rules, the oldest first."""
+        """List all rules, the oldest first."""
         sql = "SELECT kind, query, value, added_s FROM search_rule ORDER BY added_s, kind, query, value"
         return [RuleRow(*row) for row in self._db.execute(sql)]
 
     def add_search_rule(self, rule: RuleRow) -> bool:
-        """Add a rule; whether it is new."""
+        """Add a rule and return whether it is new."""
         return self._db.execute("INSERT OR IGNORE INTO search_rule VALUES (?, ?, ?, ?)", rule).rowcount > 0
 
     def delete_search_rule(self, kind: str, query: str, value: str) -> bool:
-        """Take a rule back; whether it was there."""
+        """Delete a rule and return whether it was there."""
         sql = "DELETE FROM search_rule WHERE kind = ? AND query = ? AND value = ?"
         return self._db.execute(sql, (kind, query, value)).rowcount > 0

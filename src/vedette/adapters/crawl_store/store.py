@@ -1,6 +1,6 @@
-"""The keeper's book: pages, robots.txt copies, hosts, sites, notes, archive files; over the connection it is given.
+"""Crawl store: pages, robots.txt copies, hosts, sites, notes and archive files, over a connection to ``state.db``.
 
-Nothing is committed here: the keeper commits once for everything that a batch of reports brought.
+Nothing is committed here: the coordinator commits once for everything that a batch of reports brought.
 """
 
 import json
@@ -14,19 +14,19 @@ from typing import Any
 
 from isal import isal_zlib
 
+from vedette.adapters.ads.campaign_store import AD_SCHEMA
 from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentStore
-from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, DiscoveryStore
+from vedette.adapters.crawl_store.new_page_store import DISCOVERY_SCHEMA, NewPageStore
 from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorStore
 from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshStore, page_from_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
 from vedette.adapters.crawl_store.unlisted_host_store import UNLISTED_HOST_SCHEMA, UnlistedHostStore
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.engine.ports import DuePage, HostRow, Outlinks, PageRow
 from vedette.errors import StoreCorrupt
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots.state import RobotsState, state_from_json, state_to_json
 from vedette.model import Origin, Site, origin_of, partition_of
-
-__all__ = ["HostRow", "SiteRow", "CrawlStore", "create_tables"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (
@@ -94,7 +94,7 @@ _SAVE_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # no
 
 @dataclass(frozen=True, slots=True)
 class SiteRow:
-    """A site of the operator's, running or paused."""
+    """A site and its state, running or paused."""
 
     site: Site
     paused: bool
@@ -102,31 +102,22 @@ class SiteRow:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing."""
-    parts = (
-        _SCHEMA,
-        CONTENT_SCHEMA,
-        SEARCH_SCHEMA,
-        OPERATOR_SCHEMA,
-        UNLISTED_HOST_SCHEMA,
-        REFRESH_SCHEMA,
-        DISCOVERY_SCHEMA,
-    )
-    for statement in "".join(parts).split(";\n"):
-        connection.execute(statement)
+    """Create the tables that are missing."""
+    own = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA)
+    execute_schemas(connection, *own, UNLISTED_HOST_SCHEMA, REFRESH_SCHEMA, DISCOVERY_SCHEMA, AD_SCHEMA)
 
 
-class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, DiscoveryStore):
-    """A ``ring.ports.CrawlStore``, and what start-up, commands and explanations need besides."""
+class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, NewPageStore):
+    """Implements ``engine.ports.CrawlStore``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self._partitions: dict[int, int] = {}
 
-    # what the ring tells
+    # the coordinator
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """The latest answers for URLs, each with its links; without links where those at hand still hold."""
+        """Save the latest answers, each with its links; None where the stored links still hold."""
         rows = [
             (
                 *(
@@ -146,84 +137,75 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, D
         self.enqueue_page_ids([page.id for page, _ in pages])
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """What is at hand of these URLs, where something is."""
+        """Return the stored pages among these URLs, by id."""
         sql = f"SELECT {PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
         return {row[0]: page_from_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
     def add_note(self, id_: int, why: str, at_s: float) -> None:
-        """Why a URL was refused or could not be fetched."""
+        """Note why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
 
     def postpone(self, id_: int, due_s: float) -> None:
-        """A page at hand, if it is, is due then; nothing else is known of it that was not."""
+        """Set when a page is due, where it is stored; nothing else changes."""
         self._db.execute("UPDATE page SET due_s = ? WHERE id = ?", (due_s, id_))
 
     def save_robots(self, origin: Origin, state: RobotsState) -> None:
-        """What is now known of an origin's robots.txt."""
+        """Save the state of an origin's robots.txt."""
         row = (str(origin), partition_of(origin.host), json.dumps(state_to_json(state)))
         self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
     def save_hosts(self, hosts: Sequence[HostRow]) -> None:
-        """When hosts may be asked again."""
+        """Save when hosts may be asked again."""
         rows = [(host.name, partition_of(host.name), *host[1:]) for host in hosts]
         self._db.executemany("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", rows)
 
     def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
-        """Known pages whose time has come, the most overdue first; not named again before they were fetched."""
+        """Return pages that are due, the most overdue first, and take them off the schedule until they are fetched."""
         sql = "SELECT page.id, name FROM page JOIN host ON host.id = page.host WHERE due_s <= ? ORDER BY due_s LIMIT ?"
         due = [DuePage(*row) for row in self._db.execute(sql, (now_s, most))]
         ids = json.dumps([one.id for one in due])
         self._db.execute("UPDATE page SET due_s = ? WHERE id IN (SELECT value FROM json_each(?))", (inf, ids))
         return due
 
-    # what a start needs
+    # start-up
 
     def load_robots(self) -> dict[Origin, RobotsState]:
-        """Every copy that is kept."""
+        """Load all stored robots.txt states."""
         rows = self._db.execute("SELECT origin, state FROM robots")
         return {origin_of(f"{text}/"): _parse_robots(text, state) for text, state in rows}
 
     def get_robots(self, origin: Origin) -> RobotsState | None:
-        """The copy of one origin."""
+        """Return the robots.txt state of one origin."""
         row = self._db.execute("SELECT state FROM robots WHERE origin = ?", (str(origin),)).fetchone()
         return state_from_json(json.loads(row[0]), PRODUCT) if row else None
 
     def load_hosts(self) -> list[HostRow]:
-        """What was last known of each host's pauses."""
+        """Load the state of each host: when it may be asked, its failures."""
         return [HostRow(*row) for row in self._db.execute("SELECT name, ready_s, strain, trouble FROM host_state")]
 
     def load_archive_lengths(self) -> dict[str, int]:
-        """The acknowledged length of each archive file."""
+        """Load the acknowledged length of each archive file."""
         return dict(self._db.execute("SELECT file, length FROM archive"))
 
     def acknowledge_archive(self, lengths: Mapping[str, int], newest_s: float) -> None:
-        """These files are good up to these lengths, and nothing in them was fetched after that time."""
+        """Acknowledge files up to these lengths; nothing in them was fetched later than ``newest_s``."""
         self._db.executemany(
             "INSERT INTO archive VALUES (?, ?, ?) ON CONFLICT (file) DO UPDATE "
             "SET length = excluded.length, newest_s = max(newest_s, excluded.newest_s)",
             [(file, length, newest_s) for file, length in lengths.items()],
         )
 
-    def get_value(self, what: str) -> str | None:
-        """A fact about the folder itself."""
-        row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
-        return row[0] if row else None
-
-    def set_value(self, what: str, value: str) -> None:
-        """Set it."""
-        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (what, value))
-
-    # what the operator does
+    # commands of the operator
 
     def list_sites(self) -> list[SiteRow]:
-        """In the order in which they were added."""
+        """List the sites in the order in which they were added."""
         rows = self._db.execute("SELECT start, settings, paused, added_s FROM site ORDER BY id")
         return [
             SiteRow(_parse_site(start, settings), bool(paused), added_s) for start, settings, paused, added_s in rows
         ]
 
     def save_site(self, row: SiteRow) -> None:
-        """Add a site, or set what it has."""
+        """Add a site, or change its settings."""
         settings = {key: value for key, value in asdict(row.site).items() if key != "start"}
         values = (row.site.start, json.dumps(settings), int(row.paused), row.added_s)
         self._db.execute(
@@ -233,20 +215,20 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, D
         )
 
     def delete_site(self, start: str) -> None:
-        """Forget that it was named; its pages are another matter."""
+        """Delete a site; its pages stay."""
         self._db.execute("DELETE FROM site WHERE start = ?", (start,))
 
     def find_urls_by_note(self, why: str) -> list[tuple[int, str]]:
-        """The URLs that were refused or failed for exactly this reason, with their ids."""
+        """Find the ids and URLs that were refused or failed for exactly this reason."""
         sql = "SELECT url.id, url.url FROM note JOIN url ON url.id = note.url_id WHERE why = ? ORDER BY url.id"
         return self._db.execute(sql, (why,)).fetchall()
 
     def iter_partition_urls(self, partition: int) -> Iterator[tuple[int, str]]:
-        """All URLs of a partition, with their ids."""
+        """Yield the ids and URLs of a partition."""
         yield from self._db.execute("SELECT id, url FROM url WHERE partition = ? ORDER BY id", (partition,))
 
     def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
-        """Drop what is noted of URLs, and with ``iter_pages`` what is kept of them."""
+        """Delete the notes of URLs, and with ``pages`` everything that is stored of them."""
         kept = (("page", "id"), ("content", "id"), ("refresh", "id"), ("hint", "id")) if pages else ()
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
@@ -254,28 +236,28 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, D
         if pages:
             self.enqueue_page_ids(ids)
 
-    # what people ask
+    # explanations
 
     def get_page(self, id_: int) -> PageRow | None:
-        """The latest answer for a URL."""
+        """Return the latest answer for a URL."""
         return self.get_pages([id_]).get(id_)
 
     def get_note(self, id_: int) -> tuple[str, float] | None:
-        """Why a URL was refused or failed, and when."""
+        """Return why a URL was refused or failed, and when."""
         row = self._db.execute("SELECT why, at_s FROM note WHERE url_id = ?", (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
     def get_links(self, id_: int) -> tuple[str, ...]:
-        """Where a page's links lead."""
+        """Return the targets of a page's links."""
         return tuple(url for url, _ in self.get_anchors(id_))
 
     def get_anchors(self, id_: int) -> tuple[tuple[str, str], ...]:
-        """Where a page's links lead, and what it calls each."""
+        """Return the target and the anchor text of each link of a page."""
         row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
-        return _unpack_anchors(row[0]) if row else ()
+        return unpack_anchors(row[0]) if row else ()
 
     def iter_pages(self) -> Iterator[tuple[str, PageRow]]:
-        """Every page with its URL, in the order in which URLs were first seen."""
+        """Yield every page with its URL, in the order in which URLs were first seen."""
         columns = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
         sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
         for url, *row in self._db.execute(sql):
@@ -288,7 +270,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, D
         return bytes(row[0]) if row else _pack_anchors((), ())
 
     def _get_partition(self, host: int) -> int:
-        """It never changes, and is wanted with every page."""
+        """Return the partition of a host; cached, since it never changes and every page needs it."""
         if host not in self._partitions:
             row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
             self._partitions[host] = int(row[0])
@@ -308,13 +290,14 @@ def _parse_site(start: str, settings: str) -> Site:
 
 
 def _pack_anchors(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
-    """A line for each link: its URL and, behind a tab, what the page calls it."""
+    """Pack links as lines: the URL and, behind a tab, the anchor text."""
     if anchors:
         urls = [f"{url}\t{text}" if text else url for url, text in zip(urls, anchors, strict=True)]
     return isal_zlib.compress("\n".join(urls).encode("utf-8", "replace"), 1)
 
 
-def _unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
+def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the URL and the text of each packed link."""
     with _report_corruption("the links of a page"):
         text = zlib.decompress(blob).decode()
         lines = [line.partition("\t") for line in text.split("\n")] if text else []
@@ -323,7 +306,7 @@ def _unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _report_corruption(what: str) -> Iterator[None]:
-    """A row whose content makes no sense is damage, not a bug."""
+    """Report a row whose content makes no sense as damage of the store."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, zlib.error) as error:

@@ -1,7 +1,7 @@
-"""Strangers: hosts that pages link to and that no site takes. They are offered to the operator, and never fetched.
+"""Store of unlisted hosts: pages link to them and no site takes them; offered to the operator, never fetched.
 
 A link counts once for each page, when that page is first fetched. Pages are hostile, so the table is bounded: when it
-is full, the least linked tenth goes. Nothing is committed here either; see ``book``.
+is full, the least linked tenth goes. A part of ``CrawlStore``.
 """
 
 import json
@@ -52,7 +52,7 @@ _DISMISS = (
 
 
 class UnlistedHostRow(NamedTuple):
-    """A host that no site takes: how many pages link to it, of at least how many domains, since when, and one of them.
+    """A host that no site takes: how many pages of how many domains link to it, since when, and one of them.
 
     ``domains`` is never more than there are, and at most 63.
     """
@@ -66,15 +66,13 @@ class UnlistedHostRow(NamedTuple):
 
 
 class UnlistedHostStore:
-    """Who is linked to and not known, over the connection it is given."""
+    """Hosts that pages link to and no site takes."""
 
+    _db: sqlite3.Connection
     _unlisted_count: int | None = None  # counted when it is first needed: who only reads never does
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-
     def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
-        """Pages that were fetched for the first time link to these hosts."""
+        """Count links to hosts, from pages that were fetched for the first time."""
         if not links:
             return
         before = self._count_unlisted() if self._unlisted_count is None else self._unlisted_count
@@ -90,7 +88,7 @@ class UnlistedHostStore:
     def list_unlisted_hosts(
         self, most: int, leave_out: Callable[[str], bool] = lambda _: False
     ) -> list[UnlistedHostRow]:
-        """The most linked first; without those that the operator does not want to see, or that are known by now."""
+        """List the most linked hosts, without those that were dismissed or are left out."""
         read = most
         while True:
             # SQLite finds the first few of many in a moment, and sorting all of them takes long.
@@ -101,18 +99,18 @@ class UnlistedHostStore:
             read *= 4
 
     def delete_unlisted_hosts(self, hosts: Iterable[str]) -> None:
-        """Forget that these are linked to."""
+        """Delete hosts from the list."""
         sql = "DELETE FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         self._db.execute(sql, (json.dumps(list(hosts)),))
         self._unlisted_count = None
 
     def dismiss_unlisted_host(self, host: str) -> bool:
-        """The operator does not want it, now or later; whether it could have been offered until now."""
+        """Dismiss a host for good; return whether it was not dismissed before."""
         self._unlisted_count = None
         return self._db.execute(_DISMISS, (host, partition_of(host))).rowcount > 0
 
     def offer_unlisted_host(self, host: str) -> bool:
-        """The operator takes that back; whether it had been dismissed."""
+        """Undo the dismissal of a host; return whether it was dismissed."""
         return self._db.execute("UPDATE stranger SET dismissed = 0 WHERE host = ? AND dismissed", (host,)).rowcount > 0
 
     def _count_unlisted(self) -> int:
@@ -120,20 +118,20 @@ class UnlistedHostStore:
         return int(count)
 
     def _count_unseen(self, links: Sequence[UnlistedLink]) -> int:
-        """How many of these hosts have no row yet."""
+        """Count those of these hosts that have no row yet."""
         hosts = list(dict.fromkeys(link.host for link in links))
         sql = "SELECT count(*) FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         (met,) = self._db.execute(sql, (json.dumps(hosts),)).fetchone()
         return len(hosts) - int(met)
 
     def _trim_unlisted(self) -> None:
-        """Room for a while: doing it for each new row would cost a look at all of them each time."""
+        """Delete a tenth at once: one row at a time would cost a scan of the table each time."""
         surplus = self._count_unlisted() - MAX_ROWS * 9 // 10
         self.delete_unlisted_hosts(host for (host,) in self._db.execute(_MIN_LINKED, (surplus,)).fetchall())
 
 
 def build_host_filter(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callable[[str], bool]:
-    """Whether a host is not to be offered: a site has it, running or paused, or the operator blocked its domain.
+    """Return a predicate for hosts not to offer: a site takes them, running or paused, or their domain is blocked.
 
     >>> known = build_host_filter([Site("https://example.org/")], [RuleRow("block", "", "example.com", 0.0)])
     >>> known("example.org"), known("www.example.com"), known("badexample.com")
@@ -145,5 +143,5 @@ def build_host_filter(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callab
 
 
 def _domain_bit(page: str) -> int:
-    """The bit of the domain that a page lies in."""
+    """Return the bit of the page's registered domain."""
     return 1 << xxhash.xxh64_intdigest(registrable_domain(origin_of(page).host).encode()) % DOMAIN_BITS

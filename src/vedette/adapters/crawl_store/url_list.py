@@ -1,8 +1,8 @@
-"""The known URLs of a folder, by what became of them: the rows behind the counts.
+"""URL list reader: the known URLs of a data folder by state, page by page.
 
-There may be millions, and no index leads from a status to its URLs. So they are gone over in the order in which they
-were first seen, a stretch at a time, until there are enough rows for a page or the time for it is up; where it ended is
-where the next page begins.
+There may be millions, and no index leads from a status to its URLs. So they are scanned in the order in which they
+were first seen, a batch at a time, until there are enough rows for a page or the time for it is up; the next page
+begins where this one ended.
 """
 
 import json
@@ -38,22 +38,27 @@ class UrlFacts(NamedTuple):
 
 
 def list_unfetched(folder: Path, id_: int, most: int) -> list[UrlFacts]:
-    """The next URLs behind an id that were neither fetched nor refused."""
+    """List the next URLs after an id that were neither fetched nor refused."""
     with read_state(folder) as db:
         return [UrlFacts(*row) for row in db.execute(_UNSEEN, (id_, most))]
 
 
 def load_url_facts(folder: Path, ids: list[int]) -> list[UrlFacts]:
-    """These URLs, by ascending id."""
+    """Load these URLs, by ascending id."""
     with read_state(folder) as db:
         return [UrlFacts(*row) for row in db.execute(_FACTS, (ids_to_json(ids),))]
 
 
 def list_fetched(folder: Path, seq: int, most: int) -> list[int]:
-    """The latest found of those that were fetched and of which the index, up to this news, has seen all there is."""
+    """List the latest pages that the index, up to a sequence number, has taken in completely."""
     with read_state(folder) as db:
         pending = {row[0] for row in db.execute("SELECT DISTINCT page FROM news WHERE seq > ?", (seq,))}
         return [row[0] for row in db.execute(_FETCHED, (most,)) if row[0] not in pending]
+
+
+def get_prefix(site: Site) -> str:
+    """Return the folder of a site's start, with which the URLs of a prefix site begin."""
+    return site.start.partition("?")[0].rpartition("/")[0] + "/"
 
 
 UrlKind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
@@ -82,7 +87,7 @@ _ROWS = (
 
 
 class UrlFilter(NamedTuple):
-    """Which URLs are wanted: where a site lies, what became of them and why, and what stands in them.
+    """Which URLs to list: by site, state and reason, and a part of the URL.
 
     ``why`` is a status of ``errors``, the whole reason of ``failed``, the beginning of one of ``refused``.
     """
@@ -107,7 +112,7 @@ class ListedUrl(NamedTuple):
 
 
 class UrlPage(NamedTuple):
-    """Some of them. ``after`` is the id of the last one that was looked at, None at the end of all."""
+    """A page of the list. ``after`` is the id of the last URL that was scanned, None at the end."""
 
     rows: tuple[ListedUrl, ...]
     after: int | None
@@ -116,13 +121,13 @@ class UrlPage(NamedTuple):
 
 
 class UrlList:
-    """What may be asked of an open state."""
+    """Lists the URLs of an open state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def read_page(self, which: UrlFilter, after: int, most: int, patience_s: float = TIME_LIMIT_S) -> UrlPage:
-        """At most so many rows behind an id; fewer, and perhaps none, where they are far between."""
+        """Read at most ``most`` rows after an id; fewer, and perhaps none, where they are far between."""
         (known,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
         rows: list[ListedUrl] = []
         place, end_s = max(after, 0), time.monotonic() + patience_s
@@ -137,7 +142,7 @@ class UrlList:
     def _scan_batches(
         self, which: UrlFilter, after: int, known: int, most: int
     ) -> Iterator[tuple[list[ListedUrl], int]]:
-        """The rows of each stretch, and up to which URL it was gone over."""
+        """Yield the rows of each batch, and up to which URL it was scanned."""
         sql = _ROWS.format(_CONDITIONS[which.kind])
         asked: dict[str, object] = {
             "why": which.why,
@@ -155,18 +160,17 @@ class UrlList:
             yield found, after
 
     def _build_site_condition(self, which: UrlFilter) -> dict[str, object]:
-        """Where a site lies, whatever its patterns say: so that there are as many as its counts tell."""
+        """Match where a site lies, whatever its patterns say, so that the list agrees with its counts."""
         site = which.site
         if site is None:
             return {"hosts": None, "folder": ""}
         index = SiteIndex([site])
         hosts = [id_ for id_, name in self._db.execute("SELECT id, name FROM host") if index.find_by_host(name)]
-        folder = site.start.partition("?")[0].rpartition("/")[0] + "/" if site.scope == "prefix" else ""
-        return {"hosts": json.dumps(hosts), "folder": folder}
+        return {"hosts": json.dumps(hosts), "folder": get_prefix(site) if site.scope == "prefix" else ""}
 
 
 @contextmanager
 def open_url_list(folder: Path) -> Iterator[UrlList]:
-    """The list of a folder that holds a crawl; nothing is written or held."""
+    """Open the URL list of a folder; nothing is written or locked."""
     with read_state(folder) as db:
         yield UrlList(db)

@@ -1,4 +1,4 @@
-"""The record of searches, read beside its writer. Where nothing was ever recorded, every answer is empty.
+"""Event reader: recorded searches, clicks and time series, read beside the writer; empty where nothing was recorded.
 
 Each question is answered from a connection of its own: the file may be replaced between two of them.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.adapters.event_store.store import EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.event_store.schema import EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.event_store.store import unpack_line
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import unpack_line
 from vedette.learn.events import ClickEvent, SearchEvent
 
 BATCH_SEARCHES = 500
@@ -45,7 +45,7 @@ _FILTER_REASONS = (
 
 
 class QueryCount(NamedTuple):
-    """How often something was asked: its words, how it was last typed, and what came of it.
+    """Counts of one query: its words, how it was last typed, and what came of it.
 
     ``visitors`` are different ones within each hour, added up. ``empty`` is how many of the searches found nothing.
     """
@@ -75,34 +75,34 @@ class Totals:
 
 
 class EventReader:
-    """What may be asked of the record of a data folder. Hours count as a whole: ``since_s`` begins with its hour."""
+    """Reads ``record.db``. Hours count as a whole: ``since_s`` begins with its hour."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_top_queries(self, since_s: float, most: int) -> list[QueryCount]:
-        """What was asked most often."""
+        """List the most frequent queries."""
         rows = self._query(f"{_BY_WORDS} ORDER BY searches DESC, words LIMIT ?", since_s - HOUR_S, most)
         return [QueryCount(*row) for row in rows]
 
     def list_empty_queries(self, since_s: float, most: int) -> list[QueryCount]:
-        """What found nothing, the most frequent first."""
+        """List the queries without results, the most frequent first."""
         sql = f"{_BY_WORDS} HAVING sum(empty) > 0 ORDER BY empty DESC, words LIMIT ?"
         return [QueryCount(*row) for row in self._query(sql, since_s - HOUR_S, most)]
 
     def iter_counts(self, since_s: float) -> Iterator[tuple[int, str, int]]:
-        """Each hour's searches by words, the oldest hour first."""
+        """Yield the searches of each hour by words, the oldest hour first."""
         last: tuple[int, str] = (hour_start(max(since_s, 0.0)) - 1, "")
         while rows := self._query(_COUNTS, *last, BATCH_COUNTS):
             yield from rows
             last = rows[-1][:2]
 
     def list_imported(self) -> list[tuple[str, float, int]]:
-        """Queries from elsewhere: words, when, how often."""
+        """List imported queries: words, when, how often."""
         return self._query("SELECT words, at_s, times FROM imported ORDER BY words, at_s")
 
     def read_series(self, name: str, since_s: float, most_points: int) -> list[tuple[float, float]]:
-        """A number over time, at most so many points, evenly spread; the newest is always among them."""
+        """Read a time series, thinned evenly to ``most_points``; the newest point is always among them."""
         first, last, points = self._query_row(_SPAN, name, since_s) or (0.0, 0.0, 0)
         if points <= most_points:
             return self._query(_ALL_POINTS, name, since_s)
@@ -110,12 +110,12 @@ class EventReader:
         return self._query(_POINTS, name, first, (last - first) / most, most)
 
     def read_latest(self) -> dict[str, float]:
-        """The newest value of each number that was ever noted."""
+        """Read the newest value of each time series."""
         rows = self._query(_LATEST, json.dumps(list(SERIES)))
         return {name: value for name, value in rows if value is not None}
 
     def read_totals(self, since_s: float) -> Totals:
-        """Sums over all queries."""
+        """Sum over all queries."""
         searches, empty, views, clicks, opened = self._query_row(_HOURS, since_s - HOUR_S) or (0, 0, 0, 0, 0)
         doubted: dict[str, int] = {}
         for doubt, times in self._query(_FILTER_REASONS, since_s):
@@ -123,33 +123,31 @@ class EventReader:
         return Totals(searches, empty, views, clicks, doubted, opened)
 
     def find_search(self, id_: str) -> SearchEvent | None:
-        """A search and what it showed; None where it is not known, or not any more."""
+        """Find a search by its id."""
         row = self._query_row("SELECT doubt, line FROM slate WHERE id = ?", id_)
         return _parse_search(*row) if row else None
 
     def iter_searches(self, since_s: float) -> Iterator[SearchEvent]:
-        """All of them, in the order in which they were recorded."""
+        """Yield all searches, in the order in which they were recorded."""
         last = 0
         while rows := self._query(_SLATES, last, since_s, BATCH_SEARCHES):
             last = rows[-1][0]
             yield from filter(None, (_parse_search(doubt, line) for _, doubt, line in rows))
 
     def list_clicks(self, slate: str) -> list[ClickEvent]:
-        """What people did with a slate."""
+        """List the views and clicks of a search."""
         sql = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? ORDER BY at_s"
         return [ClickEvent(*row) for row in self._query(sql, slate)]
 
     def _query(self, sql: str, *values: float | str) -> list[Any]:
-        """No read stays open: the writer could not empty its log of changes meanwhile."""
-        with EVENTS_FILE.read(self._folder) as db:
-            return db.execute(sql, values).fetchall() if db else []
+        return EVENTS_FILE.query(self._folder, sql, *values)
 
     def _query_row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
         return next(iter(self._query(sql, *values)), None)
 
 
 def _parse_search(doubt: str, line: bytes) -> SearchEvent | None:
-    """The record as it was logged, with what was thought of it since."""
+    """Parse the search as it was logged, with the filter reason that it got since."""
     record = unpack_line(line)
     return record._replace(filter_reason=doubt) if record is not None else None
 
@@ -160,12 +158,11 @@ _EVENTS = (
 
 
 def load_latest_searches(folder: Path, since_s: float, most: int) -> list[SearchEvent]:
-    """The latest searches since then that count, at most so many of them, the oldest first."""
+    """Load the latest searches that count, the oldest first."""
     counting = (slate for slate in EventReader(folder).iter_searches(since_s) if not slate.filter_reason)
     return list(deque(counting, most))
 
 
 def load_counted_clicks(folder: Path, since_s: float) -> list[ClickEvent]:
-    """All views and clicks since then of which nothing says that they are no person's."""
-    with EVENTS_FILE.read(folder) as db:
-        return [ClickEvent(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []
+    """Load all views and clicks that were not filtered out as a bot's."""
+    return [ClickEvent(*row) for row in EVENTS_FILE.query(folder, _EVENTS, since_s)]

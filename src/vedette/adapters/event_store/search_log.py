@@ -1,4 +1,4 @@
-"""The log files of servers, read from where the last reader stopped.
+"""Search log: one append-only file for each server process, read from where the last reader stopped.
 
 A line counts when it is whole. What a file ends with may be half a line: it is left until the rest comes, and dropped
 when its writer is gone, which is known by its lock. A file that is read and whose writer is gone can be removed.
@@ -20,11 +20,10 @@ from vedette.errors import StoreError
 from vedette.learn.events import ClickEvent, LoggedEvent, encode_event
 
 # A line is handed to the kernel before ``append`` returns, so the end of the process, however sudden, loses none that
-# was acknowledged. As long as the writer lives it holds a lock on its file: whoever can take that lock knows that no
-# more will come.
+# was acknowledged. As long as the writer lives it holds a lock on its file: a reader that can take that lock knows that
+# no more will come.
 # log/server-1800000000000000000.jsonl   the lines of one process, from one start
-# log/salt-2027-01-15                    what the marks of visitors are made with, that day only
-
+# log/salt-2027-01-15                    the salt of visitor hashes, that day only
 
 LOG_DIR = "log"
 MAX_BYTES = 16 << 20
@@ -37,7 +36,7 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 class EventLog:
     """The log of one server process, in the ``log`` folder of its data folder.
 
-    ``lost`` is how many slates could not be written down. A search goes on all the same.
+    ``lost`` is how many searches could not be logged. They are answered all the same.
     """
 
     def __init__(self, folder: Path, name: str, largest_bytes: int = MAX_BYTES) -> None:
@@ -50,7 +49,7 @@ class EventLog:
         self._turn = Lock()  # searches may be answered by several threads
 
     def append(self, record: LoggedEvent) -> None:
-        """Write a record down. A slate that cannot be is counted as lost; an event raises, so nobody is thanked."""
+        """Log an event. A search that cannot be logged counts as lost; a click raises, so it is not acknowledged."""
         line = encode_event(record)
         try:
             with self._turn:
@@ -62,7 +61,7 @@ class EventLog:
             self.lost += 1
 
     def close(self) -> None:
-        """No more comes from here."""
+        """Close the file; no more comes from here."""
         with self._turn:
             self._close_file()
 
@@ -83,10 +82,10 @@ class EventLog:
         try:
             os.ftruncate(file, self._size)
         except OSError:
-            self._close_file()  # whoever reads the file drops its last half line
+            self._close_file()  # a reader drops its last half line
 
     def _open_file(self) -> int:
-        """The file to write to: another one when this one is large, or when somebody removed it."""
+        """Return the file to write to: a new one when this one is large or was removed."""
         file = self._file
         if file is not None and (self._size >= self._largest_bytes or not os.fstat(file).st_nlink):
             self._close_file()
@@ -96,7 +95,7 @@ class EventLog:
         return file
 
     def _create_file(self) -> int:
-        """A new file gets its name when it is locked: nobody ever sees one whose writer only seems to be gone."""
+        """Create a file that gets its name when it is locked, so that no reader takes its writer for gone."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         start = self._folder / f"{self._name}-{time.time_ns()}"
         draft = start.with_suffix(".new")
@@ -117,9 +116,9 @@ class EventLog:
 
 
 def get_day_salt(folder: Path, day: str) -> bytes:
-    """What visitors' marks of a day (``2027-01-15``) are made with, the same for all servers of a data folder.
+    """Return the salt of visitor hashes of a day (``2027-01-15``), the same for all servers of a data folder.
 
-    Whoever comes first makes it. Salts of other days are removed, so older marks lead to nobody any more.
+    The first server creates it. Salts of other days are removed, so that older hashes identify nobody any more.
     """
     logs = folder / LOG_DIR
     try:
@@ -145,7 +144,7 @@ def _read_salt(logs: Path, day: str) -> bytes | None:
         salt = (logs / (_SALT + day)).read_bytes()
         if len(salt) == SALT_BYTES:
             return salt
-        (logs / (_SALT + day)).unlink(missing_ok=True)  # a damaged disk: nobody can have used it
+        (logs / (_SALT + day)).unlink(missing_ok=True)  # a damaged disk: it cannot have been used
     return None
 
 
@@ -180,7 +179,7 @@ class LogFile:
     ended: bool
 
     def read_lines(self, most_bytes: int) -> list[bytes]:
-        """The next whole lines, about as many bytes as that but at least one line."""
+        """Read the next whole lines, about ``most_bytes`` but at least one line."""
         data = os.pread(self.descriptor, most_bytes, self.at)
         if len(data) == most_bytes < MAX_LINE_BYTES and b"\n" not in data:
             data = os.pread(self.descriptor, MAX_LINE_BYTES, self.at)
@@ -196,20 +195,20 @@ class LogFile:
         return max(os.fstat(self.descriptor).st_size - self.at, 0)
 
     def remove_if_done(self) -> None:
-        """To be called when what was read is durable."""
+        """Remove the file if it is read and its writer is gone; call it when what was read is durable."""
         if self.ended and not self.unread_bytes:
             with suppress(OSError):  # next time
                 self.path.unlink()
 
 
 def list_logs(folder: Path) -> list[str]:
-    """The log files of a data folder."""
+    """List the log files of a data folder."""
     return sorted(path.name for path in (folder / LOG_DIR).glob("*.jsonl"))
 
 
 @contextmanager
 def open_logs(folder: Path, offsets: Mapping[str, int]) -> Iterator[list[LogFile]]:
-    """The log files, each from its offset on; the locks of those whose writers are gone are held until the end."""
+    """Open the log files at their offsets; locks of files whose writers are gone are held until the end."""
     files: list[LogFile] = []
     try:
         for name in list_logs(folder)[:MAX_FILES]:

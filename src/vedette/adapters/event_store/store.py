@@ -1,109 +1,421 @@
-"""``record.db`` of a data folder: what was asked and shown, what people did with it, and numbers over time.
+"""Event store: ingest search logs, prune old rows, erase what must be forgotten.
 
-SQLite with a write-ahead log. What is deleted is overwritten, not merely let go, and where somebody asks for something
-to be forgotten the whole file is written anew. It has a number of its own, apart from the folder's format: it can be
-thrown away, and the crawl goes on.
+One process, the event recorder, writes all the time. Another may write beside it now and then: each change is one
+transaction that begins by taking the lock, and how far the log files were read is part of it.
 """
 
-from vedette.adapters.files.sqlite_file import SqliteFile
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
+from typing import NamedTuple
 
-EVENTS_NAME = "record.db"
-DAMAGED_GLOB = "record-damaged-*.db*"
-HOUR_S = 3600
-DAY_S = 86_400
-# Each entry leads from one version to the next.
-_STEPS = (
-    """
-CREATE TABLE slate (
-  number INTEGER PRIMARY KEY,      -- in the order in which they came
-  id TEXT NOT NULL UNIQUE,
-  at_s REAL NOT NULL,
-  query TEXT NOT NULL,             -- as it was typed
-  words TEXT NOT NULL,             -- in the form in which queries are counted together
-  visitor TEXT NOT NULL,
-  page INTEGER NOT NULL,           -- of the results, from 1
-  empty INTEGER NOT NULL,          -- 1 where there was no result
-  doubt TEXT NOT NULL,             -- why it is not counted
-  line BLOB NOT NULL               -- all of it, as it was logged, packed
-) STRICT;
-CREATE INDEX slate_at ON slate (at_s);
-CREATE INDEX slate_asked ON slate (words, visitor, at_s);
-CREATE INDEX slate_visitor ON slate (visitor);
-CREATE INDEX slate_doubted ON slate (at_s, doubt) WHERE doubt <> '';
-CREATE TABLE event (
-  slate TEXT NOT NULL,
-  kind TEXT NOT NULL,              -- view, click
-  page INTEGER NOT NULL,           -- that was opened; 0 for a view
-  at_s REAL NOT NULL,
-  after_s REAL NOT NULL,
-  visitor TEXT NOT NULL,
-  doubt TEXT NOT NULL,
-  PRIMARY KEY (slate, kind, page)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX event_at ON event (at_s);
-CREATE INDEX event_visitor ON event (visitor);
-CREATE INDEX event_doubted ON event (at_s, doubt) WHERE doubt <> '';
-CREATE TABLE asked (
-  hour_s INTEGER NOT NULL,         -- when the hour began; after a year, the day
-  words TEXT NOT NULL,
-  searches INTEGER NOT NULL,
-  visitors INTEGER NOT NULL,       -- different marks in that hour
-  empty INTEGER NOT NULL,
-  clicks INTEGER NOT NULL,
-  query TEXT NOT NULL,             -- as it was last typed
-  last_s REAL NOT NULL,
-  PRIMARY KEY (hour_s, words)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX asked_words ON asked (words);
-CREATE TABLE hour (
-  hour_s INTEGER PRIMARY KEY,
-  searches INTEGER NOT NULL,
-  empty INTEGER NOT NULL,
-  views INTEGER NOT NULL,
-  clicks INTEGER NOT NULL,
-  opened INTEGER NOT NULL          -- searches of which at least one result was opened
-) STRICT;
-CREATE TABLE visit (
-  visitor TEXT NOT NULL,
-  hour_s INTEGER NOT NULL,
-  searches INTEGER NOT NULL,
-  clicks INTEGER NOT NULL,
-  PRIMARY KEY (visitor, hour_s)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE imported (
-  words TEXT NOT NULL,
-  at_s REAL NOT NULL,
-  times INTEGER NOT NULL,
-  PRIMARY KEY (words, at_s)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE series (
-  name TEXT NOT NULL,
-  at_s REAL NOT NULL,
-  value REAL NOT NULL,
-  PRIMARY KEY (name, at_s)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE folded (
-  file TEXT PRIMARY KEY,
-  at INTEGER NOT NULL,             -- how many of its bytes are in the tables
-  blanked INTEGER NOT NULL         -- how many of these are overwritten in the file
-) STRICT, WITHOUT ROWID;
-CREATE TABLE life (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-""",
+from isal import isal_zlib
+
+from vedette.adapters.event_store import time_series as series
+from vedette.adapters.event_store.schema import DAMAGED_GLOB, DAY_S, EVENTS_FILE, HOUR_S, hour_start
+from vedette.adapters.event_store.search_log import LOG_DIR, LogFile, blank_lines, list_logs, open_logs
+from vedette.adapters.files.sqlite_file import SqliteStore
+from vedette.errors import StoreBusy
+from vedette.learn.bot_filter import check_hourly_rate
+from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, decode_event
+
+# Each search and each click is counted once, however often and in whatever order they come: a click whose search is not
+# there yet is stored with that as its filter reason, which is lifted when the search comes.
+
+UNKNOWN_SEARCH = "of a search that is not known"
+NOT_SHOWN = "not among the results"
+
+_LATEST_S = 1e11  # some thousand years; what lies beyond is no time
+_LARGEST = 1 << 62
+
+_SAVE_SLATE = (
+    "INSERT INTO slate (id, at_s, query, words, visitor, page, empty, doubt, line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_ASKED_BEFORE = (
+    "SELECT 1 FROM slate WHERE words = ? AND visitor = ? AND at_s >= ? AND at_s < ? AND page = 1 AND doubt = '' LIMIT 1"
+)
+_COUNT = (
+    "INSERT INTO asked VALUES (?, ?, 1, ?, ?, 0, ?, ?) ON CONFLICT DO UPDATE SET searches = searches + 1, "
+    "visitors = visitors + excluded.visitors, empty = empty + excluded.empty, "
+    "query = iif(excluded.last_s >= last_s, excluded.query, query), last_s = max(last_s, excluded.last_s)"
+)
+_VISIT = (
+    "INSERT INTO visit VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET searches = searches + excluded.searches, "
+    "clicks = clicks + excluded.clicks RETURNING searches, clicks"
+)
+_HOUR = (
+    "INSERT INTO hour VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET searches = searches + excluded.searches, "
+    "empty = empty + excluded.empty, views = views + excluded.views, clicks = clicks + excluded.clicks, "
+    "opened = opened + excluded.opened"
+)
+_SLATE = "SELECT at_s, words, page, doubt, line FROM slate WHERE id = ?"
+_WAITING = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? AND doubt = ?"
+_OPENED = "SELECT 1 FROM event WHERE slate = ? AND kind = 'click' AND doubt = '' LIMIT 1"
+_SAVE_EVENT = "INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"
+_KNOWN_EVENT = "SELECT 1 FROM event WHERE slate = ? AND kind = ? AND page = ?"
+_COUNT_CLICK = "UPDATE asked SET clicks = clicks + 1 WHERE hour_s = ? AND words = ?"
+
+
+@dataclass(slots=True)
+class _HourCounts:
+    """What a batch adds to the counts of an hour."""
+
+    searches: int = 0
+    empty: int = 0
+    views: int = 0
+    clicks: int = 0
+    opened: int = 0
+
+
+class _StoredSearch(NamedTuple):
+    """What must be known of a search to judge a click."""
+
+    at_s: float
+    words: str
+    page: int
+    filter_reason: str
+    line: bytes
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it was counted as a search: further pages of results are the same search."""
+        return not self.filter_reason and self.page == 1 and bool(self.words)
+
+    def shows(self, page: int) -> bool:
+        """Whether a page was among its results."""
+        record = unpack_line(self.line)
+        return record is not None and any(shown.page == page for shown in record.results)
+
+
+@dataclass(slots=True)
+class LogIngester:
+    """Writes one batch of log lines to the tables; the caller commits."""
+
+    db: sqlite3.Connection
+    slates: int = 0
+    events: int = 0
+    garbage: int = 0
+    _hours: defaultdict[int, _HourCounts] = field(default_factory=lambda: defaultdict(_HourCounts))
+
+    def ingest_line(self, line: bytes) -> None:
+        """Ingest a line; an empty one is nothing."""
+        record = decode_event(line) if line else None
+        if isinstance(record, SearchEvent) and _is_storable(record):
+            self._ingest_search(record, line)
+        elif isinstance(record, ClickEvent) and _is_storable(record):
+            self._ingest_event(record)
+        elif line:
+            self.garbage += 1
+
+    def write_totals(self) -> None:
+        """Write the hourly sums."""
+        self.db.executemany(_HOUR, ((hour_s, *astuple(gained)) for hour_s, gained in self._hours.items()))
+        self._hours.clear()
+
+    # searches
+
+    def _ingest_search(self, slate: SearchEvent, line: bytes) -> None:
+        if self.db.execute("SELECT 1 FROM slate WHERE id = ?", (slate.id,)).fetchone():
+            return
+        self.slates += 1
+        doubt = slate.filter_reason or self._check_visitor_rate(slate.visitor, slate.at_s, searches=1)
+        known = _StoredSearch(slate.at_s, slate.words, slate.page, doubt, pack_line(line))
+        empty = int(not slate.total)
+        if known.is_counted:
+            self._count_search(slate, empty)
+        self.db.execute(
+            _SAVE_SLATE,
+            (slate.id, slate.at_s, slate.query, slate.words, slate.visitor, slate.page, empty, doubt, known.line),
+        )
+        for row in self.db.execute(_WAITING, (slate.id, UNKNOWN_SEARCH)).fetchall():
+            self._save_event(ClickEvent(*row), _find_filter_reason(ClickEvent(*row), known), known)
+
+    def _count_search(self, slate: SearchEvent, empty: int) -> None:
+        hour_s = hour_start(slate.at_s)
+        before = self.db.execute(_ASKED_BEFORE, (slate.words, slate.visitor, hour_s, hour_s + HOUR_S))
+        first = int(before.fetchone() is None)
+        self.db.execute(_COUNT, (hour_s, slate.words, first, empty, slate.query, slate.at_s))
+        self._hours[hour_s].searches += 1
+        self._hours[hour_s].empty += empty
+
+    # clicks
+
+    def _ingest_event(self, event: ClickEvent) -> None:
+        if self.db.execute(_KNOWN_EVENT, event[:3]).fetchone():
+            return
+        self.events += 1
+        row = self.db.execute(_SLATE, (event.slate,)).fetchone()
+        known = _StoredSearch(*row) if row else None
+        doubt = event.filter_reason or self._check_visitor_rate(
+            event.visitor, event.at_s, clicks=int(event.kind == "click")
+        )
+        self._save_event(event, doubt or _find_filter_reason(event, known), known)
+
+    def _save_event(self, event: ClickEvent, doubt: str, slate: _StoredSearch | None) -> None:
+        if not doubt and slate is not None:
+            self._count_event(event, slate)
+        self.db.execute(_SAVE_EVENT, (*event[:6], doubt))
+
+    def _count_event(self, event: ClickEvent, slate: _StoredSearch) -> None:
+        """Count a click in the hour of its search, so that shares are shares of the same searches."""
+        hour_s = hour_start(slate.at_s)
+        if event.kind == "view":
+            self._hours[hour_s].views += 1
+            return
+        self._hours[hour_s].clicks += 1
+        if slate.is_counted:
+            self.db.execute(_COUNT_CLICK, (hour_s, slate.words))
+            self._hours[hour_s].opened += self.db.execute(_OPENED, (event.slate,)).fetchone() is None
+
+    def _check_visitor_rate(self, visitor: str, at_s: float, searches: int = 0, clicks: int = 0) -> str:
+        """Count what a visitor does in an hour; return why that is more than a person's. No hash stands for many."""
+        if not visitor:
+            return ""
+        return check_hourly_rate(*self.db.execute(_VISIT, (visitor, hour_start(at_s), searches, clicks)).fetchone())
+
+
+def pack_line(line: bytes) -> bytes:
+    """Pack a line for storage."""
+    return isal_zlib.compress(line, 1)
+
+
+def unpack_line(line: bytes) -> SearchEvent | None:
+    """Parse the search of a stored line."""
+    record = decode_event(isal_zlib.decompress(line))
+    return record if isinstance(record, SearchEvent) else None
+
+
+def _find_filter_reason(event: ClickEvent, slate: _StoredSearch | None) -> str:
+    if slate is None:
+        return UNKNOWN_SEARCH
+    return slate.filter_reason or (NOT_SHOWN if event.kind == "click" and not slate.shows(event.page) else "")
+
+
+def _is_storable(record: LoggedEvent) -> bool:
+    """Whether the tables can hold its numbers."""
+    return 0.0 <= record.at_s < _LATEST_S and -_LARGEST < record.page < _LARGEST
+
+
+# A query that so many asked in the same hour says nothing of any of them.
+MIN_ANONYMOUS_VISITORS = 3
+INGEST_BYTES = 4 << 20
+YEAR_S = 365 * DAY_S
+VISITS_KEPT_S = 2 * DAY_S
+BATCH_ROWS = 20_000
+
+_TABLES = ("slate", "event", "asked", "hour", "visit")
+_AGGREGATE = (
+    "INSERT INTO asked SELECT hour_s / :day * :day, words, sum(searches), sum(visitors), sum(empty), sum(clicks), "
+    "query, max(last_s) FROM asked WHERE hour_s < :before AND hour_s % :day <> 0 GROUP BY 1, 2 "
+    "ON CONFLICT DO UPDATE SET searches = searches + excluded.searches, visitors = visitors + excluded.visitors, "
+    "empty = empty + excluded.empty, clicks = clicks + excluded.clicks, last_s = max(last_s, excluded.last_s)"
+)
+_ASKED_BY = (
+    f"SELECT DISTINCT cast(at_s / {HOUR_S} AS INTEGER) * {HOUR_S}, words FROM slate "  # noqa: S608 - a number
+    "WHERE visitor = ? AND page = 1 AND words <> '' AND doubt = ''"
+)
+_RECOUNT = (
+    "INSERT INTO asked SELECT :hour, words, count(*), count(DISTINCT visitor), sum(empty), "
+    "sum((SELECT count(*) FROM event WHERE slate = id AND kind = 'click' AND event.doubt = '')), query, max(at_s) "
+    "FROM slate WHERE words = :words AND at_s >= :hour AND at_s < :end AND page = 1 AND doubt = '' GROUP BY words"
 )
 
-EVENTS_FILE = SqliteFile(
-    EVENTS_NAME,
-    _STEPS,
-    "it may be deleted, searches are recorded anew",
-    pragmas=("synchronous = NORMAL", "secure_delete = ON"),
-    max_wal_bytes=64 << 20,
-)
+
+class IngestResult(NamedTuple):
+    """What was ingested: new searches and clicks, garbage lines, bytes read, and bytes left for the next time."""
+
+    slates: int
+    events: int
+    garbage: int
+    size_bytes: int
+    left_bytes: int
 
 
-def hour_start(at_s: float) -> int:
-    """When the hour of a moment began.
+class EventStore(SqliteStore):
+    """The writer of ``record.db``, which takes in the log files of a data folder."""
 
-    >>> hour_start(7300.5)
-    7200
-    """
-    return int(at_s // HOUR_S) * HOUR_S
+    FILE = EVENTS_FILE
+
+    def ingest_logs(self, most_bytes: int = INGEST_BYTES) -> IngestResult:
+        """Ingest what the servers have logged since the last time, about ``most_bytes`` of it, each line once."""
+        with self._transaction() as db:
+            folding = LogIngester(db)
+            offsets = {file: int(at) for file, at in db.execute("SELECT file, at FROM folded")}
+            with open_logs(self._folder, offsets) as files:
+                for file in files:
+                    if most_bytes > 0 and file.unread_bytes:
+                        most_bytes -= self._ingest_file(file, folding, most_bytes)
+                folding.write_totals()
+                read = self._save_offsets(files, offsets)
+                left = sum(file.unread_bytes for file in files)
+                # The locks are held until the files are gone, so nobody else counts on what is in them.
+                db.execute("COMMIT")
+                for file in files:
+                    file.remove_if_done()
+        return IngestResult(folding.slates, folding.events, folding.garbage, read, left)
+
+    def ingest_all_logs(self) -> None:
+        """Ingest all logs; half a line that is being written may be left."""
+        while (folded := self.ingest_logs()).left_bytes and folded.size_bytes:
+            pass
+
+    def prune(self, now_s: float, keep_days: int) -> int:
+        """Delete what is older than ``keep_days`` and return how many rows; with 0 days no search stays."""
+        gone = self._drop_old(now_s - keep_days * DAY_S, now_s) if keep_days else self._drop_all()
+        with self._transaction() as db:
+            series.downsample(db, now_s)
+        self._blank_logs()
+        return gone
+
+    def erase(
+        self,
+        words: str | None = None,
+        visitor: str | None = None,
+        before_s: float | None = None,
+        *,
+        everything: bool = False,
+    ) -> int:
+        """Erase every trace of some words, of a visitor, of a time, or of all, and return how many rows.
+
+        Sums that name no query stay, unless everything goes. Copies of files that could not be read go in any case,
+        as nobody can say what is in them.
+        """
+        self.ingest_all_logs()
+        with self._transaction() as db:
+            before = db.total_changes
+            if everything:
+                for table in (*_TABLES, "imported"):
+                    db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own words
+            if words is not None:
+                self._erase_words(words)
+            if visitor is not None:
+                self._erase_visitor(visitor)
+            if before_s is not None:
+                self._erase_before(before_s)
+            gone = db.total_changes - before
+        self._blank_logs()
+        self._drop_damaged()
+        self._vacuum()
+        return gone
+
+    def import_queries(self, rows: Iterable[tuple[str, float, int]]) -> int:
+        """Import queries (words, when, how often) and return their number; the same rows again change nothing."""
+        counted = Counter[tuple[str, float]]()
+        for words, at_s, times in rows:
+            counted[words, at_s] += times
+        with self._transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO imported VALUES (?, ?, ?)", ((*key, n) for key, n in counted.items())
+            )
+        return len(counted)
+
+    def delete_imported(self) -> int:
+        """Delete imported queries and return how many there were."""
+        with self._transaction() as db:
+            return db.execute("DELETE FROM imported").rowcount
+
+    def add_points(self, at_s: float, values: Mapping[str, float]) -> None:
+        """Add a point to time series, by the names of ``time_series.SERIES``."""
+        with self._transaction() as db:
+            series.add_points(db, at_s, values)
+
+    # ingesting
+
+    @staticmethod
+    def _ingest_file(file: LogFile, folding: LogIngester, most_bytes: int) -> int:
+        before = file.at
+        for line in file.read_lines(most_bytes):
+            folding.ingest_line(line)
+        return file.at - before
+
+    def _save_offsets(self, files: list[LogFile], offsets: dict[str, int]) -> int:
+        moved = [(file.path.name, file.at) for file in files if file.at != offsets.get(file.path.name, 0)]
+        keep = "INSERT INTO folded VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET at = excluded.at"
+        self._db.executemany(keep, moved)
+        there = frozenset(list_logs(self._folder))
+        gone = [(name,) for name in offsets if name not in there]
+        self._db.executemany("DELETE FROM folded WHERE file = ?", gone)
+        return sum(at - offsets.get(name, 0) for name, at in moved)
+
+    def _blank_logs(self) -> None:
+        """Blank out ingested lines in the files of servers that run on for months."""
+        with self._transaction() as db:
+            rows = db.execute("SELECT file, at, blanked FROM folded WHERE blanked < at").fetchall()
+            for file, at, blanked in rows:
+                blank_lines(self._folder / LOG_DIR / file, blanked, at)
+                db.execute("UPDATE folded SET blanked = ? WHERE file = ?", (at, file))
+
+    # deleting
+
+    def _drop_old(self, before_s: float, now_s: float) -> int:
+        gone = self._drop_slates(before_s)
+        with self._transaction() as db:
+            before = db.total_changes
+            db.execute("DELETE FROM event WHERE at_s < ?", (before_s,))
+            db.execute(
+                "DELETE FROM asked WHERE hour_s < ? AND visitors < ?", (before_s - HOUR_S, MIN_ANONYMOUS_VISITORS)
+            )
+            db.execute("DELETE FROM visit WHERE hour_s < ?", (now_s - VISITS_KEPT_S,))
+            gone += db.total_changes - before
+            year_ago = {"before": now_s - YEAR_S, "day": DAY_S}
+            db.execute(_AGGREGATE, year_ago)
+            db.execute("DELETE FROM asked WHERE hour_s < :before AND hour_s % :day <> 0", year_ago)
+        for path in self._folder.glob(DAMAGED_GLOB):
+            if path.stat().st_mtime < before_s:
+                path.unlink(missing_ok=True)
+        return gone
+
+    def _drop_slates(self, before_s: float) -> int:
+        """Delete a part at a time, so that no other writer waits long."""
+        sql = "DELETE FROM slate WHERE number IN (SELECT number FROM slate WHERE at_s < ? LIMIT ?)"
+        gone = 0
+        while True:
+            with self._transaction() as db:
+                part = db.execute(sql, (before_s, BATCH_ROWS)).rowcount
+            gone += part
+            if part < BATCH_ROWS:
+                return gone
+
+    def _drop_all(self) -> int:
+        with self._transaction() as db:
+            gone = sum(db.execute(f"DELETE FROM {table}").rowcount for table in _TABLES)  # noqa: S608 - our own words
+        self._drop_damaged()
+        if gone:
+            self._vacuum()
+        return gone
+
+    def _drop_damaged(self) -> None:
+        for path in self._folder.glob(DAMAGED_GLOB):
+            path.unlink(missing_ok=True)
+
+    def _erase_words(self, words: str) -> None:
+        self._db.execute("DELETE FROM event WHERE slate IN (SELECT id FROM slate WHERE words = ?)", (words,))
+        for table in ("slate", "asked", "imported"):
+            self._db.execute(f"DELETE FROM {table} WHERE words = ?", (words,))  # noqa: S608 - our own words
+
+    def _erase_visitor(self, visitor: str) -> None:
+        """Erase a visitor; counts that it is part of are made again from the others."""
+        asked = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
+        own = "slate IN (SELECT id FROM slate WHERE visitor = ?)"
+        self._db.execute(f"DELETE FROM event WHERE visitor = ? OR {own}", (visitor, visitor))  # noqa: S608 - our own words
+        for table in ("slate", "visit"):
+            self._db.execute(f"DELETE FROM {table} WHERE visitor = ?", (visitor,))  # noqa: S608 - our own words
+        for hour_s, words in asked:
+            self._db.execute("DELETE FROM asked WHERE hour_s = ? AND words = ?", (hour_s, words))
+            self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
+
+    def _erase_before(self, before_s: float) -> None:
+        """Erase a time; an hour that had begun by then goes as a whole."""
+        for table, time in (("slate", "at_s"), ("event", "at_s"), ("asked", "hour_s"), ("imported", "at_s")):
+            self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (before_s,))  # noqa: S608 - our own words
+
+    def _vacuum(self) -> None:
+        """Leave no copy behind: rows that were moved within the file leave some, and so does the write-ahead log."""
+        with EVENTS_FILE.explain_errors(self._folder):
+            self._db.execute("VACUUM")
+            (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreBusy(
+                f"{self._folder}: it is deleted, but somebody reads an older copy of it: do the same again in a moment"
+            )

@@ -1,4 +1,4 @@
-"""Numbers over time, for charts: what each means, and how old ones are thinned out.
+"""Time series for charts: what each number means, how it is measured, and how old points are thinned out.
 
 A day is kept in full, a month every ten minutes, what is older every six hours.
 """
@@ -13,15 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.event_store.schema import DAY_S, EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import LOG_DIR
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME, HOUR_S, hour_start
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.model import Refusal
 
-# Some cost next to nothing; others go over all pages, and are for whoever can wait between two of them.
-
-
+# Some numbers cost next to nothing; others scan all pages and should be measured seldom.
 _REFUSED = "SELECT count(*) FROM note WHERE " + " OR ".join(["substr(why, 1, ?) = ?"] * len(Refusal))  # noqa: S608 - question marks only
 _REFUSALS = tuple(value for each in Refusal for value in (len(each), str(each)))
 _HOUR = "SELECT searches, empty, opened FROM hour WHERE hour_s = ?"
@@ -103,9 +101,6 @@ def _folder_bytes(folder: Path) -> int:
         with suppress(FileNotFoundError):  # it is in use
             total += path.stat().st_size
     return total
-
-
-DAY_S = 86_400
 
 
 class SeriesInfo(NamedTuple):

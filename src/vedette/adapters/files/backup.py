@@ -1,11 +1,11 @@
-"""Copies of a data folder: taken while it is in use, put back into a new one.
+"""Backup and restore of a data folder: copied while it is in use, restored into a new one.
 
 A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
-them, ``record.db`` with all that was logged by then, ``watch.db`` with what was new, ``ledger.db`` with who owes what
-for sponsored results, and ``lab`` with the lab's reports; what visitors' marks are made with is never copied. A file
-that will never be written to again is linked where the file system can do that: it then takes no room, and neither
-side ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it is whole and
-on the disk, so DIR is there and complete, or it is not there.
+them, ``record.db`` with all that was logged by then, ``watch.db`` with alerts, ``ledger.db`` with the ad ledger, and
+``lab`` with the lab's reports; the salt of visitor hashes is never copied. A file that will never be written to again
+is linked where the file system can do that: it then takes no room, and neither side ever changes it in place.
+Everything is made under another name (``DIR.partial``) and renamed when it is whole and on the disk, so DIR is there
+and complete, or it is not there.
 """
 
 import os
@@ -20,9 +20,10 @@ from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, ALERTS_NAME
 from vedette.adapters.archive.warc_writer import find_growing
 from vedette.adapters.crawl_store.data_folder import check_format, explain_errors, read_state
+from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME
 from vedette.adapters.event_store.search_log import LOG_DIR, list_logs
-from vedette.adapters.event_store.store import EVENTS_FILE, EVENTS_NAME
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
+from vedette.adapters.files.atomic import sync_folder
 from vedette.adapters.files.sqlite_file import SqliteFile
 from vedette.errors import StoreCorrupt, StoreError, UsageError
 
@@ -100,7 +101,7 @@ def _fill_atomically(folder: Path) -> Iterator[Path]:
         (partial / MARKER).unlink()
         _sync_files(partial)
         partial.rename(folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -148,10 +149,14 @@ def _copy_database(file: SqliteFile, folder: Path, partial: Path) -> list[str]:
                     db.backup(copy)
                     copy.execute("PRAGMA journal_mode = DELETE")
     except StoreCorrupt:
-        for path in partial.glob(f"{file.name}*"):
-            path.unlink()
-        return [f"{file.name} cannot be read and is left out"]
+        return _leave_out(file, partial)
     return []
+
+
+def _leave_out(file: SqliteFile, partial: Path) -> list[str]:
+    for path in partial.glob(f"{file.name}*"):
+        path.unlink()
+    return [f"{file.name} cannot be read and is left out"]
 
 
 def _copy_event_store(folder: Path, partial: Path) -> list[str]:
@@ -167,24 +172,19 @@ def _copy_event_store(folder: Path, partial: Path) -> list[str]:
         for name in names:
             with suppress(FileNotFoundError):  # it was folded just now
                 shutil.copyfile(folder / LOG_DIR / name, partial / LOG_DIR / name)
-        with EVENTS_FILE.read(folder) as db:
-            if db is not None:
-                (partial / EVENTS_NAME).touch(mode=0o600)
-                with closing(sqlite3.connect(partial / EVENTS_NAME)) as copy:
-                    db.backup(copy)
-        _ingest_copied_logs(partial)
+        lost = _copy_database(EVENTS_FILE, folder, partial)
+        if not lost:
+            _ingest_copied_logs(partial)
     except StoreCorrupt:
-        for path in partial.glob(f"{EVENTS_NAME}*"):
-            path.unlink()
-        return [f"{EVENTS_NAME} cannot be read and is left out"]
+        lost = _leave_out(EVENTS_FILE, partial)
     finally:
         shutil.rmtree(partial / LOG_DIR)
-    return []
+    return lost
 
 
 def _ingest_copied_logs(partial: Path) -> None:
-    with closing(EventStore(partial)) as book:
-        book.ingest_all_logs()
+    with closing(EventStore(partial)) as store:
+        store.ingest_all_logs()
     with closing(sqlite3.connect(partial / EVENTS_NAME)) as db:
         db.execute("DELETE FROM folded")  # these files are not there any more
         db.commit()
@@ -286,12 +286,4 @@ def _sync_files(folder: Path) -> None:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
     for each in (*folders, folder):
-        _sync_folder(each)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(each)

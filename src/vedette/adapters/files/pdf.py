@@ -1,10 +1,9 @@
-"""Title and text of PDF files, read by a process of its own that may crash, hang or eat memory without harm.
+"""PDF reader: title and text of PDF files, extracted by a child process that may crash, hang or eat memory safely.
 
-Nothing here waits. Documents are handed in, ``fd`` can be read when something has come of one, and ``finished`` says
-what; it also looks after the clock, so it is to be called often, a few times a second while anything is ``pending``.
-The child is started when it is first needed and serves one document at a time. It is killed at the deadline, after so
-many documents (libraries leak) and when there was nothing to do for long. What it sends back is believed as far as it
-keeps to the bounds, and no further: whoever wrote the document may have taken the child over.
+Nothing here waits. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
+so call it a few times a second while anything is ``pending``. The child is started when it is first needed and serves
+one document at a time. It is killed at the deadline, after a number of documents (libraries leak) and when idle for
+long. What it sends back is believed only within the bounds: the author of a document may have taken the child over.
 """
 
 import os
@@ -26,7 +25,7 @@ from vedette.adapters.files.pdf_process import MAX_TITLE_LENGTH, REPLY, REQUEST,
 
 Key = TypeVar("Key")
 
-# No folder of the caller's is searched for modules, least of all the one that he happens to stand in.
+# No folder of the caller's is searched for modules, least of all the working folder.
 _COMMAND = (sys.executable, "-P", str(Path(pdf_child.__file__)))
 _PIECE_BYTES = 1 << 18
 _MAX_BYTES_PER_CHARACTER = 4
@@ -57,12 +56,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """What a document says; ``is_cut`` where it says more than was read, or some of its pages are broken."""
+    """What a document says."""
 
     title: str
     text: str
     pages: int
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | N
     title = said[REPLY.size : text_from].decode("utf-8", "replace")
     if verdict in {Verdict.TEXT, Verdict.CUT}:
         text = said[text_from:text_to].decode("utf-8", "replace")
-        return PdfText(title, text, pages, is_cut=verdict == Verdict.CUT)
+        return PdfText(title, text, pages)
     return PdfFailure(_REASONS.get(verdict, PdfFailureReason.CRASH), title)
 
 

@@ -1,4 +1,4 @@
-"""The process that reads PDF files, so that no other has to: started by ``vedette.adapters.files.pdf``, one document at a time.
+"""PDF child process: run as a file by ``vedette.adapters.files.pdf``; it reads one document at a time.
 
 A PDF is a program in several languages, read by a large library in C++; the one safe way to read a stranger's is in a
 process that may fall. It holds nothing, is bounded in memory and CPU time by the kernel, cannot write a file, and ends

@@ -1,4 +1,4 @@
-"""Where the secrets of a site are kept: a variable of the environment, or a file that nobody else can read.
+"""Secrets of a site: read from an environment variable, or from a file that nobody else can read.
 
 Settings and the data folder only name the place, so both can be shown, copied and backed up. A message names the place
 and the line, never what is written there.

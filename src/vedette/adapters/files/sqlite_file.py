@@ -1,15 +1,16 @@
-"""A database of a data folder beside its state: SQLite with a write-ahead log and a number of its own.
+"""SQLite files of a data folder beside its state, each with a write-ahead log and a version of its own.
 
-Such a file can be newer or older than the folder, or damaged, and the crawl goes on: so each is opened, brought up to
-date and spoken of in the same way, here, and what is in it stands in a file of its own.
+Such a file can be newer or older than the folder, or damaged, and the crawl goes on. So all of them are opened,
+migrated and reported in the same way, here.
 """
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any, ClassVar
 
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 
@@ -64,6 +65,14 @@ class SqliteFile:
             finally:
                 db.close()
 
+    def query(self, folder: Path, sql: str, *values: float | str) -> list[Any]:
+        """Return the rows of one question, asked beside the writers; none where nothing was ever written.
+
+        No read stays open: the writer could not empty its log of changes meanwhile.
+        """
+        with self.read(folder) as db:
+            return db.execute(sql, values).fetchall() if db else []
+
     @contextmanager
     def transaction(self, db: sqlite3.Connection, folder: Path) -> Iterator[sqlite3.Connection]:
         """One transaction, which nobody else writes in; all of it or nothing."""
@@ -114,15 +123,41 @@ class SqliteFile:
         return int(version)
 
     def _upgrade(self, db: sqlite3.Connection, folder: Path) -> None:
-        """In one transaction; whoever comes second finds it done."""
+        """Migrate in one transaction; a second process finds it done."""
         if self._check_version(db, folder) == len(self.migrations):
             return
         db.execute("BEGIN IMMEDIATE")
-        for step in self.migrations[self._check_version(db, folder) :]:
-            for statement in _split_statements(step):
-                db.execute(statement)
+        execute_schemas(db, *self.migrations[self._check_version(db, folder) :])
         db.execute(f"PRAGMA user_version = {len(self.migrations)}")
         db.execute("COMMIT")
+
+
+class SqliteStore:
+    """The writer of such a file in a data folder; what a subclass does is one transaction each time."""
+
+    FILE: ClassVar[SqliteFile]
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._db = self.FILE.open(folder)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def _query(self, sql: str, *values: float | str) -> list[Any]:
+        with self.FILE.explain_errors(self._folder):
+            return self._db.execute(sql, values).fetchall()
+
+    def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self.FILE.transaction(self._db, self._folder)
+
+
+def execute_schemas(db: sqlite3.Connection, *schemas: str) -> None:
+    """Run the statements of schemas one by one, in the caller's transaction if there is one."""
+    for schema in schemas:
+        for statement in _split_statements(schema):
+            db.execute(statement)
 
 
 def _split_statements(step: str) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Index store."""
+"""The search index on disk: Tantivy, the page table beside it, generations, gains and impact estimates."""

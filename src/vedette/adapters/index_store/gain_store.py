@@ -1,12 +1,12 @@
-"""What fetches brought to the quality of search, as the indexer measured it: a list from which the keeper learns.
+"""Store of search gains: what each fetch brought to search quality, measured by the indexer for the coordinator.
 
 index/gains.db   beside the generations, so that a new generation goes on with the same list
 
-The indexer is its only writer. The keeper remembers in the state how far it has read (``seq``), and asks for what came
-since; nothing is dropped by asking, and two may read. The list is bounded: when there are too many, the oldest go.
+The indexer is its only writer. The coordinator remembers in the state how far it has read (``seq``), and asks for what
+came since; reading drops nothing, and two may read. The list is bounded: when it is too long, the oldest go.
 
-Numbers begin with the moment at which the file was made, in microseconds. So they grow for ever, also when the index
-was lost and is made anew, and whoever remembers an old number misses nothing.
+Sequence numbers begin with the moment at which the file was made, in microseconds. So they grow for ever, also when the
+index was lost and is rebuilt, and a reader that remembers an old number misses nothing.
 """
 
 import sqlite3
@@ -77,10 +77,6 @@ class GainStore:
             self._trim(len(self._pending))
         self._pending.clear()
 
-    def read_since(self, seq: int, most: int) -> list[Gain]:
-        """The next so many after this number, the oldest first; 0 is before all of them."""
-        return [Gain(*row) for row in self._db.execute(_SINCE, (seq, most))]
-
     def close(self) -> None:
         """Let go; what was not committed is forgotten."""
         self._db.close()
@@ -95,7 +91,7 @@ class GainStore:
 
 
 def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
-    """The same beside the writer, from the folder of the index; nothing where there is no list yet.
+    """Return the next gains after a number, the oldest first; 0 is before all. Nothing where there is no list yet.
 
     Each question has a connection of its own: the file may be made anew between two of them.
     """

@@ -1,10 +1,10 @@
-"""Generations of the index: each a folder of its own, so that a new one can be built while the old one serves.
+"""Index generations: each a folder of its own, so that a new one can be built while the old one serves.
 
 index/current   the number of the generation that serves
-index/7/        one generation: tantivy/ (the index), and what stands beside it (``page_table``, ``index_book``)
-index/7/seq     the last piece of news that is durable in it
+index/7/        one generation: tantivy/ (the index), and what is beside it (``page_table``, ``indexer_store``)
+index/7/seq     the last queued change that is durable in it
 index/7/complete  is there once it has seen all pages
-index/7/lock    held by whoever writes it
+index/7/lock    held by its writer
 """
 
 import fcntl
@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from vedette.adapters.files.atomic import replace_text
 from vedette.errors import StoreBusy
 
 RETRY_S, RETRIES = 0.02, 25
@@ -45,9 +46,7 @@ class Generations:
 
     def activate(self, generation: Path) -> None:
         """From here on this one serves."""
-        draft = self.folder / "current.new"
-        draft.write_text(f"{generation.name}\n", "utf-8")
-        draft.replace(self.folder / "current")
+        replace_text(self.folder / "current", f"{generation.name}\n")
 
     def remove_old(self) -> None:
         """Remove what no longer serves."""
@@ -75,9 +74,7 @@ class Generations:
 
     def save_seq(self, generation: Path, seq: int) -> None:
         """All news up to this number is durable in it."""
-        draft = generation / "seq.new"
-        draft.write_text(f"{seq}\n", "utf-8")
-        draft.replace(generation / "seq")
+        replace_text(generation / "seq", f"{seq}\n")
 
     def mark_complete(self, generation: Path) -> None:
         """It has seen all pages."""

@@ -1,12 +1,12 @@
-"""What first fetches of unseen URLs are expected to bring, as files beside the index: made aside, read by the keeper.
+"""Store of impact estimates: what first fetches of unseen URLs should bring to search, as files beside the index.
 
 index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
-index/expected.places  what is usual in folders and branches, for URLs that are found later, and bounds of front queues
-index/expected.links   what its importance alone says of each URL by its id; nobody decides by it, people may look
-index/expected.json    how it was made, for people
+index/expected.places  averages of folders and branches, for URLs that are found later, and bounds of front queues
+index/expected.links   an estimate of each URL by its importance alone; for people, nothing is decided by it
+index/expected.json    how it was computed, for people
 
-Each is written whole or not at all. A mixture of two makings does no harm: both were true a short time ago. What is
-missing or damaged is as if nobody knew anything.
+A background pass writes them, the coordinator reads them. Each is written whole or not at all. A mixture of two passes
+does no harm: both were true a short time ago. A file that is missing or damaged counts as no estimate.
 """
 
 import json
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.ports import Ids
 from vedette.frontier.impact.estimates import QUEUE_SHARES, assign_by_bounds, compute_bounds
 from vedette.frontier.impact.group_means import pool_means
@@ -27,9 +28,6 @@ from vedette.frontier.impact.query_need import BUCKETS, Improvability
 from vedette.frontier.impact.sketches import TOP_K, Sketches
 from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import Floats, Ints
-
-# A generation that has none begins anew, and so does one whose file is damaged.
-
 
 SKETCH_FILE = "sketches"
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
@@ -45,9 +43,9 @@ class StoredSketches(NamedTuple):
 
 
 def write_sketches(generation: Path, kept: StoredSketches) -> None:
-    """Keep them, in one step."""
-    draft, sketches, rates = generation / f"{SKETCH_FILE}.new", kept.sketches, kept.rates
-    with draft.open("wb") as file:
+    """Write the sketches of a generation."""
+    sketches, rates = kept.sketches, kept.rates
+    with replace_file(generation / SKETCH_FILE) as file:
         np.savez(
             file,
             prints=kept.prints,
@@ -58,11 +56,10 @@ def write_sketches(generation: Path, kept: StoredSketches) -> None:
             top=np.array(rates.top),
             seq=np.array(kept.seq),
         )
-    draft.replace(generation / SKETCH_FILE)
 
 
 def read_sketches(generation: Path) -> StoredSketches | None:
-    """Those of a generation; None where there are none that can be read."""
+    """Read the sketches of a generation; None where there are none that can be read."""
     with suppress(*UNREADABLE), (generation / SKETCH_FILE).open("rb") as file, np.load(file) as kept:
         score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
         prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
@@ -117,7 +114,7 @@ def _average(number: Ints, gains: Floats) -> tuple[Ints, Floats]:
 
 
 class ImpactEstimates:
-    """The latest making, for the keeper: a ``ring.foresight.ImpactEstimates``. ``refresh`` looks whether there is another."""
+    """The latest estimates, for the coordinator; ``refresh`` looks whether there are newer ones."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
@@ -128,7 +125,7 @@ class ImpactEstimates:
         self.refresh()
 
     def refresh(self) -> bool:
-        """See what was written since; whether there was anything."""
+        """Load newer estimates and return whether there were any."""
         written_ns = _file_version(self._index / IMPACT_FILE)
         if written_ns == self._written_ns:
             return False
@@ -138,7 +135,7 @@ class ImpactEstimates:
         return True
 
     def get_known(self, ids: Ids) -> Floats:
-        """What was worked out of each; NaN where nothing was."""
+        """Return the estimate of each URL; NaN where there is none."""
         gains = np.full(len(ids), np.nan)
         inside = np.flatnonzero(ids < len(self._gains))
         gains[inside] = self._gains[ids[inside]]
@@ -146,7 +143,7 @@ class ImpactEstimates:
         return gains
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
-        """The same, and what is usual where a URL lies of which nothing was worked out."""
+        """Return the estimate of each URL, or else the average of its folder."""
         gains = self.get_known(ids)
         rest = np.flatnonzero(np.isnan(gains))
         if len(rest) and self._places is not None:
@@ -154,45 +151,29 @@ class ImpactEstimates:
         return gains
 
     def get_front_queues(self, gains: Floats) -> Ints:
-        """By the bounds of the latest making."""
+        """Assign front queues by the bounds of the latest pass."""
         bounds = np.full(len(QUEUE_SHARES), np.inf) if self._places is None else self._places.bounds
         return assign_by_bounds(gains, bounds)
 
 
 def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: Float32s | None = None) -> None:
-    """Keep all; what tells of the making (the array of gains) comes last."""
+    """Write all estimates; the file that announces the pass (the array of gains) comes last."""
     if links is not None:
-        draft = index / f"{LINKS_FILE}.new"
-        with draft.open("wb") as file:
+        with replace_file(index / LINKS_FILE) as file:
             np.save(file, links)
-        draft.replace(index / LINKS_FILE)
-    draft = index / f"{PLACES_FILE}.new"
-    with draft.open("wb") as file:
-        np.savez(
-            file,
-            folder=places.folder,
-            of_folder=places.of_folder,
-            branch=places.branch,
-            of_branch=places.of_branch,
-            usual=np.array(places.usual),
-            bounds=places.bounds,
-        )
-    draft.replace(index / PLACES_FILE)
-    draft = index / f"{IMPACT_FILE}.new"
-    with draft.open("wb") as file:
+    with replace_file(index / PLACES_FILE) as file:
+        np.savez(file, allow_pickle=False, **places._asdict())
+    with replace_file(index / IMPACT_FILE) as file:
         np.save(file, gains)
-    draft.replace(index / IMPACT_FILE)
 
 
 def write_info(index: Path, told: Mapping[str, object]) -> None:
-    """Keep how it was made."""
-    draft = index / f"{INFO_FILE}.new"
-    draft.write_text(json.dumps(told), "utf-8")
-    draft.replace(index / INFO_FILE)
+    """Write how the estimates were computed."""
+    replace_text(index / INFO_FILE, json.dumps(told))
 
 
 def read_info(index: Path) -> dict[str, Any] | None:
-    """How the latest was made; None where that cannot be read."""
+    """Read how the latest estimates were computed."""
     with suppress(OSError, ValueError):
         told = json.loads((index / INFO_FILE).read_text("utf-8"))
         return told if isinstance(told, dict) else None
@@ -200,13 +181,13 @@ def read_info(index: Path) -> dict[str, Any] | None:
 
 
 def read_link_impact(index: Path, id_: int) -> float | None:
-    """What is expected of a URL by its importance alone; None where that was not worked out."""
+    """Read the estimate of a URL by its importance alone."""
     values = _read_gains(index / LINKS_FILE)
     return float(values[id_]) if id_ < len(values) and isfinite(values[id_]) else None
 
 
 def delete_estimates(index: Path) -> None:
-    """Nothing is expected any more."""
+    """Delete all estimates."""
     for name in (IMPACT_FILE, PLACES_FILE, LINKS_FILE):
         (index / name).unlink(missing_ok=True)
 

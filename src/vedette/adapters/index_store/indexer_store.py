@@ -1,7 +1,7 @@
-"""What the indexer remembers: what pages call each other, which of a URL's names lead to one page, and how far it is.
+"""Indexer store ``book.db``: anchor texts, aliases of URLs, title counts, and the progress of a generation.
 
-One SQLite file in each generation, committed right after the index itself: after a crash the same news is read again,
-and the same is written.
+One SQLite file in each generation, committed right after the index itself: after a crash the same changes are read
+again, and the same is written.
 """
 
 import json
@@ -9,6 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+
+import numpy as np
+
+from vedette.adapters.files.sqlite_file import execute_schemas
+from vedette.policy import Ints
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
@@ -48,14 +53,13 @@ MAX_ANCHORS_READ = 200
 
 
 class IndexerStore:
-    """Over ``book.db`` of a generation."""
+    """Reads and writes ``book.db`` of a generation."""
 
     def __init__(self, folder: Path) -> None:
         self._db = sqlite3.connect(folder / "book.db", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        for statement in _SCHEMA.split(";\n"):
-            self._db.execute(statement)
+        execute_schemas(self._db, _SCHEMA)
         self._db.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -64,24 +68,24 @@ class IndexerStore:
         self._db.execute("BEGIN IMMEDIATE")
 
     def close(self) -> None:
-        """Let go; what was not committed is forgotten."""
+        """Close the store; what was not committed is lost."""
         self._db.close()
 
     def get_progress(self, what: str) -> int:
-        """How far something is; 0 where it has not begun."""
+        """Return the progress of a task; 0 where it has not begun."""
         row = self._db.execute("SELECT value FROM progress WHERE what = ?", (what,)).fetchone()
         return int(row[0]) if row else 0
 
     def set_progress(self, what: str, value: int) -> None:
-        """Set it."""
+        """Set the progress of a task."""
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (what, value))
 
     # what pages are called
 
     def add_anchors(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
-        """What a page calls others, by fingerprint; ``again`` says that it was counted before. Whom it names anew.
+        """Add anchor texts of a page; ``again`` says that it was counted before. Return the targets with a new text.
 
-        Pages that get a new name this way are to be indexed anew, in their turn.
+        Their pages are queued to be indexed again.
         """
         told = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
@@ -90,7 +94,7 @@ class IndexerStore:
         return new
 
     def _mark_renamed(self, targets: Sequence[int]) -> None:
-        """Pages at these URLs, or where they lead, are called something else now."""
+        """Queue the pages at these URLs, or where they lead, for a new anchor text."""
         self._db.executemany(
             "INSERT OR IGNORE INTO renamed SELECT page FROM known "
             "WHERE print = ?1 OR print = (SELECT target FROM alias WHERE print = ?1)",
@@ -98,45 +102,45 @@ class IndexerStore:
         )
 
     def pop_renamed(self, most: int) -> list[int]:
-        """Pages that are called something new; they are not named again."""
+        """Return pages with new anchor texts and take them off the queue."""
         ids = [row[0] for row in self._db.execute("SELECT page FROM renamed LIMIT ?", (most,))]
         self._db.executemany("DELETE FROM renamed WHERE page = ?", [(id_,) for id_ in ids])
         return ids
 
     def top_anchors(self, print_: int, most: int) -> tuple[tuple[str, int], ...]:
-        """What a URL, and those that lead to it, are called most often, and by how many pages."""
+        """Return the most frequent anchor texts of a URL and its aliases, and their counts."""
         aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MAX_ALIASES))
         prints = [print_, *(row[0] for row in aliases)]
         return tuple(self._db.execute(_NAMES, (json.dumps(prints), most)))
 
-    # which pages there are
+    # pages and aliases
 
     def add_page(self, print_: int, page: int) -> None:
-        """A page is in the index."""
+        """Note that a page is in the index."""
         self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (print_, page))
 
     def remove_page(self, print_: int) -> None:
-        """It is not any more."""
+        """Note that a page is no longer in the index."""
         self._db.execute("DELETE FROM known WHERE print = ?", (print_,))
 
     def find_page(self, print_: int) -> int:
-        """The page in the index at a URL; 0 where there is none."""
+        """Find the indexed page of a URL; 0 where there is none."""
         row = self._db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
         return int(row[0]) if row else 0
 
     def add_alias(self, print_: int, target: int) -> None:
-        """A URL leads to another, which inherits what it is called."""
+        """Note that a URL leads to another, which inherits its anchor texts."""
         self._db.execute("INSERT OR REPLACE INTO alias VALUES (?, ?)", (print_, target))
         self._mark_renamed([target])
 
     def remove_alias(self, print_: int) -> None:
-        """A URL stands for itself."""
+        """Note that a URL leads to no other."""
         self._db.execute("DELETE FROM alias WHERE print = ?", (print_,))
 
     # titles that many pages have
 
     def count_title(self, host: int, print_: int, *, count: bool) -> int:
-        """How many pages of the host have this title; one more than so far, with ``count``."""
+        """Return how many pages of the host have this title; with ``count`` one more than so far."""
         if count:
             sql = "INSERT INTO title VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1"
             self._db.execute(sql, (host, print_))
@@ -145,17 +149,22 @@ class IndexerStore:
         return int(row[0]) if row else 0
 
 
-def read_aliases(folder: Path) -> list[tuple[int, int]]:
-    """Every URL that leads to another, as of the last commit."""
+def follow_aliases(folder: Path, prints: Ints) -> Ints:
+    """Replace URLs that lead to another, as of the last commit, by their target; one step."""
     with closing(_connect_readonly(folder)) as db:
-        return db.execute("SELECT print, target FROM alias").fetchall()
+        rows = db.execute("SELECT print, target FROM alias ORDER BY print").fetchall()
+    if not rows or not len(prints):
+        return prints
+    aliases = np.array(rows, np.int64)
+    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
+    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
 def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
-    """What URLs are called, as of the last commit, whether or not there is a page: the place of each, and a name.
+    """Read anchor texts of URLs, as of the last commit, with or without a page: the position of each, and a text.
 
-    Of each as many as that at most, the most frequent among the first few hundred: whoever gives one URL a million
-    names is not heard out.
+    At most ``most`` of each URL, the most frequent among the first few hundred, so that a URL with a million texts
+    costs no more.
     """
     found: list[tuple[int, str]] = []
     with closing(_connect_readonly(folder)) as db:
@@ -168,7 +177,7 @@ def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[i
 
 
 def read_page_id(folder: Path, print_: int) -> int:
-    """The page in the index at a URL, as of the last commit; 0 where there is none."""
+    """Read the indexed page of a URL, as of the last commit; 0 where there is none."""
     try:
         with closing(_connect_readonly(folder)) as db:
             row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()

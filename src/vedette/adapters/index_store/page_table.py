@@ -1,15 +1,15 @@
-"""What stands beside the index, by page id: a row of numbers for each page, its text, its words, and its links.
+"""Page table: per-page data beside the index, by page id: numbers, text, forward index and links.
 
 pages    one row per page id, mapped to memory
-text     what pages say, packed (``index.stored``), one behind the other
-terms    the words of pages as numbers, for ordering results
+text     the text of pages, packed (``index.stored_text``), one behind the other
+terms    the words of pages as numbers, for ranking
 links    the fingerprints of the URLs that pages link to
 names    what the rows' small numbers stand for: languages, kinds, private sites
-rank     how important each page and its host are, made in the background
+rank     the importance of each page and its host, computed in the background
 
-One process writes, any number read meanwhile. What is written anew is appended, and the row points to it from then on;
-a row is written last, so it never points to what is not there. What nobody points to any more is left out when the
-next generation is built.
+One process writes, any number read meanwhile. New data is appended, and the row points to it from then on; a row is
+written last, so it never points to what is not there. What no row points to any more is left out when the next
+generation is built.
 """
 
 import json
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.search.ports import PageSignals
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.index.stored_text import StoredPage, unpack_page
@@ -287,15 +288,11 @@ class PageTableWriter(PageTable):
         if name not in self._numbers:
             self._numbers[name] = len(self._names)
             self._names.append(name)
-            draft = self.folder / "names.new"
-            draft.write_text(json.dumps(self._names), "utf-8")
-            draft.replace(self.folder / "names")
+            replace_text(self.folder / "names", json.dumps(self._names))
         return self._numbers[name]
 
 
 def write_rank(folder: Path, pages: npt.NDArray[np.float32], hosts: npt.NDArray[np.float32]) -> None:
-    """In one step, so that whoever reads has the old or the new."""
-    draft = folder / "rank.new"
-    with draft.open("wb") as file:
+    """Write the importance of all pages and of their hosts."""
+    with replace_file(folder / "rank") as file:
         np.save(file, np.stack([pages, hosts]).astype(np.float32))
-    draft.replace(folder / "rank")

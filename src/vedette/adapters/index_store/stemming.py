@@ -1,7 +1,7 @@
-"""Stems of words, by the Snowball algorithms that tantivy carries. With ``tantivy_index`` the only user of tantivy.
+"""Stemming: the Snowball algorithms of Tantivy.
 
-Nothing is stemmed in the index: which words of it are forms of one another is asked when a vocabulary is built, and of
-a query's words (``index.vocabulary``). So a stem is a key to compare by, and never shown.
+Nothing is stemmed in the index: stems are computed when a vocabulary is built, and for the words of a query
+(``index.vocabulary``). So a stem is a key to compare by, and never shown.
 """
 
 import re
@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 
 import tantivy
+
+from vedette.adapters.index_store.tantivy_query import is_utf8
 
 LANGUAGES = {
     "ar": "arabic",
@@ -46,7 +48,7 @@ def stem(language: str, words: Sequence[str]) -> list[str]:
         return list(words)
     analyzer = _build_analyzer(language)
     text = " ".join(words)
-    if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and _is_encodable(text):
+    if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and is_utf8(text):
         stems = analyzer.analyze(text)
         if len(stems) == len(words):
             return stems
@@ -61,14 +63,5 @@ def _build_analyzer(language: str) -> tantivy.TextAnalyzer:
 
 def _stem_word(analyzer: tantivy.TextAnalyzer, word: str) -> str:
     """The stem of what is one word, and anything else as it is."""
-    stems = analyzer.analyze(word) if _is_encodable(word) else []
+    stems = analyzer.analyze(word) if is_utf8(word) else []
     return stems[0] if len(stems) == 1 and not _SPACE.search(word) else word
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether tantivy can read it: lone surrogates have no bytes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

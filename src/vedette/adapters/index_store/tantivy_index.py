@@ -1,4 +1,4 @@
-"""The index of words, kept by tantivy: one process writes it, any number of processes read it.
+"""Tantivy index: writer and reader of the full-text index; one process writes, any number read.
 
 No text is stored here and none is parsed: text comes in words already (``vedette.text``), with spaces between; what
 is asked for comes as a tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or was

@@ -1,6 +1,6 @@
-"""From what is asked of the index, a tree of plain values, to tantivy's own queries; and the fields that both speak of.
+"""Tantivy queries and schema: translate a query tree of plain values (``index.query.retrieval``).
 
-Nothing is parsed here: words are handed on as they are, and what would exhaust tantivy is refused before it sees it.
+Nothing is parsed here: words are passed on as they are, and what would exhaust Tantivy is refused before it sees it.
 """
 
 from math import inf

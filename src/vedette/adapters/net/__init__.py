@@ -1,1 +1,1 @@
-"""Net."""
+"""Network: HTTP client, DNS resolver, webhooks, and messages between local processes."""

@@ -1,4 +1,4 @@
-"""Names to addresses, by the system's resolver, in threads: a slow name server holds up nobody but its own names."""
+"""DNS resolver: the system's, in threads, so that a slow name server delays nothing but its own names."""
 
 import os
 import socket

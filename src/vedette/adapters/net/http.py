@@ -1,4 +1,4 @@
-"""HTTP, by libcurl's multi interface over epoll: one thread, hundreds of hosts, no waiting for any of them.
+"""HTTP client: libcurl's multi interface over epoll; one thread, hundreds of hosts, no blocking.
 
 Redirects are not followed, cookies not kept, proxies of the environment not used: what a request does was decided
 before it came here. Each request is pinned to an address that was resolved, checked and scheduled beforehand; a
@@ -293,13 +293,13 @@ def _parse_head(lines: list[bytes]) -> Headers:
     return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
 
 
-_DIRECT = ConnectionSettings()
+DIRECT = ConnectionSettings()
 
 
 class HttpClient:
     """Submit asks, wait, and collect outcomes. Every ask has exactly one outcome."""
 
-    def __init__(self, clock: Clock, limits: Limits, way: ConnectionSettings = _DIRECT) -> None:
+    def __init__(self, clock: Clock, limits: Limits, way: ConnectionSettings = DIRECT) -> None:
         self._clock = clock
         self._limits = limits
         self._way = way

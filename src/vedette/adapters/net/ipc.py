@@ -1,4 +1,4 @@
-"""Whole messages between the processes of one data folder, over a local stream socket, without ever blocking.
+"""IPC: whole messages between the processes of one data folder, over a local stream socket, without blocking.
 
 A message is any picklable value behind its length. Unpickling runs what the sender says, so a channel is opened only
 to a process of the same user, which the kernel vouches for.
@@ -30,7 +30,7 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end of a connection; ``fd`` can be watched for reading, and for writing while ``unsent``."""
+    """One end of a connection; ``fd`` can be watched for reading."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -42,11 +42,6 @@ class Channel:
     def fd(self) -> int:
         """The descriptor to watch."""
         return self._sock.fileno()
-
-    @property
-    def unsent(self) -> int:
-        """How many bytes wait for the socket."""
-        return len(self._outbox)
 
     def send(self, message: object) -> None:
         """Send as much as the socket takes now; the rest goes with ``flush``."""
@@ -67,9 +62,9 @@ class Channel:
             del self._outbox[:sent]
 
     def receive(self) -> list[object]:
-        """Every message that is here as a whole; ``ChannelClosed`` once the other side has closed and all was handed out.
+        """Return every whole message; raise ``ChannelClosed`` once the other side has closed and all was returned.
 
-        Whoever sends something that cannot be read is ``ChannelClosed``, too.
+        A message that cannot be read closes the channel, too.
         """
         closed = self._receive_bytes()
         messages = list(self._split_messages())
@@ -114,7 +109,7 @@ class Channel:
 def listen(path: Path) -> socket.socket:
     """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced.
 
-    It takes its name when it listens already: whoever sees the name can connect.
+    It takes its name when it listens already: a process that sees the name can connect.
     """
     unready = path.with_name("~" + path.name[1:])
     with suppress(FileNotFoundError):

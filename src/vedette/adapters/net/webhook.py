@@ -1,4 +1,4 @@
-"""Sending a message to a webhook: one POST to an address that was looked up, checked and is checked again on opening.
+"""Webhook client: one POST to an address that was resolved and checked, and is checked again on connecting.
 
 Redirects are not followed, and of the answer only the status counts. Whatever happens is a value, never an exception.
 """
@@ -11,6 +11,7 @@ import pycurl
 
 from vedette.adapters.net.dns import resolve_host
 from vedette.adapters.net.http import (
+    DIRECT,
     CaBundle,
     ConnectionSettings,
     Limits,
@@ -39,11 +40,11 @@ class PostResult(NamedTuple):
 
 
 class WebhookClient:
-    """Sends messages; it may be used by several threads. ``can_fetch_address`` says which addresses may be asked at all."""
+    """Send messages, from several threads if need be; ``may_ask`` says which addresses may be asked at all."""
 
     def __init__(
-        self, may_ask: Callable[[str], bool], way: ConnectionSettings = ConnectionSettings(), limits: Limits = LIMITS
-    ) -> None:  # noqa: B008 - a frozen value
+        self, may_ask: Callable[[str], bool], way: ConnectionSettings = DIRECT, limits: Limits = LIMITS
+    ) -> None:
         self._may_ask = may_ask
         self._way, self._limits = way, limits
         self._roots = CaBundle(way.ca_file)

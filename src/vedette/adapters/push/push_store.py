@@ -1,7 +1,7 @@
-"""What is kept of push: subscriptions, signals that wait to be judged, the credit of their sources, keys that ping.
+"""Push store: WebSub subscriptions, change signals that wait to be judged, trust in their sources, ping keys.
 
-Its tables stand in the state beside the others and are made where they are missing, so no folder needs another format.
-Nothing is committed here; see ``book``. Times named ``wall_s`` are the wall's: hubs know no other.
+Its tables are in ``state.db`` and are made where they are missing, so no folder needs another format. The caller
+commits. Times named ``wall_s`` are the wall's: hubs know no other.
 """
 
 import json
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import Literal, NamedTuple
 
-from vedette.adapters.archive.warc_writer import RecordLocation
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.discover.push.credit import NEW_SOURCE, SignalTrust
+from vedette.engine.messages import ArchiveLocation
 
 SubscriptionStatus = Literal["wanted", "asked", "active", "denied", "ended"]
 KeyStatus = Literal["asked", "good", "bad"]
@@ -158,50 +159,49 @@ class FeedRow(NamedTuple):
     url: str
     digest: str
     content_type: str
-    place: RecordLocation | None
+    place: ArchiveLocation | None
 
 
 def create_push_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
+    """Create the tables that are missing."""
+    execute_schemas(connection, _SCHEMA)
 
 
 class PushStore:
-    """All of it, over the connection it is given."""
+    """Subscriptions, signals, trust and ping keys, over the connection of a state."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     def has_tables(self) -> bool:
-        """Whether the state has these tables; one that no keeper has opened since they came has none."""
+        """Whether the state has these tables; one of an older version has none before a coordinator opens it."""
         sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'push@_%' ESCAPE '@' AND type = 'table'"
         return bool(self._db.execute(sql).fetchone()[0])
 
     # subscriptions
 
     def list_subscriptions(self, most: int) -> list[Subscription]:
-        """By topic, the first so many."""
+        """List the first subscriptions, by topic."""
         return self._query_subscriptions("ORDER BY topic LIMIT ?", most)
 
     def count_subscriptions(self) -> int:
-        """How many there are."""
+        """Count the subscriptions."""
         return int(self._db.execute("SELECT count(*) FROM push_subscription").fetchone()[0])
 
     def find_by_token(self, token: str) -> Subscription | None:
-        """The one whose callback ends so."""
+        """Find a subscription by the token of its callback."""
         return next(iter(self._query_subscriptions("WHERE token = ?", token)), None)
 
     def find_by_topic(self, topic: str) -> Subscription | None:
-        """The one to a topic."""
+        """Find the subscription to a topic."""
         return next(iter(self._query_subscriptions("WHERE topic = ?", topic)), None)
 
     def list_due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
-        """Those whose hub is to be asked by now, the longest overdue first."""
+        """List the subscriptions whose hub is to be asked by now, the most overdue first."""
         return self._query_subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
 
     def save_subscription(self, row: Subscription) -> None:
-        """A new one, or what changed of one."""
+        """Add or change a subscription."""
         self._db.execute(f"INSERT OR REPLACE INTO push_subscription VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
 
     def _query_subscriptions(self, where: str, *values: object) -> list[Subscription]:
@@ -209,103 +209,98 @@ class PushStore:
         return [Subscription(*row)._replace(asked=bool(row[6])) for row in rows]
 
     def list_feeds(self, id_: int, most: int) -> list[FeedRow]:
-        """The next so many feeds at hand."""
+        """List the next stored feeds after an id."""
         rows = self._db.execute(_FEEDS, (id_, most))
         return [
-            FeedRow(id_, url, digest, kind, RecordLocation(*place) if place[0] is not None else None)
+            FeedRow(id_, url, digest, kind, ArchiveLocation(*place) if place[0] is not None else None)
             for id_, url, digest, kind, *place in rows
         ]
 
     # signals
 
     def save_signals(self, rows: Sequence[SignalRow]) -> None:
-        """Of a URL that several sources name, the last one counts."""
+        """Save signals; the last one of a URL counts."""
         self._db.executemany("INSERT OR REPLACE INTO push_signal VALUES (?, ?, ?, ?, ?)", rows)
 
     def find_signalled(self, ids: Sequence[int]) -> list[int]:
-        """Those of these URLs whose signal still waits to be judged."""
+        """Return those of these URLs whose signal is not judged yet."""
         sql = "SELECT url_id FROM push_signal WHERE url_id IN (SELECT value FROM json_each(?))"
         return [id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def count_signals(self, source: str) -> int:
-        """How many signals of a source wait to be judged."""
+        """Count the signals of a source that are not judged yet."""
         return int(self._db.execute("SELECT count(*) FROM push_signal WHERE source = ?", (source,)).fetchone()[0])
 
     def list_due_signals(self, now_s: float, most: int) -> list[tuple[int, str]]:
-        """Id and URL of those whose time has come, the longest overdue first."""
+        """List id and URL of due signals, the most overdue first."""
         sql = "SELECT url_id, url FROM push_signal JOIN url ON id = url_id WHERE wake_s <= ? ORDER BY wake_s LIMIT ?"
         return self._db.execute(sql, (now_s, most)).fetchall()
 
     def mark_woken(self, ids: Sequence[int]) -> None:
-        """They were; whether the signal was right is still open."""
-        self._set_wake_time(inf, ids)
+        """Take signals off the schedule; they are still to be judged."""
+        self.postpone_signals(inf, ids)
 
     def postpone_signals(self, wake_s: float, ids: Sequence[int]) -> None:
-        """Their host has no room for them before."""
-        self._set_wake_time(wake_s, ids)
+        """Set when signals are due, since their host has no room before."""
+        self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     def list_judgeable(self, most: int) -> list[FetchedSignal]:
-        """Signalled pages that were fetched since."""
+        """List signalled pages that were fetched since."""
         return [FetchedSignal(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
 
     def delete_signals(self, ids: Sequence[int]) -> None:
-        """They were judged."""
+        """Delete signals that were judged."""
         self._db.executemany("DELETE FROM push_signal WHERE url_id = ?", [(id_,) for id_ in ids])
 
     def delete_signals_before(self, at_s: float) -> None:
-        """Nothing came of these for so long that nothing will."""
+        """Delete signals from before a time."""
         self._db.execute("DELETE FROM push_signal WHERE at_s < ?", (at_s,))
-
-    def _set_wake_time(self, wake_s: float, ids: Sequence[int]) -> None:
-        self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     # credit
 
     def get_credit(self, source: str) -> SignalTrust:
-        """What is believed of a source."""
+        """Return the trust in a source."""
         row = self._db.execute("SELECT came_true, did_not FROM push_credit WHERE source = ?", (source,)).fetchone()
         return SignalTrust(*row) if row else NEW_SOURCE
 
     def save_credit(self, source: str, credit: SignalTrust, signals: int, heard_s: float) -> None:
-        """What is believed of it from now on, and how many more signals it gave."""
+        """Save the trust in a source, and how many more signals it gave."""
         self._db.execute(_SAVE_CREDIT, (source, *credit, signals, heard_s))
 
     def list_credits(self, most: int) -> list[CreditRow]:
-        """Those heard last first."""
+        """List sources, the latest heard first."""
         sql = "SELECT source, came_true, did_not, signals, heard_s FROM push_credit ORDER BY heard_s DESC LIMIT ?"
         return [CreditRow(row[0], SignalTrust(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
 
     def count_ignored(self, source: str, why: str, times: int, at_s: float) -> None:
-        """So much of what a source said was not believed."""
+        """Count signals of a source that were ignored."""
         self._db.execute(_IGNORE, (source, why, times, at_s))
 
     def list_ignored(self, most: int) -> list[IgnoredSignals]:
-        """The latest first."""
+        """List ignored signals, the latest first."""
         sql = "SELECT source, why, times, last_s FROM push_ignored ORDER BY last_s DESC LIMIT ?"
         return [IgnoredSignals(*row) for row in self._db.execute(sql, (most,))]
 
     # keys
 
     def get_key(self, url: str, key: str) -> PingKeyRow | None:
-        """What is known of a key by its file."""
+        """Return a ping key."""
         row = self._db.execute("SELECT * FROM push_key WHERE url = ? AND key = ?", (url, key)).fetchone()
         return PingKeyRow(*row) if row else None
 
     def list_keys(self, host: str) -> list[PingKeyRow]:
-        """All that were shown for a host."""
+        """List the ping keys of a host."""
         return [PingKeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE host = ?", (host,))]
 
     def list_pending_keys(self, most: int) -> list[PingKeyRow]:
-        """Those whose file has not been judged."""
-        return [
-            PingKeyRow(*row)
-            for row in self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
-        ]
+        """List the ping keys that are not verified yet."""
+        rows = self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
+        return [PingKeyRow(*row) for row in rows]
 
     def save_key(self, row: PingKeyRow) -> None:
-        """A new one, or what became of one."""
+        """Add or change a ping key."""
         self._db.execute("INSERT OR REPLACE INTO push_key VALUES (?, ?, ?, ?, ?)", row)
 
     def delete_key(self, url: str, key: str) -> None:
-        """Make room for another."""
+        """Delete a ping key."""
         self._db.execute("DELETE FROM push_key WHERE url = ? AND key = ?", (url, key))

@@ -1,7 +1,7 @@
-"""Which URLs are known, and under which id: 64 bits a slot, and nothing else is needed to find them.
+"""URL hash table: which URLs are known, and under which id; 64 bits a slot.
 
-A keeper is told millions of links and knows four of five already, so the answer must come from memory, in batches, and
-cheaply in bytes. Ids are given in the order of arrival, from 1 on; they are the row numbers of the state.
+A coordinator gets millions of links and knows four of five already, so the answer must come from memory, in batches, at
+few bytes. Ids are given in the order of arrival, from 1 on; they are the row numbers of the state.
 
 A fingerprint is stirred with a secret number, and the upper 53 bits of what results are the URL's *hash*. Its upper
 part, scaled to the number of buckets, is the *home* bucket (16 slots, side by side in memory); a URL lives in the first

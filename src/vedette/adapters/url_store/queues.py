@@ -1,4 +1,4 @@
-"""Which URLs of a host wait, and in which order: four bytes a known URL, and a little by host.
+"""Host queues: which URLs of a host wait, and in which order; four bytes a known URL.
 
 Every host has eight *front queues*, Mercator's priorities, 0 the best. A queue is a ring of ids: one array has, for
 each id, the id that comes after it, and each queue knows its last one, after which comes its first. So a URL joins and

@@ -1,12 +1,12 @@
-"""The rows behind the known URLs, and the turnstile that every write to them goes through.
+"""SQL rows and snapshot of the known URLs, and the fence that every write to them goes through.
 
 Rows are appended by increasing id, which is what SQLite does fastest; only ``lease`` has rows taken out, and it is as
-small as the number of URLs that are out. What became of a URL is a log (``fate``), not a column: a column would be
+small as the number of URLs that are leased. The state of a URL is a log (``fate``), not a column: a column would be
 written all over the table.
 
 A write is refused when it comes from a past that the state does not share:
 
-- its *epoch* is older than that of a partition's owner: somebody else owns the hosts by now;
+- its *epoch* is older than that of a partition's owner: another process owns the hosts by now;
 - its *turn* (a number that each write raises by one) is not that of the state: a write was rolled back or failed half
   way, or another process wrote, and what the writer has in memory is not what the state has.
 """
@@ -15,7 +15,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,14 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from vedette.adapters.files.atomic import replace_file
+from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.adapters.url_store.hash_table import UrlTable
 from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import PARTITIONS
 
-# It is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is numpy's
-# archive of arrays with a check sum behind it; the turn says of which moment of the state it is.
-
+# The snapshot is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is
+# numpy's archive of arrays with a checksum behind it; the turn says of which moment of the state it is.
 
 _LAYOUT = 1
 _SUM_BYTES = 8
@@ -40,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class UrlSnapshot:
-    """What a file held, and the number of writes that the state had seen by then."""
+    """The content of a file, and the number of writes that the state had seen by then."""
 
     turn: int
     table: UrlTable
@@ -48,39 +49,31 @@ class UrlSnapshot:
 
 
 def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
-    """Replace the file whole: a reader finds the old one or the new one."""
-    draft = path.with_name(f"{path.name}.new")
+    """Write the snapshot in one step."""
     head = np.array([_LAYOUT, turn, secret], np.uint64)
-    with draft.open("w+b") as file:
+    with replace_file(path) as file:
         np.savez(file, allow_pickle=False, head=head, **table.to_arrays(), **queues.to_arrays())
         file.write(_compute_checksum(file, file.tell()))
-    draft.replace(path)
 
 
 def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
-    """What the file holds, if it is whole and of the state with this secret."""
-    try:
-        with path.open("rb") as file:
-            return _parse_snapshot(file, secret)
-    except OSError:
-        return None
-
-
-def _parse_snapshot(file: IO[bytes], secret: int) -> UrlSnapshot | None:
-    size_bytes = file.seek(0, 2)
-    if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
-        return None
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        layout, turn, of = archive["head"].tolist()
-        if (layout, of) != (_LAYOUT, secret):
+    """Read a snapshot, if it is whole and of the state with this secret."""
+    with suppress(OSError), path.open("rb") as file:
+        size_bytes = file.seek(0, 2)
+        if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
             return None
-        arrays = {name: archive[name] for name in archive.files}
-    return UrlSnapshot(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            layout, turn, of = archive["head"].tolist()
+            if (layout, of) != (_LAYOUT, secret):
+                return None
+            arrays = {name: archive[name] for name in archive.files}
+        return UrlSnapshot(turn, UrlTable.from_arrays(secret, arrays), HostQueues.from_arrays(arrays))
+    return None
 
 
 def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:
-    """Of the first so many bytes, behind which the file then stands."""
+    """Compute the checksum of the first bytes; the file is left positioned behind them."""
     digest = xxhash.xxh3_64()
     file.seek(0)
     while size_bytes and (piece := file.read(min(size_bytes, _PIECE_BYTES))):
@@ -134,20 +127,19 @@ CREATE TABLE IF NOT EXISTS fate (
 
 
 def create_url_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing, in the caller's transaction if there is one."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
+    """Create the tables that are missing, in the caller's transaction if there is one."""
+    execute_schemas(connection, _SCHEMA)
     if not connection.execute("SELECT 1 FROM turn").fetchone():
         connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
 
 
 def ids_to_json(ids: Iterable[int]) -> str:
-    """Ids, from a list or an array, for ``json_each``: so one statement serves a whole batch."""
+    """Format ids for ``json_each``, so that one statement serves a whole batch."""
     return json.dumps([int(id_) for id_ in ids])
 
 
 class WriteFence:
-    """One write at a time, each in the caller's transaction, none from another past."""
+    """Lets writes through one at a time, each in the caller's transaction, none from another past."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         row = connection.execute("SELECT turn, secret FROM turn").fetchone()
@@ -160,7 +152,7 @@ class WriteFence:
         self._epochs = _map_epochs(self._owners)
 
     def begin(self) -> None:
-        """Be in a transaction that no other writer can enter, and in no other past than the state."""
+        """Enter a transaction that excludes other writers, and check that no write was missed."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
         turn = self._db.execute("SELECT turn FROM turn").fetchone()[0]
@@ -172,7 +164,7 @@ class WriteFence:
 
     @contextmanager
     def write(self, partitions: npt.NDArray[np.int64]) -> Iterator[None]:
-        """A write to hosts of these partitions. If it fails half way, no other will be let through."""
+        """Run a write to hosts of these partitions. If it fails half way, no other will be let through."""
         self.begin()
         self._check_epoch(partitions)
         self.turn += 1
@@ -192,7 +184,7 @@ class WriteFence:
 
 
 def _map_epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
-    """The epoch of each partition, by who owns what."""
+    """Return the epoch of each partition."""
     epochs = np.zeros(PARTITIONS, np.int64)
     for start, stop, epoch in owners:
         epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)

@@ -1,11 +1,11 @@
-"""The known URLs of a crawl: told in batches, leased out host by host, acknowledged; durable with the caller's commit.
+"""URL store (frontier): known URLs, added in batches, leased out host by host, acknowledged; the caller commits.
 
-Memory has what is asked often: which URLs are known (``url_table``) and in which order those of a host wait
-(``url_queues``), at most 16 bytes a URL. The state has the rest, in rows that are appended (``url_rows``). Memory is
-made anew from one scan of the rows; a file saved at a clean end spares that.
+Memory has what is asked often: which URLs are known (``hash_table``) and in which order those of a host wait
+(``queues``), at most 16 bytes a URL. The state has the rest, in rows that are appended (``rows``). Memory is rebuilt
+from one scan of the rows; a snapshot saved at a clean end spares that.
 
-The store writes through the caller's connection and leaves the commit to the caller, who may have more to write. After
-a rollback memory and state differ: the store refuses further writes and must be opened anew.
+The store writes through the caller's connection, which may have more to write in the same transaction. After a rollback
+memory and state differ: the store refuses further writes and must be opened again.
 
 A URL waits, or is leased to one worker, or has ended with a fate: exactly one. A lease ends when its worker
 acknowledges it or puts it back, or by time; what returns unfetched joins the end of its queue, so that a URL which
@@ -23,12 +23,10 @@ import numpy.typing as npt
 
 from vedette.adapters.url_store.hash_table import Counts8, Ids, UrlTable, grow_array
 from vedette.adapters.url_store.queues import FRONTS, HostQueues, PoppedUrl
-from vedette.adapters.url_store.rows import WriteFence, create_url_tables, ids_to_json, read_snapshot, write_snapshot
+from vedette.adapters.url_store.rows import WriteFence, ids_to_json, read_snapshot, write_snapshot
 from vedette.engine.ports import LeasedUrl, LinkBatch, UrlCounts, UrlState
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of
-
-__all__ = ["UrlState", "LeasedUrl", "LinkBatch", "UrlCounts", "UrlStore", "QueuePosition", "create_url_tables"]
 
 SCAN_ROWS = 20_000
 
@@ -47,7 +45,7 @@ _OLD_LEASES = "SELECT url_id, host, priority FROM lease WHERE until_s <= ? ORDER
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Where a URL waits: its front queue, and how many URLs stand before it there; None where that is too far back."""
+    """Where a URL waits: its front queue, and how many URLs are ahead of it; None where that is too far back."""
 
     front: int | None
     ahead: int | None
@@ -78,16 +76,16 @@ class UrlStore:
 
     @property
     def nbytes(self) -> int:
-        """What all known URLs together cost in memory; what hosts cost is not in it."""
+        """Memory of all known URLs; that of hosts is not included."""
         return self._table.nbytes + self._queues.nbytes
 
     @property
     def secret(self) -> int:
-        """What no web site may know, so that none can choose where things stand in tables."""
+        """The secret of the fingerprints, so that no web site can choose where its URLs are stored."""
         return self._gate.secret
 
     def intern_hosts(self, names: Sequence[str]) -> list[int]:
-        """The id of each host, as in ``facts.Origin.host``; unseen ones get the next."""
+        """Return the id of each host, named as in ``model.Origin.host``; unseen ones get the next."""
         ids = list(map(self._hosts.get, names))
         if None in ids:
             self._add_hosts(list(dict.fromkeys(name for name, id_ in zip(names, ids, strict=True) if id_ is None)))
@@ -95,7 +93,7 @@ class UrlStore:
         return cast("list[int]", ids)
 
     def add(self, told: LinkBatch, found_s: float) -> Ids:
-        """Take note of links; the ids of those that were unknown, which are also new rows and wait from now on."""
+        """Add links; return the ids of those that were unknown and now wait."""
         hosts = np.asarray(told.hosts, np.int64)
         priorities = _check_fronts(told.priorities)
         if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
@@ -109,39 +107,35 @@ class UrlStore:
         return ids
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
-        """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
+        """Count mentions of URLs; return the positions of those that are unknown and must be added."""
         ids = self._table.count_mentions(self._table.fingerprints(urls))
         return np.flatnonzero(ids == 0).tolist()
 
     def find_ids(self, urls: Sequence[str]) -> Ids:
-        """The id of each URL, 0 where unknown."""
+        """Return the id of each URL, 0 where unknown."""
         return self._table.find(self._table.fingerprints(urls))
 
     def count_inlinks(self, ids: Ids) -> Counts8:
-        """How often each URL was told, up to 255 times; a count that a crash may set back."""
+        """Return how often each URL was mentioned, up to 255; a crash may set it back."""
         return self._table.mention_counts(ids)
 
     def count_waiting(self, host: int) -> int:
-        """How many URLs of a host wait."""
+        """Count the waiting URLs of a host."""
         return self._queues.count_waiting(host)
 
     def hosts_with_work(self) -> Hosts:
         """The hosts for which at least one URL waits, by id."""
         return self._queues.hosts_with_work()
 
-    def hosts_with_leases(self) -> Hosts:
-        """The hosts that may have been asked a moment ago; after a restart each waits its full delay."""
-        return _to_column(self._db.execute("SELECT DISTINCT host FROM lease ORDER BY host"))
-
     def get_counts(self) -> UrlCounts:
-        """Numbers for people."""
+        """Return the number of URLs in each state."""
         marks = self._queues.count_marks(len(self)).tolist()
         return UrlCounts(len(self), self._queues.count_total(), marks[_LEASED], *(marks[fate] for fate in UrlState))
 
     def lease(
         self, hosts: Sequence[int] | Hosts, worker: int, until_s: float, rng: np.random.Generator | None = None
     ) -> list[LeasedUrl]:
-        """One URL for each time that a host is named, as far as there are any; for this worker, until then.
+        """Lease one URL for each mention of a host, as far as there are any, to a worker until a time.
 
         With ``rng`` the front queue is drawn, without it the best comes first.
         """
@@ -153,7 +147,7 @@ class UrlStore:
             return self._read_leased(popped)
 
     def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
-        """These URLs have ended. Returned are those that the worker had leased; the others ran out and do not count."""
+        """End URLs with a fate; return those that the worker had leased, as the other leases had expired."""
         held = self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker)
         partitions = self._partitions_of(held.hosts)
         with self._gate.write(partitions):
@@ -164,15 +158,15 @@ class UrlStore:
         return held.ids
 
     def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
-        """These URLs wait again, unfetched. Returned are those that the worker had leased."""
+        """Requeue URLs unfetched; return those that the worker had leased."""
         return self._requeue(self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker))
 
     def requeue_expired(self, now_s: float) -> Ids:
-        """The leases that ran out: their URLs wait again."""
+        """Requeue the URLs of expired leases."""
         return self._requeue(self._read_leases(_OLD_LEASES, now_s))
 
     def requeue(self, ids: Iterable[int], priority: int) -> Ids:
-        """URLs that have ended wait again, in this front queue; those among the given that had ended."""
+        """Requeue URLs that have ended, in this front queue; return those that had."""
         self._gate.begin()
         rows = np.array(self._hosts_of(ids), np.int64).reshape(-1, 2)
         ended = self._queues.have_ended(rows[:, 0].astype(np.uint32))
@@ -185,22 +179,22 @@ class UrlStore:
         return rows[:, 0].astype(np.uint32)
 
     def move_to_front(self, ids: Iterable[int]) -> Ids:
-        """Those of the URLs that wait go to the front of their host's best queue, until the next restart at least."""
+        """Move waiting URLs to the front of their host's best queue, until the next restart at least."""
         waiting = [(id_, host) for id_, host in self._hosts_of(ids) if self._queues.get_mark(id_) is None]
         for id_, host in reversed(waiting):
             self._queues.move_to_front(id_, host)
         return np.array([id_ for id_, _ in waiting], np.uint32)
 
     def get_queue(self, host: int) -> tuple[Ids, Counts8]:
-        """Who waits for a host, in order, and in which front queue; but for those in the best one."""
+        """Return the waiting URLs of a host in order, with their front queues, without those in the best one."""
         return self._queues.list_waiting(host)
 
     def set_queue(self, host: int, ids: Ids, fronts: Sequence[int] | npt.NDArray[np.int64]) -> None:
-        """The same URLs in this order, in these front queues, until the next restart at least."""
+        """Reorder the waiting URLs of a host, until the next restart at least."""
         self._queues.reorder(host, ids, _check_fronts(fronts))
 
     def find_state(self, id_: int) -> UrlState | QueuePosition | None:
-        """Where a known URL stands: it waits, has ended with a fate, or (None) is leased."""
+        """Return the state of a known URL: its position, its fate, or None where it is leased."""
         mark = self._queues.get_mark(id_)
         if mark is not None:
             return None if mark == _LEASED else UrlState(mark)
@@ -217,7 +211,7 @@ class UrlStore:
         return [name for name, id_ in self._hosts.items() if id_ in busy]
 
     def save_snapshot(self, image: Path) -> None:
-        """Spare the next start its scan, if nothing is written in between."""
+        """Save a snapshot, which spares the next start its scan if nothing is written in between."""
         if self._db.in_transaction:
             raise StoreError("known URLs are saved only when they are committed: commit first")
         write_snapshot(image, self._gate.secret, self._gate.turn, self._table, self._queues)
@@ -286,7 +280,7 @@ class UrlStore:
         self._register_hosts([row[2] for row in rows], np.array([row[1] for row in rows], np.int64))
 
     def _recover(self, image: Path | None) -> None:
-        """Take memory from a file of this very moment, or from the rows; counts may come from an older file."""
+        """Load memory from a snapshot of this very moment, or from the rows; counts may come from an older one."""
         found = read_snapshot(image, self._gate.secret) if image is not None else None
         if found is not None and found.turn == self._gate.turn:
             self._table, self._queues = found.table, found.queues
@@ -296,7 +290,7 @@ class UrlStore:
             self._table.restore_counts(found.table.to_arrays()["named"])
 
     def _scan(self) -> None:
-        """All rows once, in the order of ids: who has no lease and no fate waits."""
+        """Scan all rows once, in the order of ids: a URL without lease and fate waits."""
         known = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
         self._table, self._queues = UrlTable(self._gate.secret, room=known), HostQueues()
         self._queues.reserve_hosts(len(self._hosts))

@@ -25,17 +25,18 @@ from vedette.config import load
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.model import Overrule, Refusal
 from vedette.refresh.policies.fixed import Fixed
-from vedette.runtime.explain.page import MAX_NAMED
+from vedette.runtime.explain.content import MAX_NAMED
 from vedette.runtime.explain.url import collect_explanation
 from vedette.web.commands.commands import Rule
 from vedette.web.commands.rule_text import parse_web_url
 from vedette.web.console.explain.decision_text import (
+    Fact,
     describe_budget,
     describe_first_fetch,
     describe_polling,
     describe_ranking,
+    describe_refresh,
 )
-from vedette.web.console.explain.refresh_text import Fact, describe_refresh
 from vedette.web.formatting import THIN
 
 if TYPE_CHECKING:

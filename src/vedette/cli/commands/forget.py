@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.cli.commands.queries import existing_data_folder
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import format_number, sanitize

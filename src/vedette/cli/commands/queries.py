@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.event_store.reader import EventReader, QueryCount
-from vedette.adapters.event_store.writer import EventStore
+from vedette.adapters.event_store.store import EventStore
 from vedette.cli.data_folder import call_coordinator, data_folder, format_command
 from vedette.cli.inner_verbs import add_subcommand
 from vedette.cli.output import format_count, format_number, sanitize
@@ -21,6 +21,7 @@ from vedette.errors import UsageError
 from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
 from vedette.learn.workload import Workload, build_workload
 from vedette.runtime.commands.rpc import Request
+from vedette.timeutil import DAY_S
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -72,7 +73,6 @@ def _require_subcommand(_: argparse.Namespace) -> int:
     raise UsageError("say list, rising, empty, drift, import or drop-imported; see vedette queries --help")
 
 
-DAY_S = 86_400.0
 WORKLOAD_DAYS = 90  # after which a search counts next to nothing
 MAX_ERRORS_SHOWN = 5
 STANDARD_INPUT = Path("-")

@@ -178,7 +178,7 @@ _VALIDATED_KEYS = frozenset({"scope", "include", "exclude", "change", "overrule"
 def _list(options: argparse.Namespace) -> int:
     with open_state_reader(data_folder(options)) as view:
         rows = view.store.list_sites()
-        counts = view.count_sites(rows)
+        counts = view.count_sites([row.site for row in rows]).values()
     if options.json:
         sites = [
             {**_site_to_dict(row.site, paused=row.paused), "known": count.known, "pages": count.pages}

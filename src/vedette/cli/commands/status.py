@@ -76,6 +76,7 @@ def _read_state(view: StateReader, running: Status | None) -> Status:
         view.store.list_sites(),
         view.count_content(),
     )
+    counts = view.count_sites([row.site for row in rows])
     return {
         "pages": view.count_pages(),
         "urls_known": running["urls_known"] if running else view.count_known(),
@@ -87,7 +88,7 @@ def _read_state(view: StateReader, running: Status | None) -> Status:
         "reading": {"copies": reading.copies, "objected": reading.objected, "held": reading.held},
         "sites": [
             {"site": row.site.start, "paused": row.paused, "known": count.known, "pages": count.pages}
-            for row, count in zip(rows, view.count_sites(rows), strict=True)
+            for row, count in zip(rows, counts.values(), strict=True)
         ],
         "archive": {"files": archive.files, "bytes": archive.size_bytes},
         "last_error": {"url": mishap.url, "why": mishap.why, "at_s": mishap.at_s} if mishap else None,

@@ -123,7 +123,7 @@ def _add_sites(settings: RuntimeSettings, new: Sequence[Site]) -> None:
         now_s = settings.clock.now()
         with open_for_write(settings.folder, settings.clock.wall_now()) as state:
             for site in new:
-                execute_command(AddSite(site), state, now_s, ACTOR)
+                execute_command(AddSite(site), state, now_s, ACTOR, settings.config.crawl.delay_s)
 
 
 def _format_welcome(options: argparse.Namespace, settings: RuntimeSettings, rows: Sequence[SiteRow], token: str) -> str:

@@ -45,11 +45,10 @@ from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.timeutil import parse_feed_date
+from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddWatch, Command, SetSite
 
-MINUTE_S, DAY_S = 60.0, 86_400.0
 COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
 
 
@@ -143,7 +142,6 @@ def _pad_row(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
 
 
-DAY_S = 86_400.0
 SPEED = 200.0
 LEARNING_DAYS = 0.25
 # Births of the last hours are not counted: they had no time to be found.
@@ -250,7 +248,7 @@ def _measure(
     begin_s, end_s = window
     own = [each for each in told if each.name == one.policy and each.at_s <= end_s]
     births = _true_births(world, begin_s, end_s - IGNORED_TAIL_S)
-    seen = [(each.url, at_s) for each in own if (at_s := parse_feed_date(each.seen_at)) is not None]
+    seen = [(each.url, at_s) for each in own if (at_s := parse_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
     found = measure_delays(births, earliest_times(seen), seed)
     return StrategyResult(

@@ -34,6 +34,7 @@ from vedette.lab.judge.access_log import AccessEntry, read_log
 from vedette.lab.judge.live_quality import CrawlerLog, CrawlQuality, GroundTruth, Snapshot, measure_runs
 from vedette.lab.worlds.synthetic import SyntheticWorld
 from vedette.lab.worlds.synthetic.presets import MONTH_PLACE, month_world
+from vedette.timeutil import DAY_S
 
 REPORT_NAME = "lab-refresh-live"
 GENERATED_MARK = "<!-- Written by vedette demo --report: run it again instead of editing this. -->"
@@ -245,7 +246,6 @@ def _format_console_json(month: MonthReport, plots: dict[str, Plot]) -> str:
     return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
 
 
-DAY_S = 86_400.0
 SAMPLES_PER_DAY = 2
 POLICIES = (DEFAULT_POLICY, "uniform", "nutch")
 SPEED = 5_000.0

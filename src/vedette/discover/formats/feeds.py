@@ -25,7 +25,7 @@ from vedette.discover.formats.xml_reader import (
     scan,
 )
 from vedette.discover.urls.normalize import resolve
-from vedette.timeutil import parse_feed_date
+from vedette.timeutil import parse_date
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 10 * 2**20
@@ -186,5 +186,5 @@ def _parse_title(record: Record, document: Document) -> str:
 
 
 def _parse_date(record: Record, meaning: str) -> float | None:
-    read = (parse_feed_date(each.text) for each in record.find_all(meaning))
+    read = (parse_date(each.text, partial=True) for each in record.find_all(meaning))
     return next((moment_s for moment_s in read if moment_s is not None), None)

@@ -22,7 +22,7 @@ from vedette.discover.formats.xml_reader import (
     parse_records,
 )
 from vedette.discover.urls.normalize import resolve
-from vedette.timeutil import parse_feed_date
+from vedette.timeutil import parse_date
 
 MAX_ENTRIES = 50_000  # sitemaps.org, for URLs and for the sitemaps of an index
 _SNIFF_BYTES = 64 * 2**10
@@ -112,7 +112,7 @@ def _parse_entry(record: Record, loc: str) -> SitemapEntry:
     frequency = record.find_text("changefreq").lower()
     return SitemapEntry(
         loc=loc,
-        lastmod_s=parse_feed_date(record.find_text("lastmod")),
+        lastmod_s=parse_date(record.find_text("lastmod"), partial=True),
         changefreq=frequency if frequency in _FREQUENCIES else "",
         priority=_parse_priority(record.find_text("priority")),
     )

@@ -8,6 +8,10 @@ times, and nothing is an error.
 
 There is no document type: declarations are skipped, so no entity is ever declared, expanded or loaded. The entities of
 XML and HTML are replaced once, and only when they end in a semicolon: ``?a=1&copy=2`` is a query, not a copyright.
+
+Expat was tried in its place (``pytest tests/discover/formats tests/properties -k "sitemap or feed"``). It fails 18 of
+152 tests, and one bare ampersand in a sitemap of 50 000 URLs leaves none of them. It is three times as fast on feeds,
+and as fast on sitemaps. The expat 2.5 of Python 3.11 takes 17 s for an unclosed comment of 32 MiB fed in chunks.
 """
 
 import re

@@ -8,9 +8,9 @@ from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chanc
 from vedette.discover.polling.overlap import AccrualState, compute_accrued
 from vedette.discover.polling.poll_value import PATIENCE_H, compute_index, compute_ucb, compute_urgency, estimate_yield
 from vedette.discover.polling.rates import RatePosterior
-from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
+from vedette.timeutil import DAY_S, HOUR_S
 
 # What a look brings is one thing, what it teaches another. A source that was dull is not looked at, and so nobody
 # hears when its site is rebuilt and all news stands there. So what is not known counts, too, to_learn = usual (dt /
@@ -21,7 +21,6 @@ from vedette.policy import Floats, Ints, Picks
 
 
 # The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
-DAY_S = 86_400.0
 EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
 
 
@@ -134,7 +133,8 @@ class Accrual:
     >>> book, both, policy = PollHistory(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
     >>> state = policy.start(None)
     >>> for hour, new in enumerate([9, 9, 9]):
-    ...     came = PollResults(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new, bool))
+    ...     came = PollResults(np.array([0, 1]), both, np.array([0, 0, new]), np.arange(new) + 9 * hour, np.ones(new,
+    ...         bool))
     ...     state = policy.observe(state, book.record(came, 3_600.0 * hour), 3_600.0 * hour)
     >>> policy.choose(state, book.list_options(), k=1, now=10_800.0, rng=rng_for(1, "discover")).rows.tolist()
     [1]
@@ -145,7 +145,7 @@ class Accrual:
     patience_h: float = PATIENCE_H
     price: float = 0.0
 
-    def start(self, config: None) -> AccrualState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> AccrualState:
         """Nothing was looked at."""
         return AccrualState.empty()
 
@@ -161,7 +161,7 @@ class Accrual:
         arrivals = arrivals.record_polls(batch.place, batch.place[ok], now)
         return AccrualState(arrivals, state.overlap.learn_polls(batch, before_s, arrivals.looked_s))
 
-    def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+    def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Up to k rows, most urgent first; nothing is drawn."""
         state = state.ensure_places(options)
         arrivals, place = state.arrivals, options.place

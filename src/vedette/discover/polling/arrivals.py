@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.discover.polling.rates import RatePosterior, compute_drift_chance, estimate_change, mix_rates
-from vedette.discover.polling.rhythm import HOUR_S, HOURS_PER_WEEK, MAX_HOURS, Rhythm, split_hour
+from vedette.discover.polling.rhythm import HOURS_PER_WEEK, MAX_HOURS, Rhythm, split_hour
 from vedette.discover.polling.sources import Sources, get_latest_yields
 from vedette.policy import Floats, Ints
+from vedette.timeutil import HOUR_S
 
 # When a look brings new links, each is shared out among kinds of life by what was expected of each kind. Later looks
 # know better: what stays is rather of a long life, what is gone was rather of a short one, there:  q_c  proportional

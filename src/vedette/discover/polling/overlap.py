@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.discover.polling.arrivals import LIFETIMES_H, ArrivalModel
-from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints
+from vedette.timeutil import HOUR_S
 
 # Two sources need not be looked at together. The latest sources that showed a link are remembered; when a look brings a
 # link that is new to its own source, those that showed it before are counted, against all that was new to the source

@@ -56,7 +56,8 @@ def compute_drift_chance(unseen_s: Floats) -> Floats:
 def mix_rates(own: RatePosterior, usual: RatePosterior, chance: Floats) -> RatePosterior:
     """What is believed of sources that became another with this chance: Gammas, never with a smaller mean.
 
-    >>> own, usual = RatePosterior(np.array([[2.0]]), np.array([[20.0]])), RatePosterior(np.array([[1.0]]), np.array([[1.0]]))
+    >>> own, usual = RatePosterior(np.array([[2.0]]), np.array([[20.0]])), RatePosterior(np.array([[1.0]]),
+    ...     np.array([[1.0]]))
     >>> mix_rates(own, usual, np.array([0.5])).mean.round(3).tolist()
     [[0.55]]
     """

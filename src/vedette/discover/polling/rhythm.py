@@ -6,10 +6,9 @@ import numpy as np
 
 from vedette.discover.polling.sources import hour_of_week
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S, HOUR_S
 
-HOUR_S = 3_600.0
 HOURS_PER_DAY, DAYS_PER_WEEK, HOURS_PER_WEEK = 24, 7, 168
-DAY_S = 86_400.0
 # Hosts with a rhythm of their own; what is known of the others goes to row 0, which is everybody's.
 MAX_HOSTS = 4_096
 # So many links of evidence weigh as much as the rhythm of everybody does (and, for that, as no rhythm).

@@ -89,7 +89,8 @@ class PollHistory:
 
     >>> book = PollHistory(np.array([0, 0, 1]))
     >>> one, none = np.array([True]), np.zeros(0, np.int64)
-    >>> told = book.record(PollResults(np.array([2]), one, np.array([0, 2]), np.array([70, 50]), np.ones(2, bool)), 90.0)
+    >>> told = book.record(PollResults(np.array([2]), one, np.array([0, 2]), np.array([70, 50]), np.ones(2, bool)),
+    ...     90.0)
     >>> told.yields[0, 0], told.shown.tolist()
     (np.int64(2), [0, 1])
     >>> book.list_options().last_poll_s.tolist()

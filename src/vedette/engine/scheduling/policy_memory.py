@@ -21,7 +21,7 @@ from vedette.model import origin_of
 from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.sections import section_of, site_of
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 # A batch is handed the rows of its own groups, numbered anew from 0, the group of everything. There may be so many
 # groups and no more: what comes later counts for its site, or for everything.
@@ -218,7 +218,7 @@ def _to_column(values: Sequence[float | None]) -> Floats:
 
 
 def _parse_seconds(text: str) -> float:
-    found = parse_http_date(text) if text else None
+    found = parse_date(text) if text else None
     return np.nan if found is None else found
 
 

@@ -14,8 +14,8 @@ from vedette.engine.scheduling.refresh_policies import RefreshPolicy
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
+from vedette.timeutil import DAY_S, HOUR_S
 
-HOUR_S, DAY_S = 3_600.0, 86_400.0
 # No page is asked for more often, however cheap fetches are.
 MIN_INTERVAL_S = HOUR_S
 

@@ -23,10 +23,10 @@ import numpy as np
 from vedette.engine.ports import CrawlStore
 from vedette.policy import Floats
 from vedette.pricing import Price
+from vedette.timeutil import DAY_S
 
 PRICE_KEY = "refresh purse"
 
-DAY_S = 86_400.0
 DEFAULT_INTERVAL_S = 3 * DAY_S
 MIN_INTERVAL_S = 3_600.0
 # What refreshes may take of a budget at least, however many pages are new.

@@ -20,10 +20,10 @@ from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain, PageRow
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source
+from vedette.timeutil import DAY_S
 
 FetchKind = Literal["first", "refresh", "look", "gone", "asked", "robots"]
 FETCH_KINDS: Final[tuple[FetchKind, ...]] = ("first", "refresh", "look", "gone", "asked", "robots")
-DAY_S = 86_400.0
 DAYS = 31
 SAVE_EVERY_S = 20.0
 # Of one day so many sites are told apart; what is fetched of the others stands under no name.

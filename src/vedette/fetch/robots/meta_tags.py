@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from vedette.model import Headers
-from vedette.timeutil import parse_http_date
+from vedette.timeutil import parse_date
 
 _WORD = re.compile(r"[a-z_-]+")
 _NAMED = re.compile(r"\s*([\w*.-]+)\s*:(.*)", re.ASCII | re.DOTALL)
@@ -51,7 +51,8 @@ def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
 
     A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
 
-    >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")), "vedette").archive
+    >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")),
+    ...     "vedette").archive
     False
     """
     values = (value for name, value in headers if name == "x-robots-tag")
@@ -128,5 +129,5 @@ def _parse_max_snippet(value: str) -> Directives:
 
 
 def _parse_unavailable_after(*readings: str) -> Directives:
-    dates = (parse_http_date(reading) for reading in readings)
+    dates = (parse_date(reading) for reading in readings)
     return Directives(unavailable_after_s=next((date for date in dates if date is not None), None))

@@ -25,6 +25,7 @@ from vedette.errors import StoreCorrupt
 from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
 from vedette.fetch.robots.rules import RobotsRules, clip_lines, parse_robots
 from vedette.model import Headers
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 
 # ``robots_state`` moves them, ``robots_words`` says them to people and to a store.
 
@@ -177,7 +178,8 @@ def describe_state(state: RobotsState, now_s: float) -> str:
     if state.status is RobotsStatus.UNKNOWN:
         return "robots.txt has not been read yet" + (f" ({state.why})." if state.why else ".")
     if now_s >= state.until_s:
-        return f"robots.txt is to be asked for before any page: {_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago."
+        expired = f"{_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago"
+        return f"robots.txt is to be asked for before any page: {expired}."
     if state.status is RobotsStatus.WAITING:
         return _describe_wait(state, now_s)
     held = f"for another {_format_span(state.until_s - now_s)}."
@@ -256,7 +258,8 @@ def _describe_expiry(state: RobotsState) -> str:
 def _describe_wait(state: RobotsState, now_s: float) -> str:
     times = "once" if state.failures == 1 else f"{state.failures} times in a row"
     kept = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
-    return f"No page is asked for during {_format_span(state.until_s - now_s)}: robots.txt failed {times} ({state.why}){kept}."
+    wait = _format_span(state.until_s - now_s)
+    return f"No page is asked for during {wait}: robots.txt failed {times} ({state.why}){kept}."
 
 
 def _describe_copy(state: RobotsState, now_s: float) -> str:
@@ -273,18 +276,14 @@ def _format_span(seconds: float) -> str:
     return f"{count} {unit}{'s'[: count != 1]}"
 
 
-_MINUTE_S = 60.0
-_HOUR_S = 60 * _MINUTE_S
-_DAY_S = 24 * _HOUR_S
-
 MAX_REDIRECTS = 5
-MIN_LIFETIME_S = 10 * _MINUTE_S
-MAX_LIFETIME_S = _DAY_S
-FIRST_WAIT_S = _MINUTE_S
-MAX_WAIT_S = _HOUR_S
-MAX_RETRY_AFTER_S = _DAY_S
+MIN_LIFETIME_S = 10 * MINUTE_S
+MAX_LIFETIME_S = DAY_S
+FIRST_WAIT_S = MINUTE_S
+MAX_WAIT_S = HOUR_S
+MAX_RETRY_AFTER_S = DAY_S
 # Nothing is ever set this far ahead: a time beyond it means that the clock was put back since.
-_HORIZON_S = 2 * _DAY_S
+_HORIZON_S = 2 * DAY_S
 _MAX_DOUBLINGS = 16
 _MAX_WHY_LENGTH = 200
 _MAX_VALIDATOR_LENGTH = 1024

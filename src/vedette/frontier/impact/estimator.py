@@ -291,7 +291,8 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
 def _fit_slope(by_terms: Floats, gain: Floats) -> float:
     """How much of what words would bring pages bring that are called so, leaning on what is usual.
 
-    >>> _fit_slope(np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5])) > PRIOR_SLOPE == _fit_slope(np.zeros(2), np.ones(2))
+    >>> _fit_slope(np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5])) > PRIOR_SLOPE == _fit_slope(np.zeros(2),
+    ...     np.ones(2))
     True
     """
     square = float(by_terms @ by_terms)

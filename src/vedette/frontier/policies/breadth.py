@@ -7,8 +7,6 @@ import numpy as np
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
 
-# Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
-
 
 @dataclass(frozen=True, slots=True)
 class Breadth:
@@ -30,19 +28,19 @@ class Breadth:
 
     name: str = "breadth"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> tuple[()]:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:
         """What was fetched changes nothing."""
         return state
 
-    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """Larger for fewer links from the start, then for the earlier find."""
         worth: Floats = -(batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         return worth
 
-    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """The link distance, in words."""
         return f"breadth first: {int(batch.depth[row])} links from a start URL"

@@ -36,15 +36,15 @@ class Impact:
         """Nothing was fetched yet."""
         return create_model(config)
 
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
         """What first fetches teach; of a batch that does not say what came, nothing is learned."""
         return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The expected gain of each."""
         return state.estimate_gain(complete_batch(batch))
 
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """The expected gain, in words."""
         full = complete_batch(batch)
         usual = state.estimate_by_importance(full)[row]

@@ -7,7 +7,6 @@ import numpy as np
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
 
-# Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
 # Less than the smallest step between the logarithms of two counts up to 255, which is where counting ends.
 _TIE = 2.0**-9
 
@@ -37,20 +36,20 @@ class Inlinks:
 
     name: str = "inlinks"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> tuple[()]:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:
         """What was fetched changes nothing; the links that it brought are counted elsewhere."""
         return state
 
-    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """Larger for more in-links, then for fewer links from the start, then for the earlier find."""
         nearness = _TIE / (1.0 + batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         worth: Floats = np.log2(np.maximum(batch.inlinks, 1)) + nearness
         return worth
 
-    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """The number of in-links, in words."""
         return f"in-links first: {int(batch.inlinks[row])} known, {int(batch.depth[row])} links from a start URL"

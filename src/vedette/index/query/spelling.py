@@ -1,6 +1,6 @@
 """Did you mean? Another spelling of a query, where the index knows it much better.
 
-A word is *doubted* when the index hardly has it. Words within its reach (``deletions``) are weighed as by a noisy
+A word is *doubted* when the index hardly has it. Words within its reach (``DeletionIndex``) are weighed as by a noisy
 channel: how frequent they are, against how unlikely the slip would be,
 
     score = log(pages with it) - 3 * cost
@@ -14,6 +14,9 @@ Numbers and words that the index knows well are never touched: a query is not wr
 
 Useful for: slips of the finger in words that the index has.
 Not useful for: confused words that all exist ("their", "there"), and names that no page has.
+
+Why not symspellpy: the index is rebuilt whenever the vocabulary changes, and 100 000 words take it 5.7 s against .6 s
+here (``make bench-spelling``). Its lookups are faster (.07 against .33 ms), but only rare words are looked up.
 """
 
 import re

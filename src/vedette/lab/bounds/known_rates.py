@@ -23,8 +23,8 @@ import numpy as np
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 HALVINGS = 80
 # r = L/f: from a page that is fetched a million times a change to one that is fetched once in fifty changes.
 RATIOS: Floats = np.geomspace(1e-6, 50.0, 20_001)

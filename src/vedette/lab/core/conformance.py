@@ -17,9 +17,9 @@ from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Ints, rng_for
 from vedette.refresh.known_pages import KnownPages
+from vedette.timeutil import HOUR_S
 
 NOW_S = 1_700_000_000.0
-_HOUR_S = 3_600.0
 _MAX_HOURS = 6
 _TARGETS = 40  # few, so that sources show the same ones
 
@@ -33,7 +33,7 @@ def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
     known = np.zeros(_TARGETS, bool)
     for hour in range(int(rng.integers(0, _MAX_HOURS)), 0, -1):
         some = rng.permutation(rows)[: rng.integers(0, rows + 1)]
-        book.record(_sample_polls(rng, some, known), NOW_S - hour * _HOUR_S)
+        book.record(_sample_polls(rng, some, known), NOW_S - hour * HOUR_S)
     return (
         book.list_options()
         if rng.random() < 0.5

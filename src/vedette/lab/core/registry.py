@@ -4,7 +4,6 @@
 a policy has to pass the conformance checks before anything is asked of it.
 """
 
-import difflib
 import importlib
 import inspect
 import os
@@ -21,6 +20,7 @@ from vedette.lab import baselines
 from vedette.lab import experiments as folder
 from vedette.lab.core.conformance import STAGES, find_shapes, find_violation
 from vedette.lab.core.experiment import METRICS, Experiment, Metric
+from vedette.suggest import did_you_mean
 
 DEFAULT = "default"
 BOUND_PREFIX = "bound-"
@@ -151,6 +151,5 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     'did you mean random? There are: random, round-robin'
     """
     names = list(known)
-    close = difflib.get_close_matches(word, names, 1)
-    meant = f"did you mean {close[0]}? " if close else ""
-    return f"{meant}There are: {', '.join(names)}" if names else "there are none"
+    meant = did_you_mean(word, names, "")
+    return f"{meant} There are: {', '.join(names)}".lstrip() if names else "there are none"

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Span
-
-DAY_S = 86400.0
+from vedette.timeutil import DAY_S
 
 
 def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float]:

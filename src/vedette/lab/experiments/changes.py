@@ -30,6 +30,7 @@ from vedette.lab.core.spans import resolve_span
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for
+from vedette.timeutil import DAY_S
 
 # Where changes come from a Poisson process, then, given that there were n of them in a window, they lie in it as n
 # independent uniform draws do, and the n + 1 gaps (both ends among them) are spread evenly over all ways to divide
@@ -124,7 +125,6 @@ def compute_hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> li
     return [float(ratio) for ratio in ratios]
 
 
-DAY_S = 86400.0
 AGES_D = (0.0, 1 / 24, 0.25, 1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 90.0, 180.0, 365.0, 730.0, 1460.0)
 SCALED_AGES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)

@@ -16,8 +16,7 @@ from vedette.lab.runs.discovery.arrivals import INTERVALS_S
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS, Cycle, build_bound_rows, build_cycles, build_policy_rows
 from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names, parse_poll_budget
 from vedette.lab.worlds.catalog import open_frontpages, open_history
-
-_DAY_S = 86_400.0
+from vedette.timeutil import DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Discovery:
         rows: list[Measurements] = []
         for pace in ("weekly", "monthly"):
             found = _build_cycle_rows(cell, _load_cycles(cell.world, cell.span, pace))
-            rows += [{"days": INTERVALS_S[pace] / _DAY_S, **row} for row in found]
+            rows += [{"days": INTERVALS_S[pace] / DAY_S, **row} for row in found]
         return rows
 
 

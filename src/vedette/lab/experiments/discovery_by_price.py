@@ -21,7 +21,8 @@ from vedette.lab.runs.discovery.rows import METRIC_NAMES, OWN_METRICS, build_pri
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.policy import Ints, rng_for
-from vedette.pricing import DAY_S, LOWEST, Price
+from vedette.pricing import LOWEST, Price
+from vedette.timeutil import DAY_S
 
 # The price moves once a day, by what the day has spent: it must not follow the hours, or it would level them.
 PRICE_PATIENCE_S = 4 * DAY_S

@@ -24,11 +24,12 @@ from vedette.lab.quality.quality import QualityMonitor
 from vedette.lab.quality.workload import QuerySet, load_query_set
 from vedette.lab.runs.refresh.agents import RandomRefresh
 from vedette.lab.runs.refresh.gains import create_measures
-from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshOutcome, RefreshSetup, run_refresh
+from vedette.lab.runs.refresh.run import RefreshGame, RefreshOutcome, RefreshSetup, run_refresh
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.history_views import has_waves, remove_waves
 from vedette.refresh.policies.uniform import Uniform
+from vedette.timeutil import DAY_S, HOUR_S
 
 OWN_METRICS: Mapping[str, Metric] = {
     "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),

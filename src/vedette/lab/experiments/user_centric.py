@@ -41,7 +41,6 @@ from vedette.lab.quality.corpus import ShingleDistance
 from vedette.lab.quality.workload import Workload, load_query_set
 from vedette.lab.runs.refresh.transport_schedule import allocate_fetches, schedule_fetches
 from vedette.lab.runs.refresh.weekly import (
-    WEEK_S,
     Chooser,
     PageStatistics,
     PlannedChooser,
@@ -57,6 +56,7 @@ from vedette.lab.runs.refresh.weekly import (
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import Bools
 from vedette.policy import Floats, Ints
+from vedette.timeutil import WEEK_S
 
 ONLINE_PREFIX = "online-"
 REFERENCE_POLICY = "user-centric"

@@ -27,6 +27,7 @@ from math import inf
 from vedette.fetch.robots.rules import RobotsRules, parse_robots
 from vedette.lab.judge.access_log import MAX_ROBOTS_BYTES, AccessEntry, LogHeader, resolve_redirect
 from vedette.model import Origin
+from vedette.timeutil import DAY_S
 
 # RFC 9309: 2xx binds; 304 confirms the copy at hand; 4xx (but 429) and more than five redirects mean that there are no
 # rules; everything else, silence and half a file included, means that nothing may be asked. Redirects are followed
@@ -126,7 +127,6 @@ VIOLATION_KINDS = (
 ROUNDING_WALL_S = 1e-6
 # The age of a robots.txt is the one span that the log shows longer than the client saw it: by the way of the request.
 LATENCY_WALL_S = 0.25
-DAY_S = 86_400.0
 MAX_URL_CHARS = 200
 
 

@@ -14,13 +14,11 @@ import numpy.typing as npt
 from vedette.lab.core.run_folder import Row
 from vedette.lab.core.statistics import Interval, bootstrap_interval
 from vedette.policy import Floats, Ints
+from vedette.timeutil import HOUR_S
 
 # *New* targets are those that could first be seen in the time that is measured; each has the time at which it appeared,
 # the time at which nobody could see it any more, and the time at which it was found (NaN where it never was).
 # Reference: Pandey08, section 3.2.1; Thompson23, sections 2.1 and 3.3.
-
-
-_HOUR_S = 3_600.0
 
 
 def coverage(found_s: Floats) -> float:
@@ -55,7 +53,7 @@ def overhead_mean(looks: Ints, finds: Ints) -> float:
 
 def hours_to_discovery(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> Floats:
     """Hours from when each target appeared to when it was found; one never found counts with its whole visible life."""
-    hours: Floats = (np.where(np.isnan(found_s), gone_s, found_s) - appeared_s) / _HOUR_S
+    hours: Floats = (np.where(np.isnan(found_s), gone_s, found_s) - appeared_s) / HOUR_S
     return hours
 
 
@@ -70,7 +68,7 @@ def htd_p90(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> float:
 def htd_p90_found(appeared_s: Floats, found_s: Floats) -> float:
     """The same over the targets that were found, as in Thompson23."""
     found = ~np.isnan(found_s)
-    return _p90((found_s[found] - appeared_s[found]) / _HOUR_S)
+    return _p90((found_s[found] - appeared_s[found]) / HOUR_S)
 
 
 def regret(found: float, found_by_bound: float) -> float:

@@ -15,8 +15,7 @@ import numpy as np
 from vedette.lab.worlds.history import Bools, History
 from vedette.lab.worlds.synthetic.hashing import mix_all
 from vedette.policy import Floats, Ints
-
-DAY_S = 86_400.0
+from vedette.timeutil import DAY_S
 
 
 class FreshnessResult(NamedTuple):

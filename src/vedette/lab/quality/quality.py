@@ -24,6 +24,7 @@ from vedette.lab.quality.corpus import concat_ranges
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
 
 def compute_quality(local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST) -> float:
@@ -154,9 +155,6 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
 # and so knows all copies. At the end of each day it works out the quality (eq. 4.5) as a share of that of current
 # copies; the mean of these is the quality of the run. Fetches that are made at such a moment count. Of a last day
 # that is not whole there is no look; a run of less than a day is looked at when it ends.
-
-
-DAY_S = 86_400.0
 
 
 class QualityMonitor:

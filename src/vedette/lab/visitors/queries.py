@@ -14,6 +14,7 @@ from vedette.lab.worlds.synthetic.hashing import fraction, hash_key, lcg_stream,
 from vedette.lab.worlds.synthetic.topics import TOWNS, Topic
 from vedette.policy import Floats
 from vedette.text import split_words
+from vedette.timeutil import DAY_S, HOUR_S
 
 MIN_WORD_LENGTH = 4  # letters; shorter words are neither misspelt nor what a query is about
 MAX_WORDS = 8
@@ -120,7 +121,6 @@ def _content_words(title: str) -> list[str]:
 # Nothing is stored: what is wanted at a moment is a function of seed and world time, and of the numbers that are drawn.
 
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
 TREND_HALF_LIVES = 6  # after so many half-lives nobody speaks of it
 MAX_TREND_SHARE = 0.5
 MAX_INVENTED = 20

@@ -33,6 +33,7 @@ import numpy.typing as npt
 from vedette.errors import UsageError
 from vedette.lab.baselines.ads.ad_statistics import AdOffers
 from vedette.policy import Floats, Ints, rng_for
+from vedette.timeutil import DAY_S
 
 # For an ad of rate c and accuracy v, the prior's mean mu is drawn from the Beta distribution of mean c and variance c
 # (1 - v); the prior is the one of mean mu and variance mu (1 - v). The variance of a Beta distribution is mean (1 -
@@ -68,7 +69,6 @@ ClickDraws = npt.NDArray[np.float32]
 
 PHRASES, ADVERTISERS, PHRASES_EACH, CLUSTERS = 40, 60, 6, 10
 ZIPF_EXPONENT, BUDGETED_SHARE = 0.8, 0.6
-DAY_S = 86_400.0
 # Shares of all and values there; the ends are ours.
 BIDS = ((0.0, 0.1, 0.5, 0.9, 1.0), (0.05, 0.24, 6.25, 8.75, 10.0))
 RATES = ((0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0), (0.0005, 0.002, 0.0084, 0.022, 0.046, 0.124, 0.25))

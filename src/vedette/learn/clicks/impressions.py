@@ -15,9 +15,9 @@ import numpy.typing as npt
 from vedette.learn.clicks.page_quality import grade_clicks
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
 Bools = npt.NDArray[np.bool_]
-DAY_S = 86_400.0
 # The first digits of a visitor's mark are those of the address alone, whatever the browser (see ``web.slates``).
 ADDRESS_DIGITS = 8
 
@@ -75,7 +75,8 @@ NOT_OPENED = -1.0
 def build_impressions(slates: Iterable[SearchEvent], events: Iterable[ClickEvent], speed: float = 1.0) -> Impressions:
     """All results of slates that were seen; world time runs ``speed`` times as fast as the wall's.
 
-    >>> slate = SearchEvent("a", 5.0, "Kites", "kites", 2, "ab", results=(ShownResult(7, 1, 3.0), ShownResult(8, 2, 2.0)))
+    >>> slate = SearchEvent("a", 5.0, "Kites", "kites", 2, "ab", results=(ShownResult(7, 1, 3.0), ShownResult(8, 2,
+    ...     2.0)))
     >>> seen = build_impressions([slate], [ClickEvent("a", "click", 8, 9.0, 4.0, "ab")])
     >>> seen.page.tolist(), seen.clicked.tolist(), seen.liked.tolist(), seen.groups
     ([7, 8], [False, True], [0.0, 1.0], ('kites',))

@@ -35,21 +35,21 @@ from vedette.parse.similarity.shingles import normal_form
 from vedette.policy import Ints
 
 __all__ = [
-    "OTHER_PLACES",
     "MAX_PLACES",
-    "PlacedText",
+    "OTHER_PLACES",
+    "BoxComparison",
     "Change",
     "ChangeRule",
-    "StoredVersion",
-    "PlaceRecord",
     "NewVersion",
-    "BoxComparison",
-    "compare_versions",
+    "PlaceRecord",
+    "PlacedText",
+    "StoredVersion",
     "build_first_version",
-    "pack_records",
     "compare_boxes",
-    "unpack_records",
+    "compare_versions",
     "count_unchanged",
+    "pack_records",
+    "unpack_records",
 ]
 
 # A block is a text and its *place*: a hash of where it stands, best made of the names and classes of the elements

@@ -68,8 +68,10 @@ _HIDDEN_STYLE = re.compile(
 def compute_marks(written: str) -> int:
     """The marks that attributes give, as they are written in the tag.
 
-    >>> compute_marks(' class="left sideBar"') == SUSPECT, compute_marks(" hidden") == HIDDEN, compute_marks(' class="prose"')
-    (True, True, 0)
+    >>> compute_marks(' class="left sideBar"') == SUSPECT, compute_marks(" hidden") == HIDDEN
+    (True, True)
+    >>> compute_marks(' class="prose"')
+    0
     """
     return _get_cached_marks(written) if len(written) <= MAX_CACHED_LENGTH else _compute_marks(written)
 

@@ -38,7 +38,7 @@ class Link(NamedTuple):
 class Zone:
     """A container that is open and matters: how many of its name are open inside it, and how it was outside."""
 
-    __slots__ = ("start_piece", "outer_marks", "depth", "first_block", "name")
+    __slots__ = ("depth", "first_block", "name", "outer_marks", "start_piece")
 
     def __init__(self, name: str, scan: "Scan") -> None:
         self.name, self.outer_marks, self.depth = name, scan.zone, 1

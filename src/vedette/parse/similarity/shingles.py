@@ -41,12 +41,12 @@ from vedette.text import (
 
 __all__ = [
     "WideHashes",
-    "fingerprint_text",
     "fingerprint_form",
+    "fingerprint_text",
     "normal_form",
-    "shingle_text",
-    "shingle_form",
     "scramble",
+    "shingle_form",
+    "shingle_text",
 ]
 
 SHINGLE_WORDS = 4

@@ -10,7 +10,6 @@ from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH, Gamma, add_observations, pooled_prior, subtract_sums
 from vedette.refresh.models.rows import (
-    DAY_S,
     add_to_groups,
     days_between,
     days_since_fetch,
@@ -19,6 +18,7 @@ from vedette.refresh.models.rows import (
     is_informative,
     page_rows,
 )
+from vedette.timeutil import DAY_S
 
 # Ages in days at which another hazard begins; the last one holds for ever.
 EDGES_D = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0])

@@ -11,8 +11,8 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 MAX_CHANCE = 0.9999
 MIN_HAZARD = 1e-7  # changes a day of a page that never changes
 

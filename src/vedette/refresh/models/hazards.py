@@ -19,8 +19,8 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 # Where the intervals of age begin, in days; the last has no end.
 EDGES_D: Floats = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
 BINS = len(EDGES_D)

@@ -11,7 +11,6 @@ from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH, add_observations, expected_time, subtract_sums
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import (
-    DAY_S,
     add_to_groups,
     days_between,
     group_levels,
@@ -20,6 +19,7 @@ from vedette.refresh.models.rows import (
     page_rows,
     slice_memory,
 )
+from vedette.timeutil import DAY_S
 
 HOURS, HOUR_S, WEEK_S = 168, 3_600.0, 604_800.0
 MONDAY_S = 4 * DAY_S  # 5 January 1970

@@ -6,8 +6,7 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-
-DAY_S = 86_400.0
+from vedette.timeutil import DAY_S
 
 
 def is_informative(batch: KnownPages) -> Bools:

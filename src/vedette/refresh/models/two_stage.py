@@ -10,8 +10,9 @@ from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import DAY_S, days_between, days_since_fetch, is_informative, page_rows, slice_memory
+from vedette.refresh.models.rows import days_between, days_since_fetch, is_informative, page_rows, slice_memory
 from vedette.refresh.models.trust import get_weights, log_scores, update_weights
+from vedette.timeutil import DAY_S
 
 
 class _Shape(NamedTuple):

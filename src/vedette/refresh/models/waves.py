@@ -31,7 +31,8 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Belief, Rates
-from vedette.refresh.models.rows import DAY_S, group_levels, is_informative
+from vedette.refresh.models.rows import group_levels, is_informative
+from vedette.timeutil import DAY_S
 
 # Ages in days at which the factor of age may change.
 AGES: Floats = np.concatenate([[0.0], np.geomspace(0.25, 2000.0, 14)])

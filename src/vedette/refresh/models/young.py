@@ -17,7 +17,8 @@ from vedette.refresh.models.gamma import (
     pooled_prior,
     subtract_sums,
 )
-from vedette.refresh.models.rows import DAY_S, add_to_groups, days_between, days_since_fetch, is_informative, page_rows
+from vedette.refresh.models.rows import add_to_groups, days_between, days_since_fetch, is_informative, page_rows
+from vedette.timeutil import DAY_S
 
 FEATURES = 6
 FIRST_RATE = 1 / 30

@@ -56,23 +56,23 @@ class Ebr:
         if not 0 <= self.tau <= 1:
             raise ConfigError("ebr: tau is a part of a text, from 0 to 1")
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """No page was looked at."""
         return Memory.empty(page_width=3, group_width=3)
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Another change or none, the days in which it was or was not, and whether it was large."""
         days = elapsed_days(batch)
         told = days > 0
         columns = [batch.changed & told, days, is_significant(batch, np.nextafter(self.tau, -1)) & told]
         return add_counts(state, batch, np.stack(columns, axis=1))
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When the index reaches the price of a fetch."""
         weights = self._irrelevance(state, batch) * fill_unknown(batch.views, 1.0)
         return to_due_times(batch, index_wait_days(shrunk_rates(state, batch), weights, price * batch.cost))
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """How often it changes, and how many of the changes are large."""
         part, days = self._irrelevance(state, batch)[row], 1 / shrunk_rates(state, batch)[row]
         return f"ebr: changes about every {days:.1f} days, {part:.0%} of it by {self.tau:.0%} of its text or more"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import DAY_S, solve_staleness, staleness_worth
+from vedette.refresh.freshness_index import solve_staleness, staleness_worth
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.announced import Announcements
@@ -16,6 +16,7 @@ from vedette.refresh.models.rows import slice_memory
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
+from vedette.timeutil import DAY_S
 
 # The models that it asks; hours of the week cost more than they told on the histories that were tried.
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
@@ -86,7 +87,7 @@ class ExpectedGain:
         """Numbers that are remembered of a group of pages."""
         return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """Nothing is remembered."""
         return Memory.empty(self.page_width, self.group_width)
 
@@ -103,7 +104,7 @@ class ExpectedGain:
         self._gains_memory(after).pages[begun] = 0.0
         return self.gained(after, batch, now)
 
-    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - as observe
+    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
         after = state.grow_for(batch)
         own, groups = self._gains_memory(after).pages, self._gains_memory(after).groups
@@ -122,7 +123,7 @@ class ExpectedGain:
         worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
         return worth
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When the worth reaches the price, if nothing is heard until then and the hazard stays what it is."""
         at_s = np.maximum(batch.last_fetch_s, now)
         belief = self._belief(state, batch, at_s)
@@ -149,8 +150,8 @@ class ExpectedGain:
         chance = float(self.chance(state, one, np.array([now]))[0])
         weight = float(self._weight(state, one)[0])
         return (
-            f"expected-gain: changes about every {_format_days(1 / rate)}, has changed by now with a chance of {chance:.0%}, "
-            f"and a change of it counts {weight:.1f} times an ordinary one"
+            f"expected-gain: changes about every {_format_days(1 / rate)}, has changed by now with a chance of "
+            f"{chance:.0%}, and a change of it counts {weight:.1f} times an ordinary one"
         )
 
     def _belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:

@@ -40,19 +40,19 @@ class Fixed:
         if not 0 < self.interval_s < np.inf:
             raise ConfigError("fixed: interval must be longer than 0 and finite")
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> tuple[()]:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Last fetch plus the interval."""
         due: Floats = batch.last_fetch_s + self.interval_s
         return due
 
-    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:
         """The interval, in words."""
         return f"fixed: again {self.interval_s / 60:.1f} min after the last fetch"

@@ -48,20 +48,20 @@ class Freshness:
     name: str = "freshness"
     priced: bool = True
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """No page was looked at."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Another change or none, and the days in which it was or was not."""
         days = elapsed_days(batch)
         return add_counts(state, batch, np.stack([batch.changed & (days > 0), days], axis=1))
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When the index reaches the price of a fetch."""
         rates, weights = shrunk_rates(state, batch), fill_unknown(batch.views, 1.0)
         return to_due_times(batch, index_wait_days(rates, weights, price * batch.cost))
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """How often it changes."""
         return f"freshness: changes about every {1 / shrunk_rates(state, batch)[row]:.1f} days"

@@ -7,7 +7,8 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.models.hazards import DAY_S, empty_memory, get_life_curves, learn
+from vedette.refresh.models.hazards import empty_memory, get_life_curves, learn
+from vedette.timeutil import DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,15 @@ class GreedyC2:
         if not 0 < self.bound_d < np.inf:
             raise ConfigError("greedy-c2: the bound must be longer than 0 and finite")
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """Nothing was fetched."""
         return empty_memory()
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """What fetches found, by age."""
         return learn(state, batch)
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When the expected days out of date, over the cost, reach the price."""
         wait_d = self._wait_d(state, batch, price)
         due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S

@@ -55,11 +55,11 @@ class LambdaCrawl:
     name: str = "lambdacrawl"
     priced: bool = True
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """No page was looked at."""
         return Memory.empty(page_width=2 + 2 * BINS, group_width=1)
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Another interval of each page, and the rate that is most likely now."""
         after, days = state.grow_for(batch), elapsed_days(batch)
         after.pages[batch.place[batch.first_fetch]] = 0.0
@@ -73,13 +73,13 @@ class LambdaCrawl:
         after.pages[batch.place] = rows
         return after
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """After the interval of the page's rate; never where nobody is shown the page."""
         return to_due_times(
             batch, _interval_days(self._rates(state, batch), fill_unknown(batch.views, 1.0), price * batch.cost)
         )
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """How often it changes."""
         return f"lambdacrawl: changes about every {1 / self._rates(state, batch)[row]:.1f} days"
 

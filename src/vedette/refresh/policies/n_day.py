@@ -7,8 +7,9 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.models.hazards import DAY_S, LifeCurves, empty_memory, get_life_curves, learn
+from vedette.refresh.models.hazards import LifeCurves, empty_memory, get_life_curves, learn
 from vedette.refresh.outlook import Outlook, plan_costs, plan_matrix
+from vedette.timeutil import DAY_S
 
 # Pages at a time, so that the costs of all their plans fit into a cache; and how finely a wait is found.
 CHUNK = 2_048
@@ -56,15 +57,15 @@ class NDay:
         if not (1 <= self.days <= 5 and 0 <= self.discount <= 1 and 1 < self.bound_d < np.inf):
             raise ConfigError("n-day: 1 to 5 days, a discount in 0 to 1, a bound of more than a day")
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """Nothing was fetched."""
         return empty_memory()
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """What fetches found, by age."""
         return learn(state, batch)
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """After the first wait at which a look is part of the best plan from there on."""
         lives, toll = get_life_curves(state, batch), np.maximum(price, 0.0) * batch.cost
         wait_d = np.full(len(batch), self.bound_d)

@@ -7,9 +7,7 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import KnownPages
-
-HOUR_S = 3_600.0
-DAY_S = 24 * HOUR_S
+from vedette.timeutil import DAY_S, HOUR_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,8 @@ class Nutch:
     >>> import numpy as np
     >>> from vedette.policy import rng_for
     >>> fetched_s = np.full(3, 1000.0)
-    >>> batch = KnownPages(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
+    >>> batch = KnownPages(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool),
+    ...     fetched_s)
     >>> policy = Nutch()
     >>> intervals_s = policy.observe(np.array([7200.0, 7200.0, 0.0]), batch, now=1000.0)
     >>> intervals_s.tolist()
@@ -63,11 +62,11 @@ class Nutch:
         if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
             raise ConfigError("nutch: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 
-    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Floats:
         """No page has an interval."""
         return np.zeros(0)
 
-    def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:
         """The intervals after these fetches, in a new array; a page may occur once in a batch."""
         assert len(np.unique(batch.place)) == len(batch), "a page occurs twice in a batch"
         stretched = self._interval_s(state, batch.place) * np.where(
@@ -80,12 +79,12 @@ class Nutch:
         after[batch.place] = self._clip_s(np.where(batch.first_fetch, self.first_interval_s, stretched))
         return after
 
-    def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Last fetch plus interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._wait_s(state, batch)
         return due
 
-    def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:
         """The interval and what the latest fetch did to it."""
         again = f"again {self._wait_s(state, batch)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:

@@ -53,21 +53,21 @@ class Sbr:
         if not 0 <= self.tau <= 1:
             raise ConfigError("sbr: tau is a part of a text, from 0 to 1")
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """No page was looked at."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Another stale copy or none, and the days in which it became so or did not."""
         days = elapsed_days(batch)
         return add_counts(state, batch, np.stack([is_significant(batch, self.tau) & (days > 0), days], axis=1))
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When the index reaches the price of a fetch."""
         waits = index_wait_days(shrunk_rates(state, batch), np.ones(len(batch)), price * batch.cost)
         return to_due_times(batch, waits)
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """How often it changes by so much."""
         days = 1 / shrunk_rates(state, batch)[row]
         return f"sbr: more than {self.tau:.0%} of its text changes about every {days:.1f} days"

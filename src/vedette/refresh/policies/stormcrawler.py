@@ -7,9 +7,7 @@ import numpy as np
 from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import KnownPages
-
-HOUR_S = 3_600.0
-DAY_S = 24 * HOUR_S
+from vedette.timeutil import DAY_S, HOUR_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,8 @@ class StormCrawler:
 
     >>> from vedette.policy import rng_for
     >>> fetched_s = np.full(3, 1000.0)
-    >>> batch = KnownPages(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
+    >>> batch = KnownPages(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool),
+    ...     fetched_s)
     >>> policy = StormCrawler()
     >>> intervals_s = policy.observe(np.array([10800.0, 7200.0, 0.0]), batch, now=1000.0)
     >>> intervals_s.tolist()
@@ -54,11 +53,11 @@ class StormCrawler:
         if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
             raise ConfigError("stormcrawler: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 
-    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Floats:
         """No page has an interval."""
         return np.zeros(0)
 
-    def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:
         """The intervals after these fetches, in a new array; a page may occur once in a batch."""
         before_s = self._interval_s(state, batch.place)
         shorter_s = (1 - self.dec_rate) * before_s + self.dec_rate * self.min_interval_s
@@ -69,12 +68,12 @@ class StormCrawler:
         after[batch.place] = np.where(batch.first_fetch, self.first_interval_s, compared_s)
         return after
 
-    def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Last fetch plus interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._interval_s(state, batch.place)
         return due
 
-    def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:
         """The interval and what the latest fetch did to it."""
         again = f"again {self._interval_s(state, batch.place)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:

@@ -28,18 +28,18 @@ class Uniform:
 
     name: str = "uniform"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> tuple[()]:
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """At once: the page that waits longest is the most overdue."""
         return batch.last_fetch_s.copy()
 
-    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:
         """That it is its turn."""
         return "uniform: pages are fetched in turn"

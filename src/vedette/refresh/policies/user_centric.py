@@ -42,24 +42,24 @@ class UserCentric:
     priced: bool = True
     wants: frozenset[str] = frozenset({"gain"})
 
-    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Memory:
         """No gain is known."""
         return Memory.empty(page_width=2, group_width=2)
 
-    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+    def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """One fetch more whose gain is known, and what it brought a day."""
         days = elapsed_days(batch)
         told = (days > 0) & ~np.isnan(batch.gain)
         per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
         return add_counts(state, batch, np.stack([told, per_day], axis=1))
 
-    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """When as much has built up as a fetch costs; never where nothing does."""
         per_day = self._per_day(state, batch)
         waits = np.divide(price * batch.cost, per_day, out=np.full(len(batch), np.inf), where=per_day > 0)
         return to_due_times(batch, waits)
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """What it is expected to bring."""
         per_day, fetches = self._per_day(state, batch)[row], select_rows(state.pages, batch.place)[row, 0]
         return f"user-centric: brings about {per_day:.2g} of search quality a day, by {fetches:.0f} past fetches"

@@ -1,7 +1,7 @@
-"""How much lower slots are seen on this server's pages, learned from what the ledger has of them."""
+"""What ads learn from the ledger: traffic by the hour, and how much lower slots are seen."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from vedette.adapters.ads.ledger_reader import LedgerReader, SlotTally
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import AdPriors
 from vedette.serve.ads.catalog import AdCatalog
-from vedette.serve.ads.pacing import DAY_S, NO_TRAFFIC, Traffic, update_traffic
+from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, update_traffic
 from vedette.serve.ads.slot_factors import FIRST_FACTORS, SlotCounts
+from vedette.timeutil import DAY_S, HOUR_S
 
-HOUR_S = 3600.0
 _EPOCH = date(1970, 1, 1)
 
 Hours = Sequence[tuple[date, int, str, int]]
@@ -46,32 +46,38 @@ def estimate_day_share(hours: Hours, now_s: float) -> float | None:
     return sum(times * (1.0 if at < hour else rest_s / HOUR_S if at == hour else 0.0) for at, times in past) / whole
 
 
+def to_local_s(local: datetime) -> float:
+    """Return seconds of which whole days begin at midnight where the operator is."""
+    offset = local.utcoffset() or timedelta()
+    return local.timestamp() + offset.total_seconds()
+
+
 # A start looks back so far; later looks only read what is new.
 LOOKBACK_S = 14 * 86_400.0
 
 
 class SlotLearner:
-    """``factors`` is how much each slot is believed to be seen beside the first: a guess, until clicks say otherwise."""
+    """``factors`` says how much each slot is seen beside the first: a guess, until clicks say otherwise."""
 
     def __init__(self, slots: int) -> None:
         self.factors: Floats = FIRST_FACTORS[:slots]
         self._counts = SlotCounts(0, slots)
         self._until_s = float("-inf")
 
-    def learn(self, view: LedgerReader, stall: AdCatalog, told: AdPriors, until_s: float) -> None:
+    def learn(self, reader: LedgerReader, catalog: AdCatalog, told: AdPriors, until_s: float) -> None:
         """Learn from what was shown until a moment after which no click on it counts any more."""
         if len(self.factors) == 1 or until_s <= self._until_s:
             return
         after_s = max(self._until_s, until_s - LOOKBACK_S)
-        self._add_counts(view.tally_by_slot(after_s, until_s), stall)
+        self._add_counts(reader.tally_by_slot(after_s, until_s), catalog)
         self._until_s = until_s
-        found = self._counts.estimate_factors(told, stall.all_ads())
+        found = self._counts.estimate_factors(told, catalog.all_ads())
         self.factors = self.factors if found is None else found
 
-    def _add_counts(self, tallies: list[SlotTally], stall: AdCatalog) -> None:
+    def _add_counts(self, tallies: list[SlotTally], catalog: AdCatalog) -> None:
         """Slots that are no longer shown, and ads that do not run, say nothing."""
         slots = len(self.factors)
-        rows = [(stall.get_row(one.ad, one.phrase), one) for one in tallies if one.slot < slots]
+        rows = [(catalog.get_row(one.ad, one.phrase), one) for one in tallies if one.slot < slots]
         known = [(row, one.slot, one.shown, one.clicked) for row, one in rows if row is not None]
         if known:
             row, slot, shown, clicked = (np.array(column) for column in zip(*known, strict=True))

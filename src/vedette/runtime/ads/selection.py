@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore
+from vedette.adapters.ads.campaign_store import AdRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import (
     AdImpression,
@@ -30,7 +30,7 @@ from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.config import Serve
 from vedette.errors import StoreError
 from vedette.policy import rng_for
-from vedette.runtime.ads.learning import SlotLearner, build_traffic
+from vedette.runtime.ads.learning import SlotLearner, build_traffic, to_local_s
 from vedette.serve.ads.catalog import AdCatalog, AdMatch, RunningAd
 from vedette.serve.ads.click_validity import ClickRejection, ClickRules
 from vedette.serve.ads.matching import MatchType
@@ -65,7 +65,7 @@ def build_terms(serve: Serve) -> AdTerms:
 
 
 class FolderAdServer:
-    """A ``web.sponsor_ports.Sponsor`` over one data folder."""
+    """A ``web.public.ads.AdServer`` over one data folder."""
 
     def __init__(
         self, folder: Path, terms: AdTerms, salt: Callable[[str], bytes], wall: Callable[[], float] = time.time
@@ -148,7 +148,7 @@ class FolderAdServer:
 
     def _find_paused_payers(self, payers: Iterable[str], local: datetime) -> set[str]:
         """Who has spent more of today's budget than may be by now; what is only held is not spent."""
-        allowed = self._policy.get_spend_limit(self._memory, _to_local_s(local))
+        allowed = self._policy.get_spend_limit(self._memory, to_local_s(local))
         names = sorted(payers)
         budget = np.array([float(self._budgets[name]) for name in names])
         left = budget - np.array([float(self._charged.get(name, 0)) for name in names])
@@ -158,7 +158,7 @@ class FolderAdServer:
         options = self._catalog.get_candidates([each.row for each in may])
         by_row = {each.row: each for each in may}
         slots, reserve = self._terms.slots, self._terms.reserve
-        chosen = place_ads(self._policy, self._memory, options, slots, reserve, _to_local_s(local), self._rng)
+        chosen = place_ads(self._policy, self._memory, options, slots, reserve, to_local_s(local), self._rng)
         return [(one, by_row[one.ad]) for one in chosen]
 
     def _build_offer(self, placed: Placement, found: AdMatch, now_s: float, day: date) -> ImpressionOffer:
@@ -209,7 +209,7 @@ class FolderAdServer:
         if 0 <= now_s - self._refreshed_s < REFRESH_EVERY_S:
             return
         with read_state(self._folder) as db:
-            market = AdStore(db)
+            market = CampaignStore(db)
             ads, campaigns = market.list_ads(), {row.name: row for row in market.list_campaigns()}
         day = local.date()
         self._ads = {ad.id: ad for ad in ads}
@@ -243,12 +243,12 @@ class FolderAdServer:
         if not len(ads):
             return
         hours = self._reader.read_hourly_queries(local.date() - timedelta(days=14))
-        traffic = build_traffic(hours, self._catalog.get_phrase_numbers(), _to_local_s(local))
+        traffic = build_traffic(hours, self._catalog.get_phrase_numbers(), to_local_s(local))
         asked = np.zeros(len(self._catalog.get_phrase_numbers()))
         asked[ads.phrase] = ads.asked
         # All that was asked until now is in the plan, so nothing of it is news.
         before = self._memory._replace(traffic=traffic._replace(asked=asked))
-        self._memory = self._policy.observe(before, ads, _to_local_s(local))
+        self._memory = self._policy.observe(before, ads, to_local_s(local))
 
     def _open_ledger(self) -> LedgerStore:
         if self._store is None:
@@ -264,12 +264,6 @@ class FolderAdServer:
             sys.stderr.write(f"vedette: no sponsored results for now: {trouble}\n")
             sys.stderr.flush()
         self._trouble = trouble
-
-
-def _to_local_s(local: datetime) -> float:
-    """Seconds of which whole days begin at midnight where the operator is."""
-    offset = local.utcoffset() or timedelta()
-    return local.timestamp() + offset.total_seconds()
 
 
 def _build_running(ad: AdRow, budget: Decimal) -> RunningAd:

@@ -1,28 +1,25 @@
-"""The market of a data folder, as console, API and command line see it: rows of the state, figures of the ledger."""
+"""Campaigns, ads and their statistics in a data folder, for console, API and command line."""
 
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from datetime import time as clock
-from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader, RefusedClicks
 from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.dns import resolve_host
-from vedette.adapters.net.ipc import ChannelClosed
-from vedette.errors import StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.learning import HOUR_S, estimate_day_share
-from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.runtime.ads.learning import estimate_day_share, to_local_s
+from vedette.runtime.commands.operator import send_command
 from vedette.serve.ads.ledger import Balance
+from vedette.timeutil import HOUR_S
 from vedette.web.ads.ports import REPORT_DAYS, AdLine, AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.ads_text import check_landing_url
@@ -37,7 +34,7 @@ class _Campaigns(NamedTuple):
 
 
 class FolderAdService:
-    """A ``web.market_ports.AdService`` over one data folder; it reads beside those who write."""
+    """A ``web.ads.ports.AdService`` over one data folder; it reads beside those who write."""
 
     def __init__(self, folder: Path, zone: ZoneInfo, wall: Callable[[], float] = time.time) -> None:
         self._folder, self._zone, self._wall = folder, zone, wall
@@ -46,7 +43,7 @@ class FolderAdService:
     def list_advertisers(self) -> list[AdvertiserRow]:
         """As the state has them."""
         with read_state(self._folder) as db:
-            return AdStore(db).list_advertisers()
+            return CampaignStore(db).list_advertisers()
 
     def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
         """With what they spent, and how evenly."""
@@ -56,13 +53,14 @@ class FolderAdService:
             if tally.payer in figures:
                 figures[tally.payer] = figures[tally.payer].add_tally(tally)
         refused = self._reader.read_refused_clicks(self._get_first_day())
-        balances, share = self._reader.read_balances(today), self._get_traffic_share()
+        balances, hours = self._reader.read_balances(today), self._reader.read_hourly_queries(self._get_first_day())
+        share = estimate_day_share(hours, to_local_s(self._get_local_time()))
         return [
             CampaignLine(
                 row,
                 figures[name],
                 balance := balances.get(name, Balance()),
-                _compute_pace(balance.charged, row.daily_budget, share),
+                float(balance.charged / row.daily_budget) / share if share else None,
                 sum(one.times for one in refused if one.payer == name),
             )
             for name, row in found.campaigns.items()
@@ -102,7 +100,9 @@ class FolderAdService:
         hours = self._reader.read_hourly_queries(self._get_first_day())
         marks = [began.timestamp() + HOUR_S * hour for hour in range(26)]
         marks = [*(at_s for at_s in marks if at_s < local.timestamp()), local.timestamp()]
-        shares = [(at_s, estimate_day_share(hours, self._to_local_s(at_s))) for at_s in marks]
+        shares = [
+            (at_s, estimate_day_share(hours, to_local_s(datetime.fromtimestamp(at_s, self._zone)))) for at_s in marks
+        ]
         plan = [(at_s, share) for at_s, share in shares if share is not None]
         charges = self._reader.read_charges(local.date(), began.timestamp())
         return TodayReport(local.date(), began.timestamp(), local.timestamp(), charges, plan)
@@ -119,7 +119,7 @@ class FolderAdService:
         """By name and secret: a key that was revoked and made anew under its name is another one."""
         with read_state(self._folder) as db:
             keys = {key.name: key.digest for key in CrawlStore(db).list_user_keys() if key.revoked_s is None}
-            rows = AdStore(db).list_advertisers()
+            rows = CampaignStore(db).list_advertisers()
         return next((row.name for row in rows if row.key and row.key == name and keys.get(name) == row.digest), "")
 
     def check_landing_url(self, url: str) -> str:
@@ -133,23 +133,14 @@ class FolderAdService:
         private = next((address for address in found.addresses if not is_public(address)), "")
         return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
 
-    def run_command(self, order: AdCommand, by: str) -> CommandResult:
-        """Through the keeper, which commits before it answers."""
-        try:
-            reply = ask_coordinator(self._folder, Request("order", {"order": order, "who": by}))
-        except (OSError, ChannelClosed):
-            words = "the crawler does not answer: it is being started again; try once more in a moment"
-            raise StoreError(words) from None
-        if "error" in reply:
-            raise UsageError(str(reply["error"]))
-        action = reply["action"]
-        assert isinstance(action, int)
-        return CommandResult(str(reply["done"]), action)
+    def run_command(self, command: AdCommand, by: str) -> CommandResult:
+        """Through the coordinator."""
+        return send_command(self._folder, command, by)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
         with read_state(self._folder) as db:
-            book = AdStore(db)
-            campaigns, ads = book.list_campaigns(), book.list_ads()
+            store = CampaignStore(db)
+            campaigns, ads = store.list_campaigns(), store.list_ads()
         mine = {row.name: row for row in campaigns if advertiser in {"", row.advertiser}}
         return _Campaigns(mine, [ad for ad in ads if not advertiser or ad.campaign in mine])
 
@@ -161,20 +152,6 @@ class FolderAdService:
 
     def _get_first_day(self) -> date:
         return self._get_today() - timedelta(days=REPORT_DAYS - 1)
-
-    def _get_traffic_share(self) -> float | None:
-        return estimate_day_share(
-            self._reader.read_hourly_queries(self._get_first_day()), self._to_local_s(self._wall())
-        )
-
-    def _to_local_s(self, at_s: float) -> float:
-        """Seconds of which whole days begin at midnight where the operator is."""
-        offset = datetime.fromtimestamp(at_s, self._zone).utcoffset() or timedelta()
-        return at_s + offset.total_seconds()
-
-
-def _compute_pace(charged: Decimal, budget: Decimal, share: float | None) -> float | None:
-    return float(charged / budget) / share if share else None
 
 
 def _describe_state(ad: AdRow, campaign: CampaignRow | None, today: date) -> str:

@@ -1,15 +1,15 @@
-"""What the indexer notes for those who watch: pages that can be found for the first time and are news.
+"""New pages for alerts, as the indexer notes them: pages that can be found for the first time and are news.
 
 A page that says what a page before it says (nearly), or to which a known page leads by now, is not news: a site that
 was rebuilt under other addresses tells nobody anything. What is noted is on the disk before the index is, and so before
-the keeper drops what it was read from.
+the coordinator drops what it was read from.
 """
 
 import sys
 from pathlib import Path
 
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, NewPage
-from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.errors import StoreCorrupt
 from vedette.model import fingerprint
 

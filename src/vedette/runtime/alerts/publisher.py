@@ -1,4 +1,4 @@
-"""Telling of new pages: each gets its number once it can be found, together with the watches that it fits.
+"""Publish new pages: each gets its number once it can be found, together with the alerts that it matches.
 
 Places are compared with the URL. Queries are asked of the index itself, with nothing but the new pages among the
 candidates, so that a watch finds what a search with the same words would.
@@ -18,14 +18,14 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.hidden import HiddenRules
 from vedette.engine.search.search import Searcher, snippet_for
-from vedette.errors import StoreError
 from vedette.index.fields import PUBLIC, list_site_values
 from vedette.index.query.retrieval import Or, Range
 from vedette.index.stored_text import StoredPage
 from vedette.model import Site
-from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.searcher import build_rules
 from vedette.serve.slate import SearchRequest
+from vedette.timeutil import DAY_S
 from vedette.web.auth.access import Identity, allowed_sites
 
 BATCH_SIZE = 100
@@ -33,13 +33,13 @@ ANYWHERE = "*"
 # What cannot be found after so long (wall time) went away again, and is told to nobody.
 FIND_TIMEOUT_S = 600.0
 MAX_TEXT = 300
-DAY_S = 86_400.0
 
 
 def is_in_place(place: str, url: str) -> bool:
     """Whether a page lies where a watch looks.
 
-    >>> [is_in_place(p, "https://docs.example.org/ops/lag") for p in ("example.org", "docs.example.org/ops", "ops", "*")]
+    >>> places = ("example.org", "docs.example.org/ops", "ops", "*")
+    >>> [is_in_place(place, "https://docs.example.org/ops/lag") for place in places]
     [True, True, False, True]
     """
     return place == ANYWHERE or place in list_site_values(url)
@@ -56,8 +56,8 @@ def can_notify(watch: AlertRow, private: str, sites: Sequence[Site]) -> bool:
 class AlertMatcher:
     """Follows what the indexer notes; one step at a time."""
 
-    def __init__(self, folder: Path, clock: Clock, book: AlertStore) -> None:
-        self._folder, self._clock, self._store = folder, clock, book
+    def __init__(self, folder: Path, clock: Clock, store: AlertStore) -> None:
+        self._folder, self._clock, self._store = folder, clock, store
         self._generations = Generations(folder)
         self._snapshot: LiveIndexSnapshot | None = None
         self._first_seen_s: dict[int, float] = {}
@@ -65,50 +65,39 @@ class AlertMatcher:
     def step(self) -> int:
         """Tell what can be found by now; how many pages that were."""
         fresh = self._store.list_new_pages(BATCH_SIZE)
-        shelf = self._refresh_snapshot() if fresh else None
-        if shelf is None:
+        snapshot = refresh_snapshot(self._generations, self._snapshot) if fresh else None
+        if snapshot is None:
             return 0
+        self._snapshot = snapshot
         wall_s = time.monotonic()
-        findable = _select_findable([one.page for one in fresh], shelf)
+        findable = _select_findable([one.page for one in fresh], snapshot)
         ready = [one for one in fresh if one.page in findable]
         self._first_seen_s = {one.print: self._first_seen_s.get(one.print, wall_s) for one in fresh if one not in ready}
         gone = [print_ for print_, since_s in self._first_seen_s.items() if wall_s - since_s > FIND_TIMEOUT_S]
-        if not self._generations.is_complete(shelf.generation):
+        if not self._generations.is_complete(snapshot.generation):
             gone = []
         if ready or gone:
-            told = self._match_pages(ready, shelf)
+            told = self._match_pages(ready, snapshot)
             passed = {one.print for one in told}
             gone += [one.print for one in ready if one.print not in passed]
             self._store.publish(told, gone, time.time())
         return len(ready)
 
-    def _refresh_snapshot(self) -> LiveIndexSnapshot | None:
-        generation = self._generations.current()
-        if generation is None:
-            return None
-        if self._snapshot is None or self._snapshot.generation != generation:
-            try:
-                self._snapshot = LiveIndexSnapshot(generation)
-            except StoreError:  # it is just being made
-                return None
-        self._snapshot.refresh()
-        return self._snapshot
-
-    def _match_pages(self, fresh: Sequence[NewPage], shelf: LiveIndexSnapshot) -> list[MatchedItem]:
+    def _match_pages(self, fresh: Sequence[NewPage], snapshot: LiveIndexSnapshot) -> list[MatchedItem]:
         with read_state(self._folder) as db:
-            book = CrawlStore(db)
-            watches, rules = book.list_alerts(), book.list_search_rules()
-            sites = [row.site for row in book.list_sites()]
-            births = book.find_births([one.page for one in fresh])
+            store = CrawlStore(db)
+            watches, rules = store.list_alerts(), store.list_search_rules()
+            sites = [row.site for row in store.list_sites()]
+            births = store.find_births([one.page for one in fresh])
         concealed = HiddenRules.from_rules((row.kind, row.value) for row in rules)
         items = {}
         for one in fresh:
-            stored = shelf.table.read_stored(one.page)
+            stored = snapshot.table.read_stored(one.page)
             if stored is not None and not concealed.get_reason(stored.url):
-                access = shelf.get_access(np.array([one.page]))[0]
+                access = snapshot.get_access(np.array([one.page]))[0]
                 private = "" if access == PUBLIC else access
                 items[one.page] = _build_item(one, stored, births.get(one.page), private, self._clock.now())
-        found = self._match_alerts(watches, items, Searcher(shelf, build_rules(rules)), sites)
+        found = self._match_alerts(watches, items, Searcher(snapshot, build_rules(rules)), sites)
         return [_build_match(one, items[one.page], found, watches, sites) for one in fresh if one.page in items]
 
     def _match_alerts(
@@ -135,10 +124,10 @@ def _build_match(
     return MatchedItem(fresh.print, item, tuple(watch.alert_id for watch in fitting), tuple(hooks))
 
 
-def _select_findable(ids: Sequence[int], shelf: LiveIndexSnapshot) -> list[int]:
+def _select_findable(ids: Sequence[int], snapshot: LiveIndexSnapshot) -> list[int]:
     """Those that a search finds: the table beside the index may be a moment ahead of it."""
     among = Or(tuple(Range("id", id_, id_) for id_ in ids))
-    return [id_ for id_ in shelf.finder.find(among, len(ids)).ids.tolist() if shelf.has(id_)]
+    return [id_ for id_ in snapshot.finder.find(among, len(ids)).ids.tolist() if snapshot.has(id_)]
 
 
 def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, private: str, now_s: float) -> AlertItem:
@@ -156,8 +145,9 @@ def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, priv
 def _choose_birth_s(own_s: float | None, listed_s: float | None) -> float | None:
     """The date of a page by its own words, or by those of the list that named it where its own say only the day.
 
-    >>> _choose_birth_s(86_400.0, 90_000.0), _choose_birth_s(90_001.0, 90_000.0), _choose_birth_s(None, 90_000.0), _choose_birth_s(86_400.0, None)
-    (90000.0, 90001.0, 90000.0, 86400.0)
+    >>> pairs = ((86_400.0, 90_000.0), (90_001.0, 90_000.0), (None, 90_000.0), (86_400.0, None))
+    >>> [_choose_birth_s(*pair) for pair in pairs]
+    [90000.0, 90001.0, 90000.0, 86400.0]
     """
     if own_s is None or listed_s is None:
         return listed_s if own_s is None else own_s

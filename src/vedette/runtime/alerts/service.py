@@ -1,4 +1,4 @@
-"""The new pages of a data folder, as pages, feeds, API and command line ask for them."""
+"""Alerts and new pages of a data folder, for pages, feeds, API and command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from vedette.web.public.new_page_ports import ItemBatch
 
 
 class FolderAlertService:
-    """A ``web.console.herald_ports.AlertService`` over one data folder; it reads beside those who write."""
+    """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads beside those who write."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder = settings.folder
@@ -27,10 +27,10 @@ class FolderAlertService:
         """As the state has them now."""
         counts = self._reader.count_by_alert()
         with read_state(self._folder) as db:
-            book = CrawlStore(db)
-            secret = book.read_secret()
+            store = CrawlStore(db)
+            secret = store.read_secret()
             return [
-                AlertLine(row, counts.get(row.alert_id, 0), derive_secret(secret, row)) for row in book.list_alerts()
+                AlertLine(row, counts.get(row.alert_id, 0), derive_secret(secret, row)) for row in store.list_alerts()
             ]
 
     def list_messages(self, most: int) -> list[SentMessage]:
@@ -67,7 +67,7 @@ ReadItems = Callable[[int, int, str | None], list[AlertItem]]
 
 
 class FolderNewPages:
-    """A ``web.new_ports.NewPages`` over one data folder; it reads beside those who write."""
+    """A ``web.public.new_page_ports.NewPages`` over one data folder; it reads beside those who write."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Which of the items that were told may be shown now: to whom, and whether the operator still shows the page at all.
+"""Which published items a reader may see now: private pages, and pages that the operator has hidden since.
 
 What counts is the state of this moment: a page may have become private, been concealed or let go since it was told.
 """

@@ -1,4 +1,4 @@
-"""Messages to webhooks, made and sent: by the herald, and by whoever tests a watch."""
+"""Webhook messages of alerts: built, signed and sent, by the notifier and by a test from the console."""
 
 import hmac
 import json
@@ -28,7 +28,7 @@ from vedette.web.public.new_page_ports import item_to_json
 # made of the folder's own and the mark of the watch: it is kept nowhere, and a watch made anew has another.
 
 
-SECRET_PREFIX = "whsec_"
+SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret, but how one begins
 
 
 def derive_secret(folder_secret: bytes, watch: AlertRow) -> str:
@@ -92,7 +92,7 @@ class WebhookSender:
         self._agent = settings.agent
         self._poster = build_poster(settings.config, demo=settings.demo)
 
-    def build_message(self, delivery: Delivery, watch: AlertRow, book: AlertStore) -> Message:
+    def build_message(self, delivery: Delivery, watch: AlertRow, store: AlertStore) -> Message:
         """What is said now: what the reader may not see any more is left out."""
         with read_state(self._folder) as db:
             state = CrawlStore(db)
@@ -100,7 +100,7 @@ class WebhookSender:
             reader = Identity(watch.reader, ("search", "private"), auth_method="key" if watch.reader else "")
             allowed = allowed_sites(reader, [row.site for row in state.list_sites()])
         items = (
-            filter_visible(self._folder, book.load_delivery_items(delivery, BATCH_SIZE), allowed)
+            filter_visible(self._folder, store.load_delivery_items(delivery, BATCH_SIZE), allowed)
             if delivery.last
             else []
         )
@@ -113,13 +113,13 @@ class WebhookSender:
 
     def send_test(self, watch: AlertRow) -> PostResult:
         """Send a message without items now; what came of it is noted as of any other."""
-        book = AlertStore(self._folder)
+        store = AlertStore(self._folder)
         try:
-            delivery = book.add_test(f"{watch.alert_id}-test-{secrets.token_hex(4)}", watch.alert_id, time.time())
-            posted = self.send(watch, self.build_message(delivery, watch, book))
-            book.record_attempt(delivery.id, posted.status, posted.error, time.time(), None)
+            delivery = store.add_test(f"{watch.alert_id}-test-{secrets.token_hex(4)}", watch.alert_id, time.time())
+            posted = self.send(watch, self.build_message(delivery, watch, store))
+            store.record_attempt(delivery.id, posted.status, posted.error, time.time(), None)
         finally:
-            book.close()
+            store.close()
         return posted
 
     def find_refusal(self, url: str) -> str:

@@ -1,11 +1,11 @@
-"""What is ordered of the market: advertisers, campaigns and ads come, change and go. Each tells what takes it back."""
+"""Execute commands on ads: advertisers, campaigns and ads; each returns the commands that undo it."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 
-from vedette.adapters.ads.campaign_store import AdRow, AdStore, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
+from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import (
     AdCommand,
     DropAdvertiser,
@@ -24,9 +24,9 @@ MAX_CAMPAIGNS = 1000
 Applied = tuple[str, tuple[AdCommand, ...]]
 
 
-def execute_ad_command(order: AdCommand, state: State, now_s: float) -> Applied:
-    """Write it into the state; what was done, in one line, and the orders that take it back."""
-    return _AdCommands(state, now_s).execute(order)
+def execute_ad_command(command: AdCommand, state: State, now_s: float) -> Applied:
+    """Write it into the state; return what was done, in one line, and the commands that undo it."""
+    return _AdCommands(state, now_s).execute(command)
 
 
 class _AdCommands:
@@ -34,12 +34,12 @@ class _AdCommands:
 
     def __init__(self, state: State, now_s: float) -> None:
         self._state, self._now_s = state, now_s
-        self._store = AdStore(state.db)
+        self._store = CampaignStore(state.db)
         self._advertisers = {row.name: row for row in self._store.list_advertisers()}
         self._campaigns = {row.name: row for row in self._store.list_campaigns()}
         self._ads = {row.id: row for row in self._store.list_ads()}
 
-    def execute(self, order: AdCommand) -> Applied:
+    def execute(self, command: AdCommand) -> Applied:
         ways: Mapping[type[AdCommand], Callable[..., Applied]] = {
             KeepAdvertiser: self._save_advertiser,
             DropAdvertiser: self._drop_advertiser,
@@ -49,10 +49,10 @@ class _AdCommands:
             KeepAd: self._save_ad,
             JudgeAd: self._review_ad,
         }
-        return ways[type(order)](order)
+        return ways[type(command)](command)
 
-    def _save_advertiser(self, order: KeepAdvertiser) -> Applied:
-        row, before = order.advertiser, self._advertisers.get(order.advertiser.name)
+    def _save_advertiser(self, command: KeepAdvertiser) -> Applied:
+        row, before = command.advertiser, self._advertisers.get(command.advertiser.name)
         digest = self._find_key_digest(row.key) if row.key else ""
         kept = AdvertiserRow(row.name, row.key, digest, before.added_s if before else self._now_s)
         self._store.save_advertiser(kept)
@@ -67,15 +67,15 @@ class _AdCommands:
             raise UsageError(f'there is no key "{name}": "vedette keys create {name}" makes one')
         return keys[name]
 
-    def _drop_advertiser(self, order: DropAdvertiser) -> Applied:
-        before = self._get_advertiser(order.name)
-        if any(row.advertiser == order.name for row in self._campaigns.values()):
-            raise UsageError(f'"{order.name}" has campaigns: remove them first')
-        self._store.delete_advertiser(order.name)
-        return f'removed the advertiser "{order.name}"', (KeepAdvertiser(before),)
+    def _drop_advertiser(self, command: DropAdvertiser) -> Applied:
+        before = self._get_advertiser(command.name)
+        if any(row.advertiser == command.name for row in self._campaigns.values()):
+            raise UsageError(f'"{command.name}" has campaigns: remove them first')
+        self._store.delete_advertiser(command.name)
+        return f'removed the advertiser "{command.name}"', (KeepAdvertiser(before),)
 
-    def _save_campaign(self, order: KeepCampaign) -> Applied:
-        row, before = order.campaign, self._campaigns.get(order.campaign.name)
+    def _save_campaign(self, command: KeepCampaign) -> Applied:
+        row, before = command.campaign, self._campaigns.get(command.campaign.name)
         self._get_advertiser(row.advertiser)
         if before is None:
             if len(self._campaigns) >= MAX_CAMPAIGNS:
@@ -87,23 +87,23 @@ class _AdCommands:
         self._store.save_campaign(row._replace(added_s=before.added_s))
         return f'changed the campaign "{row.name}"', (KeepCampaign(before),)
 
-    def _drop_campaign(self, order: DropCampaign) -> Applied:
-        before = self._get_campaign(order.name)
-        if any(ad.campaign == order.name and ad.standing != "revoked" for ad in self._ads.values()):
-            raise UsageError(f'the campaign "{order.name}" has ads: revoke them first')
-        self._store.delete_campaign(order.name)
-        return f'removed the campaign "{order.name}"', (KeepCampaign(before),)
+    def _drop_campaign(self, command: DropCampaign) -> Applied:
+        before = self._get_campaign(command.name)
+        if any(ad.campaign == command.name and ad.standing != "revoked" for ad in self._ads.values()):
+            raise UsageError(f'the campaign "{command.name}" has ads: revoke them first')
+        self._store.delete_campaign(command.name)
+        return f'removed the campaign "{command.name}"', (KeepCampaign(before),)
 
-    def _pause_campaign(self, order: PauseCampaign) -> Applied:
-        before = self._get_campaign(order.name)
-        if before.paused is order.paused:
-            raise UsageError(f'the campaign "{order.name}" is {"paused already" if before.paused else "not paused"}')
-        self._store.save_campaign(before._replace(paused=order.paused))
-        done = "paused" if order.paused else "resumed"
-        return f'{done} the campaign "{order.name}"', (PauseCampaign(order.name, paused=before.paused),)
+    def _pause_campaign(self, command: PauseCampaign) -> Applied:
+        before = self._get_campaign(command.name)
+        if before.paused is command.paused:
+            raise UsageError(f'the campaign "{command.name}" is {"paused already" if before.paused else "not paused"}')
+        self._store.save_campaign(before._replace(paused=command.paused))
+        done = "paused" if command.paused else "resumed"
+        return f'{done} the campaign "{command.name}"', (PauseCampaign(command.name, paused=before.paused),)
 
-    def _save_ad(self, order: KeepAd) -> Applied:
-        ad = order.ad
+    def _save_ad(self, command: KeepAd) -> Applied:
+        ad = command.ad
         self._get_campaign(ad.campaign)
         if not ad.id:
             if sum(each.standing != "revoked" for each in self._ads.values()) >= MAX_ADS:
@@ -118,15 +118,15 @@ class _AdCommands:
         again = () if before.standing == "submitted" else (JudgeAd(ad.id, before.standing),)
         return f"edited {_describe_ad(ad.id, ad)}; it waits to be approved", (KeepAd(before), *again)
 
-    def _review_ad(self, order: JudgeAd) -> Applied:
-        before = self._get_ad(order.ad_id)
-        if before.standing == order.standing:
-            raise UsageError(f"the ad {order.ad_id} is {before.standing} already")
-        if order.standing != "revoked":
+    def _review_ad(self, command: JudgeAd) -> Applied:
+        before = self._get_ad(command.ad_id)
+        if before.standing == command.standing:
+            raise UsageError(f"the ad {command.ad_id} is {before.standing} already")
+        if command.standing != "revoked":
             self._get_campaign(before.campaign)
-        self._store.save_ad(before._replace(standing=order.standing))
-        done = {"approved": "approved", "revoked": "revoked", "submitted": "took back the word on"}[order.standing]
-        return f"{done} {_describe_ad(order.ad_id, before)}", (JudgeAd(order.ad_id, before.standing),)
+        self._store.save_ad(before._replace(standing=command.standing))
+        done = {"approved": "approved", "revoked": "revoked", "submitted": "took back the word on"}[command.standing]
+        return f"{done} {_describe_ad(command.ad_id, before)}", (JudgeAd(command.ad_id, before.standing),)
 
     def _get_advertiser(self, name: str) -> AdvertiserRow:
         if name not in self._advertisers:
@@ -149,5 +149,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    return f'did you mean "{near[0]}"?' if near else '"vedette sponsor list" shows them'
+    return did_you_mean(name, known, '"vedette sponsor list" shows them', show='"{}"', cutoff=0.75)

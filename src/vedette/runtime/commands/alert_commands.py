@@ -1,9 +1,8 @@
 """What the operator orders for those who watch: a watch more, or one less. Each tells the orders that take it back."""
 
-import difflib
-
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
+from vedette.suggest import did_you_mean
 from vedette.web.commands.commands import AddWatch, Command, RemoveWatch
 
 # Each is asked for every batch of new pages.
@@ -24,8 +23,7 @@ def execute_alert_command(order: AlertCommand, state: State, now_s: float) -> tu
         state.store.add_alert(watch)
         return f'added the watch "{watch.name}"', (RemoveWatch(watch.name),)
     if order.name not in rows:
-        near = difflib.get_close_matches(order.name, rows, 1, cutoff=0.75)
-        advice = f'did you mean "{near[0]}"?' if near else '"vedette watch list" shows them'
+        advice = did_you_mean(order.name, rows, '"vedette watch list" shows them', show='"{}"', cutoff=0.75)
         raise UsageError(f'there is no watch "{order.name}"; {advice}')
     state.store.delete_alert(order.name)
     return f'removed the watch "{order.name}"', (AddWatch(rows[order.name]),)

@@ -1,17 +1,23 @@
-"""Carrying out what an operator orders: the same whether a running keeper does it or the command line.
+"""Execute what an operator commands: the same for a running coordinator and for the command line without one.
 
-An order is checked as a whole before anything is written. What was done is written into the state's log of actions,
-together with the orders that take it back, where it can be taken back; taking it back is an action like any other.
+Reads top to bottom: ``execute_command`` logs what ``_apply`` did, ``_EXECUTORS`` says which function applies which
+commands. A command is checked as a whole before anything is written. What was done is written into the state's log of
+actions, together with the commands that undo it, where it can be undone; undoing is an action like any other.
 """
+
+from collections.abc import Callable
+from typing import Any, Final
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.operator_store import Action
+from vedette.config.sections import Crawl
 from vedette.errors import UsageError
 from vedette.runtime.commands.ads_commands import execute_ad_command
 from vedette.runtime.commands.alert_commands import AlertCommand, execute_alert_command
 from vedette.runtime.commands.search_commands import SearchCommand, execute_search_command
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
+from vedette.runtime.push.promises import check_promises
 from vedette.web.commands.ads_commands import AdCommand, ad_command_from_json, ad_command_to_json, is_ad_command
 from vedette.web.commands.commands import (
     CloseSession,
@@ -28,93 +34,93 @@ from vedette.web.commands.commands import (
     command_to_json,
 )
 
+AnyCommand = Command | AdCommand
+Applied = tuple[str, tuple[AnyCommand, ...]]  # what was done, in one line, and the commands that undo it
+DEFAULT_DELAY_S: Final = Crawl().delay_s
 
-def execute_command(order: Command | AdCommand, state: State, now_s: float, who: str) -> CommandResult:
-    """Write it into the state, as one change that the caller commits."""
+
+def execute_command(
+    command: AnyCommand, state: State, now_s: float, who: str, delay_s: float = DEFAULT_DELAY_S
+) -> CommandResult:
+    """Write a command into the state, as one change that the caller commits.
+
+    ``delay_s`` is the configured pause between requests to a host, which promises of a site must leave room for.
+    """
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
-    if isinstance(order, OpenSession | CloseSession):
-        return _apply_session(order, state, now_s, who)
-    if isinstance(order, Undo):
-        words, inverse = _undo_action(order.action, state, now_s)
+    if isinstance(command, CloseSession):
+        state.store.close_session(command.digest)
+        return CommandResult("signed out", 0)
+    if isinstance(command, OpenSession):
+        state.store.open_session(command.digest, command.wall_s)
+        return CommandResult("signed in", state.store.log_action(Action(now_s, "signed in to the console", who)))
+    if isinstance(command, Undo):
+        words, inverse = _undo_action(command.action, state, now_s, delay_s)
     else:
-        words, inverse = _apply(order, state, now_s)
+        words, inverse = _apply(command, state, now_s, delay_s)
     undo = tuple(_to_json(one) for one in inverse)
     return CommandResult(words, state.store.log_action(Action(now_s, words, who, undo)))
 
 
-def changes_sites(order: Command | AdCommand, state: State) -> bool:
-    """Whether keeper and workers go by other rules once it was carried out."""
-    if isinstance(order, Undo):
-        row = state.store.find_action(order.action)
+def changes_sites(command: AnyCommand, state: State) -> bool:
+    """Return whether coordinator and fetchers go by other rules once the command was executed."""
+    if isinstance(command, Undo):
+        row = state.store.find_action(command.action)
         return row is not None and any(changes_sites(_from_json(one), state) for one in row.action.undo)
-    return isinstance(order, SiteCommand | SetMachine) or bool(getattr(order, "rules", ()))
+    return isinstance(command, SiteCommand | SetMachine) or bool(getattr(command, "rules", ()))
 
 
-def _to_json(order: Command | AdCommand) -> dict[str, object]:
-    return ad_command_to_json(order) if isinstance(order, AdCommand) else command_to_json(order)
+def _to_json(command: AnyCommand) -> dict[str, object]:
+    return ad_command_to_json(command) if isinstance(command, AdCommand) else command_to_json(command)
 
 
-def _from_json(told: object) -> Command | AdCommand:
+def _from_json(told: object) -> AnyCommand:
     return ad_command_from_json(told) if is_ad_command(told) else command_from_json(told)
 
 
-def _apply(order: Command | AdCommand, state: State, now_s: float) -> tuple[str, tuple[Command | AdCommand, ...]]:
-    """What was done, and the orders that take it back."""
-    if isinstance(order, AdCommand):
-        return execute_ad_command(order, state, now_s)
-    return _apply_general(order, state, now_s)
-
-
-def _apply_general(order: Command, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """The same of what is no matter of the market."""
-    if isinstance(order, SiteCommand):
-        return execute_site_command(order, state, now_s)
-    if isinstance(order, SearchCommand):
-        return execute_search_command(order, state, now_s)
-    if isinstance(order, SetMachine):
-        return execute_setting_command(order, state)
-    if isinstance(order, AlertCommand):
-        return execute_alert_command(order, state, now_s)
-    if isinstance(order, Dismiss | Offer):
-        return _apply_offer(order, state)
-    return _apply_permanent(order, state)
-
-
-def _apply_permanent(order: Command, state: State) -> tuple[str, tuple[Command, ...]]:
-    """What cannot be taken back."""
-    if isinstance(order, ReplaceToken):
-        first = "made the operator's first token"
-        words = (
-            "made a new operator's token; everybody is signed out of the console"
-            if state.store.read_token_digest()
-            else first
-        )
-        state.store.set_token(order.digest)
-        return words, ()
-    if isinstance(order, FetchNow):
-        more = f" and {len(order.urls) - 1} more" if len(order.urls) > 1 else ""
-        return f"asked for {order.urls[0]}{more} to be fetched now", ()
+def _apply(command: AnyCommand, state: State, now_s: float, delay_s: float) -> Applied:
+    if isinstance(command, SiteCommand):
+        check_promises(command, state, delay_s)
+    for kinds, execute in _EXECUTORS:
+        if isinstance(command, kinds):
+            return execute(command, state, now_s)
     raise UsageError("this order is not known here: restart vedette, which is older than whoever orders")
 
 
-def _apply_offer(order: Dismiss | Offer, state: State) -> tuple[str, tuple[Command, ...]]:
-    if isinstance(order, Dismiss):
-        state.store.dismiss_unlisted_host(order.host)
-        return f"not offered as a site any more: {order.host}", (Offer(order.host),)
-    state.store.offer_unlisted_host(order.host)
-    return f"offered as a site again: {order.host}", (Dismiss(order.host),)
+def _replace_token(command: ReplaceToken, state: State, _now_s: float) -> Applied:
+    is_first = not state.store.read_token_digest()
+    state.store.set_token(command.digest)
+    if is_first:
+        return "made the operator's first token", ()
+    return "made a new operator's token; everybody is signed out of the console", ()
 
 
-def _apply_session(order: OpenSession | CloseSession, state: State, now_s: float, who: str) -> CommandResult:
-    if isinstance(order, CloseSession):
-        state.store.close_session(order.digest)
-        return CommandResult("signed out", 0)
-    state.store.open_session(order.digest, order.wall_s)
-    return CommandResult("signed in", state.store.log_action(Action(now_s, "signed in to the console", who)))
+def _log_fetch(command: FetchNow, _state: State, _now_s: float) -> Applied:
+    more = f" and {len(command.urls) - 1} more" if len(command.urls) > 1 else ""
+    return f"asked for {command.urls[0]}{more} to be fetched now", ()
 
 
-def _undo_action(number: int, state: State, now_s: float) -> tuple[str, tuple[Command | AdCommand, ...]]:
+def _apply_offer(command: Dismiss | Offer, state: State, _now_s: float) -> Applied:
+    if isinstance(command, Dismiss):
+        state.store.dismiss_unlisted_host(command.host)
+        return f"not offered as a site any more: {command.host}", (Offer(command.host),)
+    state.store.offer_unlisted_host(command.host)
+    return f"offered as a site again: {command.host}", (Dismiss(command.host),)
+
+
+_EXECUTORS: Final[tuple[tuple[Any, Callable[[Any, State, float], Applied]], ...]] = (
+    (SiteCommand, execute_site_command),
+    (SearchCommand, execute_search_command),
+    (AlertCommand, execute_alert_command),
+    (AdCommand, execute_ad_command),
+    (SetMachine, execute_setting_command),
+    (Dismiss | Offer, _apply_offer),
+    (ReplaceToken, _replace_token),
+    (FetchNow, _log_fetch),
+)
+
+
+def _undo_action(number: int, state: State, now_s: float, delay_s: float) -> Applied:
     row = state.store.find_action(number)
     if row is None:
         raise UsageError(f"there is no action {number} in the log")
@@ -122,11 +128,11 @@ def _undo_action(number: int, state: State, now_s: float) -> tuple[str, tuple[Co
         raise UsageError(f'"{row.action.what}" is undone already')
     if not row.action.undo:
         raise UsageError(f'"{row.action.what}" cannot be undone')
-    redo: list[Command | AdCommand] = []
+    redo: list[AnyCommand] = []
     refused: list[UsageError] = []
     for one in row.action.undo:
         try:
-            _, inverse = _apply(_from_json(one), state, now_s)
+            _, inverse = _apply(_from_json(one), state, now_s, delay_s)
             redo = [*inverse, *redo]
         except UsageError as error:  # somebody did it by hand meanwhile; the rest can still be taken back
             refused.append(error)

@@ -1,4 +1,4 @@
-"""The operator of a data folder, as the console sees him: rights out of the state, orders to the keeper."""
+"""The operator of a data folder, for the console: rights from the state, commands to the coordinator."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +12,29 @@ from vedette.errors import StoreError, UsageError
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.auth.tokens import matches_digest
+from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import Command, CommandResult
 from vedette.web.console.ports.sites import ActionLine
 
 T = TypeVar("T")
 
 
+def send_command(folder: Path, command: Command | AdCommand, by: str) -> CommandResult:
+    """Have the coordinator of a folder execute a command; it commits before it answers."""
+    try:
+        reply = ask_coordinator(folder, Request("order", {"order": command, "who": by}))
+    except (OSError, ChannelClosed):
+        words = "the crawler does not answer: it is being started again; try once more in a moment"
+        raise StoreError(words) from None
+    if "error" in reply:
+        raise UsageError(str(reply["error"]))
+    action = reply["action"]
+    assert isinstance(action, int)
+    return CommandResult(str(reply["done"]), action)
+
+
 class FolderOperator:
-    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the keeper."""
+    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the coordinator."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,25 +51,15 @@ class FolderOperator:
 
     def session_opened_s(self, digest: str) -> float | None:
         """So is a session."""
-        return self._query(lambda book: book.read_session_start(digest))
+        return self._query(lambda store: store.read_session_start(digest))
 
-    def run_command(self, order: Command, by: str) -> CommandResult:
-        """Through the keeper, which commits before it answers."""
-        try:
-            reply = ask_coordinator(self._folder, Request("order", {"order": order, "who": by}))
-        except (OSError, ChannelClosed):
-            raise StoreError(
-                "the crawler does not answer: it is being started again; try once more in a moment"
-            ) from None
-        if "error" in reply:
-            raise UsageError(str(reply["error"]))
-        action = reply["action"]
-        assert isinstance(action, int)
-        return CommandResult(str(reply["done"]), action)
+    def run_command(self, command: Command, by: str) -> CommandResult:
+        """Through the coordinator."""
+        return send_command(self._folder, command, by)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """As they are kept."""
-        return [_build_line(row) for row in self._query(lambda book: book.list_actions(most, before))]
+        return [_build_line(row) for row in self._query(lambda store: store.list_actions(most, before))]
 
     def _query(self, question: Callable[[CrawlStore], T]) -> T:
         with read_state(self._folder) as db:

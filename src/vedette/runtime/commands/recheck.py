@@ -1,4 +1,4 @@
-"""What follows from rules about URLs and domains: the index looks at pages again, and blocked ones may be fetched."""
+"""What follows from rules about URLs and domains: pages are indexed again, and unblocked URLs are fetched."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,8 @@
-"""What the command line and the console ask of a running keeper, and what it answers: plain values both ways.
+"""Requests of the command line and the console to a running coordinator, and its responses: plain values both ways.
 
-An answer leaves after the commit that follows it, so whoever is told "done" can rely on it. A wrong order is answered
-with an ``error`` in words; it never ends the keeper.
+``RequestHandler.handle`` dispatches by verb; the verb ``order`` goes on to ``executor.execute_command``. A response
+leaves after the commit that follows it, so "done" can be relied on. A wrong request is answered with an ``error`` in
+words; it never ends the coordinator.
 """
 
 from collections import Counter, deque
@@ -26,7 +27,6 @@ from vedette.runtime.commands.executor import changes_sites, execute_command
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.coordinator import PushHandler
-from vedette.runtime.push.promises import check_promises
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import AddSite, Command, FetchNow
 
@@ -61,12 +61,12 @@ class _RateMeter:
 
 
 class RequestHandler:
-    """Answers calls on behalf of a keeper."""
+    """Answers calls on behalf of a coordinator."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator, push: PushHandler) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator, push: PushHandler) -> None:
         self._settings = settings
         self._state = state
-        self._coordinator = keeper
+        self._coordinator = coordinator
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
         self.push = push
@@ -86,19 +86,19 @@ class RequestHandler:
             "push": self.push.handle,
         }
 
-    def handle(self, call: Request, now_s: float) -> Response:
+    def handle(self, request: Request, now_s: float) -> Response:
         """What is told to whoever called."""
-        if call.verb not in self._handlers:
+        if request.verb not in self._handlers:
             return {
-                "error": f'the vedette that runs does not know "{call.verb}": it is older than this one; restart it'
+                "error": f'the vedette that runs does not know "{request.verb}": it is older than this one; restart it'
             }
         try:
-            return self._handlers[call.verb](now_s, **call.arguments)
+            return self._handlers[request.verb](now_s, **request.arguments)
         except VedetteError as error:
             return {"error": str(error)}
 
     def reload_rules(self, now_s: float) -> None:
-        """The state's sites or settings have changed: keeper and workers go by them from now on."""
+        """The state's sites or settings have changed: coordinator and workers go by them from now on."""
         rules = load_rules(self._settings, self._state)
         self.recalled_hosts = self._coordinator.apply_rules(rules, self._state.urls.host_names_with_work(), now_s)
         self.sites_changed = True
@@ -109,19 +109,14 @@ class RequestHandler:
         return {}
 
     def _get_status(self, now_s: float) -> Response:
+        wall_s = self._settings.clock.wall_now()
         return {
             "ending": self.ending,
             "now_s": now_s,
             "trouble": self.trouble,
-            **self._get_uptime(),
-            **collect_stats(self._coordinator, now_s),
-        }
-
-    def _get_uptime(self) -> Response:
-        wall_s = self._settings.clock.wall_now()
-        return {
             "running_s": wall_s - self._started_s,
             "pages_per_s": self._rate.measure(wall_s, self._coordinator.tally.pages),
+            **collect_stats(self._coordinator, now_s),
         }
 
     def _explain_url(self, now_s: float, url: str) -> Response:
@@ -139,9 +134,9 @@ class RequestHandler:
 
     def _get_source(self, id_: int, now_s: float) -> Response | None:
         """What is believed of a source at this moment, on disk minutes later; None where it is none."""
-        refreshing = self._coordinator.refresher
-        told = refreshing.poller.summarize_source(id_, now_s)
-        times = refreshing.poller.get_due_times([id_], refreshing.price, now_s)
+        refresher = self._coordinator.refresher
+        told = refresher.poller.summarize_source(id_, now_s)
+        times = refresher.poller.get_due_times([id_], refresher.price, now_s)
         return {"told": told._asdict(), "look_s": times.get(id_, inf)} if told else None
 
     def _get_url_state(self, id_: int) -> Response:
@@ -184,30 +179,21 @@ class RequestHandler:
 
     def _get_fetch_result(self, id_: int, now_s: float) -> Response:
         """How far a URL is that somebody waits for."""
-        reply: Response = {
-            "id": id_,
-            "wished": self._coordinator.get_request_host(id_) is not None,
-            **self._get_url_state(id_),
-        }
+        host = self._coordinator.get_request_host(id_)
+        reply: Response = {"id": id_, "wished": host is not None, **self._get_url_state(id_)}
         page, note = self._state.store.get_page(id_), self._state.store.get_note(id_)
         if reply["standing"] == "fetched" and page is not None:
             return {**reply, **_describe_page(page)}
         if reply["standing"] in {"refused", "failed"} and note is not None:
             return {**reply, "why": note[0]}
-        return {**reply, "why": self._get_wait_reason(id_, now_s)}
-
-    def _get_wait_reason(self, id_: int, now_s: float) -> str:
-        host = self._coordinator.get_request_host(id_)
-        return explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""
+        return {**reply, "why": explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""}
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
-        """Carried out as a whole: each order checks what it needs before it writes anything."""
+        """Execute a command as a whole: each checks what it needs before it writes anything."""
         is_of_sites = changes_sites(order, self._state)
         if isinstance(order, FetchNow):
             self._fetch_now(now_s, list(order.urls))
-        if not isinstance(order, AdCommand):
-            check_promises(order, self._state, self._coordinator.rules.delay_s)
-        done = execute_command(order, self._state, now_s, who)
+        done = execute_command(order, self._state, now_s, who, self._coordinator.rules.delay_s)
         if is_of_sites:
             self.reload_rules(now_s)
         if isinstance(order, AddSite) and order.asked_s is not None:
@@ -226,10 +212,10 @@ def _describe_page(page: PageRow) -> Response:
     }
 
 
-def collect_stats(keeper: Coordinator, now_s: float) -> Response:
+def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
     """The state of a crawl as plain numbers."""
-    tally = keeper.tally
-    counts = keeper.urls.get_counts()
+    tally = coordinator.tally
+    counts = coordinator.urls.get_counts()
     return {
         "pages": tally.pages,
         "new_pages": tally.new_pages,
@@ -241,36 +227,36 @@ def collect_stats(keeper: Coordinator, now_s: float) -> Response:
         "urls_known": counts.known,
         "urls_waiting": counts.waiting,
         "urls_out": counts.leased,
-        "hosts": len(keeper.hosts),
-        "hosts_waiting": count_waits(keeper.host_table, now_s),
+        "hosts": len(coordinator.hosts),
+        "hosts_waiting": count_waits(coordinator.host_table, now_s),
         "statuses": {str(status): tally.statuses[status] for status in sorted(tally.statuses)},
         "failures": {why: tally.failures[why] for why in sorted(tally.failures)},
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
-        "hosts_in_trouble": {host.name: host.trouble for host in keeper.hosts.values() if host.trouble},
-        "refresh": collect_refresh_stats(keeper.refresher),
-        "discovery": collect_discovery_stats(keeper.refresher.poller),
-        "budget": collect_budget_stats(keeper, now_s),
+        "hosts_in_trouble": {host.name: host.trouble for host in coordinator.hosts.values() if host.trouble},
+        "refresh": collect_refresh_stats(coordinator.refresher),
+        "discovery": collect_discovery_stats(coordinator.refresher.poller),
+        "budget": collect_budget_stats(coordinator, now_s),
     }
 
 
-def collect_budget_stats(keeper: Coordinator, now_s: float) -> Response:
+def collect_budget_stats(coordinator: Coordinator, now_s: float) -> Response:
     """Where the fetch budget goes: fetches of today by kind, and how many URLs were not worth the price of late."""
-    kinds: Counter[str] = Counter()
-    for each in keeper.spending.get_today(now_s).sites.values():
+    kinds, budget_per_s = Counter[str](), coordinator.rules.budget_per_s
+    for each in coordinator.spending.get_today(now_s).sites.values():
         kinds.update({kind: int(spent.fetches) for kind, spent in each.items()})
     return {
-        "per_s": keeper.rules.budget_per_s or None,
-        "fetches": sum(spent.fetches for spent in keeper.spending.all_time.values()),
+        "per_s": budget_per_s or None,
+        "fetches": sum(spent.fetches for spent in coordinator.spending.all_time.values()),
         "today": {kind: kinds[kind] for kind in FETCH_KINDS if kinds[kind]},
-        "held_back": keeper.first_fetches.below_price.summarize(now_s).urls if keeper.rules.budget_per_s else 0,
+        "held_back": coordinator.first_fetches.below_price.summarize(now_s).urls if budget_per_s else 0,
     }
 
 
-def collect_discovery_stats(looking: SourcePoller) -> Response:
+def collect_discovery_stats(poller: SourcePoller) -> Response:
     """How looking for new pages goes: sums fade, so that they speak of about the last day."""
-    counts = looking.counts
+    counts = poller.counts
     return {
-        "sources": len(looking),
+        "sources": len(poller),
         "looks": counts.polls,
         "found": counts.found,
         "wasted": counts.wasted,
@@ -278,15 +264,15 @@ def collect_discovery_stats(looking: SourcePoller) -> Response:
     }
 
 
-def collect_refresh_stats(refreshing: RefreshScheduler) -> Response:
+def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
     """How refreshing stands: sums fade, so that they speak of about the last day; None where nothing is known yet.
 
     ``expected`` and ``found`` are changes by tenths of the chance that was said before, ``counted`` the refreshes.
     """
-    forecast = refreshing.forecast
+    forecast = refresher.forecast
     return {
-        "policy": refreshing.policy,
-        "price": refreshing.price,
+        "policy": refresher.policy,
+        "price": refresher.price,
         "refreshes": forecast.refreshes,
         "wasted": forecast.wasted,
         "wasted_share": forecast.wasted_share,
@@ -295,6 +281,6 @@ def collect_refresh_stats(refreshing: RefreshScheduler) -> Response:
         "counted": list(forecast.count),
         "expected": list(forecast.expected),
         "found": list(forecast.found),
-        "current_share": refreshing.freshness.share,
-        "judged": refreshing.freshness.judged,
+        "current_share": refresher.freshness.share,
+        "judged": refresher.freshness.judged,
     }

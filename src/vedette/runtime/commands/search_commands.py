@@ -1,9 +1,8 @@
-"""What the operator does for those who search: keys that are given out and revoked, and rules for single queries.
+"""Execute commands on search: API keys, and rules for results; each returns the commands that undo it.
 
-Each tells what was done, and the orders that take it back. Of a key only the digest is kept, here as everywhere.
+Of a key only the digest is kept, here as everywhere.
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.config import format_rate, parse_rate
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
 from vedette.runtime.commands.recheck import DOMAIN_RULES, apply_rule_change
+from vedette.suggest import did_you_mean
 from vedette.web.auth.keys import Key
 from vedette.web.commands.commands import AddRules, Command, CreateKey, RemoveRules, RestoreKey, RevokeKey, Rule
 
@@ -21,7 +21,8 @@ SearchCommand = CreateKey | RevokeKey | RestoreKey | AddRules | RemoveRules
 def key_from_row(row: UserKeyRow) -> Key:
     """The key that a row keeps; a row that makes no sense is damage.
 
-    >>> key_from_row(UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)).rate.requests
+    >>> row = UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)
+    >>> key_from_row(row).rate.requests
     60
     """
     settings: Any = row.settings
@@ -44,15 +45,15 @@ def row_from_key(key: Key) -> UserKeyRow:
     return UserKeyRow(key.name, key.hash.hex(), settings, key.created_s, key.revoked_s)
 
 
-def execute_search_command(order: SearchCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; what was done, in one line, and the orders that take it back."""
-    if isinstance(order, CreateKey):
-        return _create_key(order.row._replace(created_s=now_s, revoked_s=None), state)
-    if isinstance(order, RevokeKey | RestoreKey):
-        return _set_revoked(order, state, now_s)
-    if isinstance(order, AddRules):
-        return _add_rules(order.rules, state, now_s)
-    return _remove_rules(order.rules, state)
+def execute_search_command(command: SearchCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
+    """Write it into the state; return what was done, in one line, and the commands that undo it."""
+    if isinstance(command, CreateKey):
+        return _create_key(command.row._replace(created_s=now_s, revoked_s=None), state)
+    if isinstance(command, RevokeKey | RestoreKey):
+        return _set_revoked(command, state, now_s)
+    if isinstance(command, AddRules):
+        return _add_rules(command.rules, state, now_s)
+    return _remove_rules(command.rules, state)
 
 
 def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]]:
@@ -66,18 +67,18 @@ def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]
     return f'made the key "{row.name}" for {" and ".join(key_from_row(row).scopes)}', (RevokeKey(row.name),)
 
 
-def _set_revoked(order: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
+def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """A key opens nothing any more, or again what it did."""
     rows = {row.name: row for row in state.store.list_user_keys()}
-    is_out = isinstance(order, RevokeKey)
-    if order.name not in rows:
-        raise UsageError(f'there is no key "{order.name}"; {_suggest(order.name, rows)}')
-    if (rows[order.name].revoked_s is not None) is is_out:
-        raise UsageError(f'the key "{order.name}" is {"revoked already" if is_out else "not revoked"}')
-    state.store.save_user_key(rows[order.name]._replace(revoked_s=now_s if is_out else None))
+    is_out = isinstance(command, RevokeKey)
+    if command.name not in rows:
+        raise UsageError(f'there is no key "{command.name}"; {_suggest(command.name, rows)}')
+    if (rows[command.name].revoked_s is not None) is is_out:
+        raise UsageError(f'the key "{command.name}" is {"revoked already" if is_out else "not revoked"}')
+    state.store.save_user_key(rows[command.name]._replace(revoked_s=now_s if is_out else None))
     if is_out:
-        return f'revoked the key "{order.name}"', (RestoreKey(order.name),)
-    return f'the key "{order.name}" opens again what it did', (RevokeKey(order.name),)
+        return f'revoked the key "{command.name}"', (RestoreKey(command.name),)
+    return f'the key "{command.name}" opens again what it did', (RevokeKey(command.name),)
 
 
 def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
@@ -125,5 +126,4 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Comma
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-    return f'did you mean "{near[0]}"?' if near else '"vedette keys list" shows them'
+    return did_you_mean(name, known, '"vedette keys list" shows them', show='"{}"', cutoff=0.75)

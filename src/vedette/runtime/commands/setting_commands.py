@@ -1,6 +1,6 @@
-"""Settings of the machine that an operator chooses while it runs: they hold at once, and before what the file says.
+"""Settings that an operator changes while it runs: they hold at once, and before the configuration file.
 
-They are kept in the state, so that a restart changes nothing; taken back, the file holds again.
+They are kept in the state, so that a restart changes nothing; undone, the file holds again.
 """
 
 import json
@@ -20,18 +20,18 @@ SETTABLE = ("crawl.budget", "refresh.policy", "serve.learn")
 OVERRIDES_KEY = "settings chosen"
 
 
-def load_overrides(book: CrawlStore) -> dict[str, str]:
+def load_overrides(store: CrawlStore) -> dict[str, str]:
     """What was chosen, by name and as it was typed; what makes no sense is not heeded."""
     try:
-        kept = json.loads(book.get_value(OVERRIDES_KEY) or "{}")
+        kept = json.loads(store.get_value(OVERRIDES_KEY) or "{}")
     except ValueError:
         return {}
     return {name: kept[name] for name in SETTABLE if isinstance(kept.get(name), str)} if isinstance(kept, dict) else {}
 
 
-def apply_overrides(config: Config, book: CrawlStore) -> Config:
+def apply_overrides(config: Config, store: CrawlStore) -> Config:
     """The configuration as it holds. A choice that this version does not know, as after a step back, holds not."""
-    for name, value in load_overrides(book).items():
+    for name, value in load_overrides(store).items():
         try:
             config = override(config, {name: value})
         except ConfigError:
@@ -39,24 +39,24 @@ def apply_overrides(config: Config, book: CrawlStore) -> Config:
     return config
 
 
-def is_learning_on(book: CrawlStore, *, configured: bool) -> bool:
+def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
     """Whether the order of results learns from clicks, as it holds."""
-    return {"true": True, "false": False}.get(load_overrides(book).get("serve.learn", ""), configured)
+    return {"true": True, "false": False}.get(load_overrides(store).get("serve.learn", ""), configured)
 
 
-def execute_setting_command(order: SetMachine, state: State) -> tuple[str, tuple[Command, ...]]:
+def execute_setting_command(command: SetMachine, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Keep what was chosen; what was done, in one line, and the order that takes it back."""
     before = load_overrides(state.store)
-    if others := [name for name in order.changes if name not in SETTABLE]:
+    if others := [name for name in command.changes if name not in SETTABLE]:
         listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
         raise UsageError(f"{others[0]} holds from the next start on; at once change {listed}")
-    typed = {name: value for name, value in order.changes.items() if value is not None}
+    typed = {name: value for name, value in command.changes.items() if value is not None}
     override(Config(), typed)
-    after = {name: value for name, value in before.items() if name not in order.changes} | typed
+    after = {name: value for name, value in before.items() if name not in command.changes} | typed
     if after == before:
         raise UsageError("nothing would change: it is set so already")
     state.store.set_value(OVERRIDES_KEY, json.dumps(after))
-    return _describe_changes(order.changes), (SetMachine({name: before.get(name) for name in order.changes}),)
+    return _describe_changes(command.changes), (SetMachine({name: before.get(name) for name in command.changes}),)
 
 
 def _describe_changes(changes: Mapping[str, str | None]) -> str:

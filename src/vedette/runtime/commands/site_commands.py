@@ -1,9 +1,8 @@
-"""What the operator does to his sites: the same orders, whether a running keeper carries them out or the command line.
+"""Execute commands on sites: add, change, pause, remove, import.
 
-An order is checked as a whole before anything is written. Each tells what was done, and the orders that take it back.
+A command is checked as a whole before anything is written. Each returns what was done, and the commands that undo it.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
 from vedette.runtime.commands.recheck import reindex_pages, requeue_urls
-from vedette.runtime.push.promises import check_promises
+from vedette.suggest import did_you_mean
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
 # What an operator may overrule, and the refusals that do not hold then.
@@ -25,80 +24,81 @@ OVERRULED_REFUSALS: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": 
 SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 
-def execute_site_command(order: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; what was done, in one line, and the orders that take it back."""
-    check_promises(order, state)
+def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
+    """Write it into the state; return what was done, in one line, and the commands that undo it."""
     rows = {row.site.start: row for row in state.store.list_sites()}
-    inverse = _build_inverse(order, rows)
-    if isinstance(order, AddSite):
-        done = _add_site(order, state, rows, now_s)
-    elif isinstance(order, ImportSites):
-        done = _import_sites(order, state, rows, now_s)
-    elif isinstance(order, RemoveSite):
-        done = _remove_site(order, state, rows)
+    inverse = _build_inverse(command, rows)
+    if isinstance(command, AddSite):
+        done = _add_site(command, state, rows, now_s)
+    elif isinstance(command, ImportSites):
+        done = _import_sites(command, state, rows, now_s)
+    elif isinstance(command, RemoveSite):
+        done = _remove_site(command, state, rows)
     else:
-        done = _change_site(order, state, rows)
+        done = _change_site(command, state, rows)
     _requeue_in_scope(state)
-    done += _requeue_overruled(state, rows)
-    _reindex_rejudged(state, rows)
+    old = {start: row.site for start, row in rows.items()}
+    done += _requeue_overruled(state, old)
+    _reindex_rejudged(state, old)
     return done, inverse
 
 
-def _build_inverse(order: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
+def _build_inverse(command: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
     """What takes it back; an order that will be refused needs nothing."""
-    if isinstance(order, ImportSites):
-        there = [rows[site.start] for site, _ in order.sites if site.start in rows]
-        new = [RemoveSite(site.start, with_pages=True) for site, _ in order.sites if site.start not in rows]
+    if isinstance(command, ImportSites):
+        there = [rows[site.start] for site, _ in command.sites if site.start in rows]
+        new = [RemoveSite(site.start, with_pages=True) for site, _ in command.sites if site.start not in rows]
         return (*((ImportSites(tuple((row.site, row.paused) for row in there)),) if there else ()), *new)
-    if isinstance(order, AddSite):
-        return (RemoveSite(order.site.start, with_pages=True),)
-    row = rows.get(order.start)
+    if isinstance(command, AddSite):
+        return (RemoveSite(command.site.start, with_pages=True),)
+    row = rows.get(command.start)
     if row is None:
         return ()
-    if isinstance(order, RemoveSite):
+    if isinstance(command, RemoveSite):
         return (AddSite(row.site, paused=row.paused),)
-    if isinstance(order, PauseSite):
-        return (PauseSite(order.start, paused=row.paused),)
-    before = {field: getattr(row.site, field) for field in order.changes}
-    return (SetSite(order.start, before, "settings back"),)
+    if isinstance(command, PauseSite):
+        return (PauseSite(command.start, paused=row.paused),)
+    before = {field: getattr(row.site, field) for field in command.changes}
+    return (SetSite(command.start, before, "settings back"),)
 
 
-def _add_site(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
-    start = order.site.start
+def _add_site(command: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    start = command.site.start
     if start in rows:
         raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
-    state.store.save_site(SiteRow(order.site, paused=order.paused, added_s=now_s))
-    return f"added {start}{_describe_robots_override(order.site)}"
+    state.store.save_site(SiteRow(command.site, paused=command.paused, added_s=now_s))
+    return f"added {start}{_describe_robots_override(command.site)}"
 
 
-def _import_sites(order: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
-    for site, paused in order.sites:
+def _import_sites(command: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    for site, paused in command.sites:
         known = rows.get(site.start)
         state.store.save_site(SiteRow(site, paused, known.added_s if known else now_s))
-    new = sum(site.start not in rows for site, _ in order.sites)
-    owned = "".join(_describe_robots_override(site) for site, _ in order.sites)
-    return f"imported {len(order.sites)} ({new} new){owned}"
+    new = sum(site.start not in rows for site, _ in command.sites)
+    owned = "".join(_describe_robots_override(site) for site, _ in command.sites)
+    return f"imported {len(command.sites)} ({new} new){owned}"
 
 
-def _change_site(order: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _find_site(order.start, rows)
-    if isinstance(order, PauseSite):
-        state.store.save_site(replace(row, paused=order.paused))
-        return f"{'paused' if order.paused else 'resumed'} {order.start}"
-    changes: Any = order.changes
+def _change_site(command: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(command.start, rows)
+    if isinstance(command, PauseSite):
+        state.store.save_site(replace(row, paused=command.paused))
+        return f"{'paused' if command.paused else 'resumed'} {command.start}"
+    changes: Any = command.changes
     site = replace(row.site, **changes)
     state.store.save_site(replace(row, site=site))
-    return f"set {order.typed} of {order.start}{_describe_robots_override(site) if 'ignore_robots' in changes else ''}"
+    owned = _describe_robots_override(site) if "ignore_robots" in changes else ""
+    return f"set {command.typed} of {command.start}{owned}"
 
 
-def _remove_site(order: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
-    row = _find_site(order.start, rows)
-    state.store.delete_site(order.start)
-    if not order.with_pages:
-        return f"removed {order.start}; its pages are kept"
+def _remove_site(command: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _find_site(command.start, rows)
+    state.store.delete_site(command.start)
+    if not command.with_pages:
+        return f"removed {command.start}; its pages are kept"
     others = SiteIndex([other.site for other in rows.values() if other is not row])
     forgotten = _forget_pages(state, row.site, others)
-    return f"removed {order.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
+    return f"removed {command.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
 
 
 def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
@@ -120,13 +120,13 @@ def _requeue_in_scope(state: State) -> None:
     requeue_urls(state, [id_ for id_, url in noted if sites.find_site(url) is not None])
 
 
-def _requeue_overruled(state: State, before: Mapping[str, SiteRow]) -> str:
+def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
     """URLs that were refused by a judgement which their site overrules since this order wait again; how many."""
-    rows = state.store.list_sites()
-    sites = SiteIndex([row.site for row in rows])
+    now = {row.site.start: row.site for row in state.store.list_sites()}
+    sites = SiteIndex(list(now.values()))
     ids: list[int] = []
     for name, refusal in OVERRULED_REFUSALS.items():
-        gained = {row.site.start for row in rows if name in row.site.overrule and not _was_overruled(name, row, before)}
+        gained = {start for start in now if name in now[start].overrule and name not in _get_overrules(start, old)}
         if gained:
             refused = StateReader(state.db).list_refused(refusal)
             ids += [id_ for id_, url in refused if (site := sites.find_site(url)) is not None and site.start in gained]
@@ -134,27 +134,17 @@ def _requeue_overruled(state: State, before: Mapping[str, SiteRow]) -> str:
     return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
 
 
-def _reindex_rejudged(state: State, before: Mapping[str, SiteRow]) -> None:
+def _reindex_rejudged(state: State, old: Mapping[str, Site]) -> None:
     """The index looks again at the pages of each site whose judgements hold, or hold no more, since this order."""
-    old = {start: row.site for start, row in before.items()}
     now = {row.site.start: row.site for row in state.store.list_sites()}
     for start, site in {**old, **now}.items():
         if _get_overrules(start, old) != _get_overrules(start, now):
-            reindex_pages(state, _list_ids(state, site))
+            urls = state.store.iter_partition_urls(partition_of(origin_of(start).host))
+            reindex_pages(state, [id_ for id_, url in urls if check_scope(url, site) is None])
 
 
 def _get_overrules(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
     return sites[start].overrule if start in sites else ()
-
-
-def _list_ids(state: State, site: Site) -> list[int]:
-    """What lies in its scope."""
-    urls = state.store.iter_partition_urls(partition_of(origin_of(site.start).host))
-    return [id_ for id_, url in urls if check_scope(url, site) is None]
-
-
-def _was_overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
-    return row.site.start in before and name in before[row.site.start].site.overrule
 
 
 def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
@@ -164,8 +154,7 @@ def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
 
 
 def _suggest(start: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(start, known, 1, cutoff=0.75)
-    return f"did you mean {near[0]}?" if near else '"vedette sites list" shows them'
+    return did_you_mean(start, known, '"vedette sites list" shows them', cutoff=0.75)
 
 
 def _describe_robots_override(site: Site) -> str:

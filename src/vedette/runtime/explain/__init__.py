@@ -1,1 +1,1 @@
-"""Explain."""
+"""Why a URL is fetched or not: facts as plain values."""

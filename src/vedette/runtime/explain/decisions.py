@@ -1,6 +1,6 @@
-"""What is known of refreshing a page, as plain values: how often it changes, what a fetch is worth and last brought.
+"""Collect the facts of decisions about a URL: refresh, polling, first fetch, budget and ranking, as plain values.
 
-It is worked out from what is on disk, so it can be asked whether or not anything runs.
+``web.console.explain.decision_text`` puts them into words. They come from what is on disk, so nothing needs to run.
 """
 
 import sqlite3
@@ -25,36 +25,34 @@ from vedette.frontier.impact.estimates import ImpactOrder, UnseenWithGain
 from vedette.frontier.impact.url_features import MAX_TEXT_LENGTH, tokenize_texts
 from vedette.model import Site, fingerprint
 from vedette.runtime.monitoring.budget import count_site_today
-from vedette.runtime.search.reputation_store import ReputationFile, describe_ranking
-from vedette.runtime.search.reputation_store import load_ranking_status as read_told_rank_facts
+from vedette.runtime.search.reputation_store import ReputationFile, describe_ranking, load_ranking_status
 from vedette.text import hash_words
 
 JsonObject = dict[str, Any]
 
 
 def collect_polling(
-    id_: int, view: StateReader, schedule: Schedule, now_s: float, live: JsonObject | None = None
+    id_: int, reader: StateReader, schedule: Schedule, now_s: float, live: JsonObject | None = None
 ) -> JsonObject | None:
     """What the discovery policy says of a page; None where it is no source.
 
-    ``live`` is what a running keeper believes (``commands``); without it, what was last written down is told.
+    ``live`` is what a running coordinator believes (``commands``); without it, what was last written down is told.
     """
-    told, look_s = (SourceSummary(**live["told"]), live["look_s"]) if live else _load_stored(id_, view, now_s)
-    looks = view.store.get_known_pages([id_])
+    told, look_s = (SourceSummary(**live["told"]), live["look_s"]) if live else _load_stored(id_, reader, now_s)
+    looks = reader.store.get_known_pages([id_])
     if told is None or not looks:
         return None
     share = dict(zip(told.alike, told.alike_share, strict=True))
-    alike = {look.url: share[look.page.id] for look in view.store.get_known_pages(told.alike)}
+    alike = {look.url: share[look.page.id] for look in reader.store.get_known_pages(told.alike)}
     alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
     reason = find_poll_reason(looks[0], look_s, schedule)
     return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
 
 
-def _load_stored(id_: int, view: StateReader, now_s: float) -> tuple[SourceSummary | None, float]:
-    looking = SourcePoller(view.store)
-    return looking.summarize_source(id_, now_s), looking.get_due_times([id_], load_price(view.store), now_s).get(
-        id_, inf
-    )
+def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSummary | None, float]:
+    looking = SourcePoller(reader.store)
+    times = looking.get_due_times([id_], load_price(reader.store), now_s)
+    return looking.summarize_source(id_, now_s), times.get(id_, inf)
 
 
 def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
@@ -63,7 +61,7 @@ def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
     return explain_poll_time(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
 
 
-# Worth and price come from the keeper where one runs, which alone knows the budget; else they are left out.
+# Worth and price come from the coordinator where one runs, which alone knows the budget; else they are left out.
 
 
 MAX_MATCHES, MAX_NAMES = 3, 8
@@ -131,10 +129,10 @@ def _parse_needy(needy: object) -> list[tuple[str, float]]:
 
 
 def collect_budget(
-    url: str, page: PageRow | None, site: Site, said: JsonObject, view: StateReader, now_s: float
+    url: str, page: PageRow | None, site: Site, said: JsonObject, reader: StateReader, now_s: float
 ) -> JsonObject:
     """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page. ``cost`` is None where nobody says."""
-    own, everything = count_site_today(view.store, site.start, now_s)
+    own, everything = count_site_today(reader.store, site.start, now_s)
     kind = _fetch_kind(url, page, is_looked_at=said["look"] is not None)
     refresh = said["refresh"] if kind == "refresh" else None
     return {
@@ -160,7 +158,7 @@ def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObjec
     ``likes``, ``looks`` and ``expected`` are None where what was learned is not used, or has nothing of the page.
     """
     generations = Generations(folder)
-    told = read_told_rank_facts(generations.folder)
+    told = load_ranking_status(generations.folder)
     if told is None or not told.searches:
         return None
     tried = next((page for page in told.promoted if page.url == url), None)
@@ -195,19 +193,19 @@ _CHANGE_WORDS = {
 }
 
 
-def collect_refresh(id_: int, site: Site | None, view: StateReader, now_s: float) -> JsonObject | None:
+def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: float) -> JsonObject | None:
     """What the refresh policy says of a page at hand; None where a fixed rule has it, or nothing was learned yet."""
-    looks = view.store.get_known_pages([id_])
-    policy = load_policy(view.store)
+    looks = reader.store.get_known_pages([id_])
+    policy = load_policy(reader.store)
     if not looks or policy is None:
         return None
-    asked = RefreshScheduler(CrawlRules(refresh=policy), view.store).explain_page(looks[0], now_s)
-    return _describe_page(looks[0], asked, site) | _describe_signal(looks[0], view) if asked is not None else None
+    asked = RefreshScheduler(CrawlRules(refresh=policy), reader.store).explain_page(looks[0], now_s)
+    return _describe_page(looks[0], asked, site) | _describe_signal(looks[0], reader) if asked is not None else None
 
 
-def _describe_signal(look: KnownPage, view: StateReader) -> JsonObject:
+def _describe_signal(look: KnownPage, reader: StateReader) -> JsonObject:
     """What said since the last fetch that the page has changed, and of when; None where nothing did."""
-    signal = view.store.find_signal(look.page.id)
+    signal = reader.store.find_signal(look.page.id)
     at_s, kind = signal if signal is not None and signal[0] > look.page.fetched_s else (None, None)
     return {"signal": kind, "signal_s": at_s}
 

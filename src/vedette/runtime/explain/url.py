@@ -1,6 +1,7 @@
-"""One URL, everything that was decided of it, and by which rule: plain values for command line and console.
+"""Collect everything that was decided about a URL, and by which rule, as plain values for console and command line.
 
-The names of the values stay, since ``vedette explain --json`` prints them as they are.
+``web.console.explain.url_text`` puts them into words. The names of the values stay, since ``vedette explain --json``
+prints them as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +13,7 @@ from vedette.adapters.crawl_store.reader import StateReader, UrlRow, open_state_
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.discover.push.promises import describe_promise
-from vedette.discover.urls.normalize import explain_normalize as steps_of
-from vedette.discover.urls.normalize import normalize
+from vedette.discover.urls.normalize import explain_normalize, normalize
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.ports import PageRow
 from vedette.engine.scheduling.schedule import Schedule
@@ -21,6 +21,7 @@ from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.explain.content import collect_content, collect_duplicate, collect_trap_hold
 from vedette.runtime.explain.decisions import (
     collect_budget,
     collect_first_fetch,
@@ -28,29 +29,28 @@ from vedette.runtime.explain.decisions import (
     collect_ranking,
     collect_refresh,
 )
-from vedette.runtime.explain.page import collect_content, collect_duplicate, collect_trap_hold
 
 JsonObject = dict[str, Any]
 AskCoordinator = Callable[[Request], JsonObject | None]
 
 
 def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoordinator, now_s: float) -> JsonObject:
-    """All that is known of a URL. ``ask`` puts a question to the keeper; it gives None where none runs.
+    """All that is known of a URL. ``ask`` puts a question to the coordinator; it gives None where none runs.
 
-    ``now_s`` is the time where no keeper tells it.
+    ``now_s`` is the time where no coordinator tells it.
     """
-    with open_state_reader(folder) as view:
-        rows = view.store.list_sites()
+    with open_state_reader(folder) as reader:
+        rows = reader.store.list_sites()
         row = _find_site(url, rows)
         known_as = normalize(url, row.site) if row else url
         live = ask(Request("explain", {"url": known_as}))
-        facts = _UrlCollector(view, folder, schedule, live, live["now_s"] if live else now_s)
+        facts = _UrlCollector(reader, folder, schedule, live, live["now_s"] if live else now_s)
         return {
             "url": url,
             "known_as": known_as,
             "running": live is not None,
             "now_s": facts.now_s,
-            "steps": [step.rule for step in steps_of(url, row.site)] if row else [],
+            "steps": [step.rule for step in explain_normalize(url, row.site)] if row else [],
             "site": _describe_site(row) if row else None,
             "refusal": None if row else str(find_refusal(url, [each.site for each in rows])),
             **facts.collect(known_as, row.site if row else None),
@@ -58,7 +58,7 @@ def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoor
 
 
 class _UrlCollector(NamedTuple):
-    """A folder that is asked about a URL, at one moment, and what its keeper told of it."""
+    """A folder that is asked about a URL, at one moment, and what its coordinator told of it."""
 
     reader: StateReader
     folder: Path
@@ -68,35 +68,29 @@ class _UrlCollector(NamedTuple):
 
     def collect(self, url: str, site: Site | None) -> JsonObject:
         """What is known of a URL under the spelling of its site."""
-        view, live = self.reader, self.live
-        known = view.get_url(live["id"]) if live else view.find_url(url)
-        page = view.store.get_page(known.id) if known else None
-        place = _describe_url(known, live, view) if known else None
-        refresh = collect_refresh(page.id, site, view, self.now_s) if page else None
+        reader, live = self.reader, self.live
+        known = reader.get_url(live["id"]) if live else reader.find_url(url)
+        page = reader.store.get_page(known.id) if known else None
+        place = _describe_url(known, live, reader) if known else None
+        refresh = collect_refresh(page.id, site, reader, self.now_s) if page else None
         source = live.get("source") if live else None
-        look = collect_polling(page.id, view, self.schedule, self.now_s, source) if page else None
+        look = collect_polling(page.id, reader, self.schedule, self.now_s, source) if page else None
         said = {"refresh": refresh, "look": look}
         return {
-            "robots": _describe_robots(url, site, view, self.now_s),
-            "host": _describe_host(url, live, view),
+            "robots": _describe_robots(url, site, reader, self.now_s),
+            "host": _describe_host(url, live, reader),
             "known": place,
             "page": _describe_page(page, self._find_due_rule(url, page, refresh, look, site)) if page else None,
             "refresh": refresh,
             "look": look,
-            "budget": collect_budget(url, page, site, said, view, self.now_s) if site else None,
-            "first": self._collect_first_fetch(url, known, page),
-            **collect_content(page, site, view, self.folder, self.now_s),
-            "held": collect_trap_hold(known.id, place["why"], view) if known and place and place["why"] else None,
-            "spared": collect_duplicate(url, site, view) if page is None else None,
+            "budget": collect_budget(url, page, site, said, reader, self.now_s) if site else None,
+            "first": collect_first_fetch(known.id, url, known.depth, self.folder, live) if known and not page else None,
+            **collect_content(page, site, reader, self.folder, self.now_s),
+            "held": collect_trap_hold(known.id, place["why"], reader) if known and place and place["why"] else None,
+            "spared": collect_duplicate(url, site, reader) if page is None else None,
             "ranking": collect_ranking(page.id, url, self.folder, self.now_s) if page else None,
-            "hidden": [rule._asdict() for rule in view.store.list_search_rules() if _hides(rule, url)],
+            "hidden": [rule._asdict() for rule in reader.store.list_search_rules() if _hides(rule, url)],
         }
-
-    def _collect_first_fetch(self, url: str, known: UrlRow | None, page: PageRow | None) -> JsonObject | None:
-        """What a first fetch would bring; nothing where there was one, or it is not known."""
-        if known is None or page is not None:
-            return None
-        return collect_first_fetch(known.id, url, known.depth, self.folder, self.live)
 
     def _find_due_rule(
         self, url: str, page: PageRow, refresh: JsonObject | None, look: JsonObject | None, site: Site | None
@@ -135,9 +129,9 @@ def _describe_site(row: SiteRow) -> JsonObject:
     }
 
 
-def _describe_robots(url: str, site: Site | None, view: StateReader, now_s: float) -> JsonObject:
+def _describe_robots(url: str, site: Site | None, reader: StateReader, now_s: float) -> JsonObject:
     origin = origin_of(url)
-    state = view.store.get_robots(origin) or robots_state.UNKNOWN
+    state = reader.store.get_robots(origin) or robots_state.UNKNOWN
     verdict = robots_state.check_url(state, url, now_s)
     # What ran out decides nothing, but it is the best guess at what the next copy will say.
     line = state.rules.check(url).line
@@ -151,17 +145,17 @@ def _describe_robots(url: str, site: Site | None, view: StateReader, now_s: floa
     }
 
 
-def _describe_host(url: str, live: JsonObject | None, view: StateReader) -> JsonObject:
+def _describe_host(url: str, live: JsonObject | None, reader: StateReader) -> JsonObject:
     name = origin_of(url).host
     if live:
         return {"name": name, "wait": live["host_wait"], "ready_s": live["host_ready_s"]}
-    row = view.find_host(name)
+    row = reader.find_host(name)
     return {"name": name, "wait": row.trouble if row else "", "ready_s": row.ready_s if row else 0.0}
 
 
-def _describe_url(row: UrlRow, live: JsonObject | None, view: StateReader) -> JsonObject:
-    note = view.store.get_note(row.id)
-    place = live or _describe_state(row, view)
+def _describe_url(row: UrlRow, live: JsonObject | None, reader: StateReader) -> JsonObject:
+    note = reader.store.get_note(row.id)
+    place = live or _describe_state(row, reader)
     ended = place["standing"] in {"refused", "failed"}
     return {
         "found_s": row.found_s,
@@ -175,11 +169,11 @@ def _describe_url(row: UrlRow, live: JsonObject | None, view: StateReader) -> Js
     }
 
 
-def _describe_state(row: UrlRow, view: StateReader) -> JsonObject:
-    fate = view.find_fate(row.id)
+def _describe_state(row: UrlRow, reader: StateReader) -> JsonObject:
+    fate = reader.find_fate(row.id)
     if fate is not None:
         return {"standing": fate.name.lower()}
-    return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
+    return {"standing": "leased"} if reader.is_leased(row.id) else {"standing": "waiting", "front": row.front}
 
 
 def _describe_page(page: PageRow, rule: str) -> JsonObject:

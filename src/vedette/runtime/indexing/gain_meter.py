@@ -1,6 +1,6 @@
-"""Measuring what fetches brought while the indexer takes them in: changes are gathered, and measured in batches.
+"""Gain meter: measure what fetches bring to search quality while the indexer takes them in, in batches.
 
-A fetch may bring something to other pages, too: what it calls them. These are indexed anew in their turn, and what
+A fetch may bring something to other pages, too: anchor texts. These pages are indexed again in their turn, and what
 that brings counts for the page whose fetch gave the name.
 """
 
@@ -43,13 +43,13 @@ class _TextChange(NamedTuple):
 
 
 class GainMeter:
-    """Gathers changes, measures them, and hands the gains to the book. Without a book nothing is gathered.
+    """Gathers changes, measures them, and appends the gains to the store. Without a store nothing is gathered.
 
     ``changes`` counts them; so often, a curve has become a little more out of date.
     """
 
-    def __init__(self, table: PageTable, book: GainStore | None) -> None:
-        self._table, self._store = table, book
+    def __init__(self, table: PageTable, store: GainStore | None) -> None:
+        self._table, self._store = table, store
         self._file = CurveFile(table.folder)
         self._pending: list[_TextChange] = []
         self._before: dict[int, PageWords] = {}
@@ -81,7 +81,7 @@ class GainMeter:
         self._add_change(page, page, what, before, after)
 
     def on_new_names(self, fetch: FetchRef, targets: Sequence[int]) -> None:
-        """A fetch gave pages new names, by the fingerprints of their URLs; they are indexed anew later.
+        """A fetch gave pages new anchor texts, by the fingerprints of their URLs; they are indexed again later.
 
         A page that is named through an alias is not found again; what its name brings counts for nobody.
         """
@@ -92,7 +92,7 @@ class GainMeter:
         self._namers.update(dict.fromkeys(targets, fetch))
 
     def on_renamed(self, print_: int, page: FetchRef, after: PageWords) -> None:
-        """The page at a URL is about to be indexed anew; what its latest name changes counts once, for who gave it."""
+        """The page at a URL is indexed again; what its latest anchor text changes counts for the page that gave it."""
         by = self._namers.pop(print_, None)
         if by is not None:
             self._add_change(by, page, "names", self.get_words(page.page), after)
@@ -151,13 +151,13 @@ class GainMeter:
         self._gain_by_word, self._changes_since_save = np.zeros(len(self._gain_words)), 0
 
     def commit(self) -> None:
-        """What was gathered is measured; it survives, and the keeper may read it."""
+        """Measure what was gathered and commit it, so that the coordinator may read it."""
         self.measure()
         if self._store is not None:
             self._store.commit()
 
     def close(self) -> None:
-        """Let go of the book."""
+        """Save what words have gained, and close the store."""
         self._save_needs()
         if self._store is not None:
             self._store.close()

@@ -1,13 +1,12 @@
-"""What first fetches of unseen URLs would bring to those who search: worked out beside the indexer, for the keeper.
+"""Impact pass: estimate what first fetches of unseen URLs would bring to search, for the coordinator.
 
 python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
-It has all at hand, in a process that gives way: what people ask for, the index, what pages call URLs that nobody has
-fetched, and what the pages bring that were. From that it learns (``order.impact``), weighs every unseen URL, and leaves
-a number for each (``edges.expected_file``). Before people have searched, and before enough pages are in the index,
-there is nothing to learn, and unseen URLs come breadth first.
+A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and what fetched
+pages bring; it weighs every unseen URL and leaves a number for each (``index_store.impact_store``). Before people have
+searched, and before enough pages are in the index, there is nothing to learn, and unseen URLs come breadth first.
 
-Each making has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took,
+Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took,
 or the index has grown by half; and something must have changed. Where there was nothing to learn yet it looks again
 after a minute.
 """
@@ -16,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ from vedette.frontier.impact.estimator import train_model as taught
 from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.sketches import Sketches
-from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
+from vedette.frontier.impact.url_features import TrainingPages
 from vedette.index.quality.gains import estimate_term_gains, measure_current_gains
 from vedette.index.quality.term_curves import TermCurves
 from vedette.index.quality.watched_terms import MAX_TRACKED
@@ -79,31 +79,27 @@ SEED = 1
 GOOD_SCORE = 0.85  # the score of a page for a word by which it is called
 
 
-class ImpactJob:
+class ImpactJob(BackgroundJob):
     """When to work it out, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(
         self, folder: Path, clock: Clock, *, is_on: bool, spent: Callable[[], float] = time.process_time
     ) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.impact", REST_FACTOR)
+        super().__init__("vedette.runtime.indexing.impact", REST_FACTOR)
         self._folder, self._clock, self._is_on, self._cpu_s = folder, clock, is_on, spent
         self._changes, self._last_cpu_s, self._next_check_s = -1, spent(), 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if not self._is_on or now_s < self._next_check_s or not self._job.is_ready(now_s):
+        if not self._is_on or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
         told, spent_s = read_info(table.folder.parent), self._cpu_s()
         is_time = is_due(told, len(table.indexed), spent_s - self._last_cpu_s, has_changed=changes != self._changes)
         if is_time:
             self._changes, self._last_cpu_s = changes, spent_s
-            self._job.start(now_s, str(self._folder), str(self._clock))
+            self.start(now_s, str(self._folder), str(self._clock))
         return is_time
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
 
 
 def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_changed: bool) -> bool:
@@ -254,10 +250,12 @@ class _ImpactPass:
         urls = load_url_facts(self._folder, list(gains))
         batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
-        brought = _build_brought(
-            batch, page, np.array([gains[one.id] for one in urls], np.float64), self._match_pages(queries, page)
+        columns: dict[str, Any] = {column.name: getattr(batch, column.name) for column in fields(batch)}
+        gain = np.array([gains[one.id] for one in urls], np.float64)
+        row, query, score = self._match_pages(queries, page)
+        brought = self._taught = TrainingPages(
+            **columns, page=page, gain=gain, found_row=row, found_query=query, found_score=score
         )
-        self._taught = brought
         terms = TermGains(curves.tracked.numbers.astype(np.int64), estimate_term_gains(curves, GOOD_SCORE))
         return taught(create_model(ImpactSettings(queries.wanted, fit_forest, SEED, terms)), brought, queries.sketches)
 
@@ -291,21 +289,6 @@ class _ImpactPass:
             expected[np.concatenate(ids)], by_links[np.concatenate(ids)] = unseen, np.concatenate(alone)
         write_estimates(self._index, expected, average_places(folder, branch, every, unseen), by_links)
         return len(unseen)
-
-
-def _build_brought(batch: DescribedUrls, page: Ints, gain: Floats, found: tuple[Ints, Ints, Floats]) -> TrainingPages:
-    return TrainingPages(
-        batch.depth,
-        batch.found,
-        batch.inlinks,
-        batch.importance,
-        batch.folder,
-        batch.branch,
-        batch.texts,
-        page,
-        gain,
-        *found,
-    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is known of URLs before they are fetched, out of index and state: their words, and who links to them.
+"""Impact inputs: query sketches, and what index and state know of URLs before they are fetched.
 
-Of pages that were fetched the same is told as it would be if they had not been, as far as that can be had: what others
-call them, and the links of others. What has been said of them since is in it.
+Fetched pages are described as they would be if they had not been fetched, as far as that can be had: by anchor texts
+and by the links of other pages. What has been said of them since is included.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ import xxhash
 
 from vedette.adapters.crawl_store.url_list import UrlFacts
 from vedette.adapters.index_store.impact_store import StoredSketches
-from vedette.adapters.index_store.indexer_store import read_aliases, read_anchors
+from vedette.adapters.index_store.indexer_store import follow_aliases, read_anchors
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.engine.search.answer_scores import QueryScorer
 from vedette.frontier.impact.matching import QuerySet
@@ -217,7 +217,7 @@ def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
     nodes = np.unique(np.concatenate((own, prints)))
     links = [np.unique(table.read_links(id_)) for id_ in ids.tolist()]
     source = np.repeat(np.searchsorted(nodes, own), [len(each) for each in links])
-    target_prints = _follow_aliases(np.concatenate(links) if links else np.zeros(0, np.int64), table.folder)
+    target_prints = follow_aliases(table.folder, np.concatenate(links) if links else np.zeros(0, np.int64))
     if not len(nodes):
         return LinkStats(nodes, np.zeros(0, np.int64), np.zeros(0))
     target = np.minimum(np.searchsorted(nodes, target_prints), len(nodes) - 1)
@@ -226,16 +226,6 @@ def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
     ranks = page_importance(source, target, len(nodes))
     importance = np.log(np.maximum(ranks * len(nodes), MIN_RANK))
     return LinkStats(nodes, np.bincount(target, minlength=len(nodes)), importance)
-
-
-def _follow_aliases(prints: Ints, generation: Path) -> Ints:
-    """Where URLs lead that lead on, one step."""
-    aliases = np.array(read_aliases(generation), np.int64).reshape(-1, 2)
-    if not len(aliases) or not len(prints):
-        return prints
-    aliases = aliases[np.argsort(aliases[:, 0], kind="stable")]
-    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
-    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
 def describe_urls(urls: Sequence[UrlFacts], prints: Ints, known: LinkStats, generation: Path) -> DescribedUrls:

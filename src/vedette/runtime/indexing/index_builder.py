@@ -1,4 +1,4 @@
-"""Building an index: pages go in and out as the state says, together with all that stands beside them.
+"""Index builder: add and remove pages of one generation as the state says, with the page table beside the index.
 
 The same for a few pages that just came, for all of them after a loss, and for a new generation beside the old one.
 """
@@ -14,8 +14,7 @@ import xxhash
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body, replay, to_answer
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.archive.warc_writer import RecordLocation
-from vedette.adapters.crawl_store.change_feed import PageRecord
+from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.files.pdf import PdfReader, PdfText
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
@@ -97,7 +96,7 @@ class IndexBuilder:
             self.processed += 1
 
     def reindex_renamed(self, most: int) -> int:
-        """Index anew some pages that others call something new; how many."""
+        """Index some pages with new anchor texts again; return how many."""
         ids = self.store.pop_renamed(most)
         for id_ in ids:
             stored = self.table.read_stored(id_) if self.table.is_indexed(id_) else None
@@ -273,7 +272,7 @@ class IndexBuilder:
         if page.place is None:
             return b""
         try:
-            found = read_answer(self._archive, RecordLocation(*page.place))
+            found = read_answer(self._archive, page.place)
         except StoreError:
             return b""
         old = ImportedResponse(page.url, page.fetched_s, found.status, found.headers, found.payload, "")

@@ -1,34 +1,42 @@
-"""Following the state's news, so that what was fetched can be found within seconds; and building a generation anew.
+"""Indexer: follow the index queue, so that what was fetched can be found within seconds; rebuild a generation.
 
-The state is read beside the keeper, which is never delayed. What was made durable is said in a file (``generations``),
-and the keeper drops that news.
+The state is read beside the coordinator, which is never delayed. What was made durable is said in a file
+(``generations``), and the coordinator drops that part of the queue.
+
+python -m vedette.runtime.indexing.indexer FOLDER CLOCK    rebuilds the index in the background (``RebuildJob``)
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vedette.adapters.clock import Clock
-from vedette.adapters.crawl_store.change_feed import IndexQueueReader
+from vedette.adapters.clock import Clock, parse_clock
+from vedette.adapters.crawl_store.index_queue import IndexQueueReader
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
 from vedette.runtime.indexing.term_curves import update_curves
+from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.lexicon import FILE as LEXICON
 from vedette.runtime.search.lexicon import write_lexicon
 
 COMMIT_EVERY_S = 1.0
 MAX_NEWS = 256
 MAX_PENDING = 4000
-# Pages that are called something new are indexed anew a few at a time, behind what is new itself.
+# Pages with new anchor texts are indexed again a few at a time, after what is new itself.
 MAX_RENAMED = 64
 RULES_EVERY_S = 2.0
-# Steps with news that came while a generation was built; whoever serves it goes on from there.
+# Steps with changes that came while a generation was built; the indexer goes on from there.
 MAX_FINAL_STEPS = 100
-# When so much of an index is new, importance and vocabulary are worked out anew.
+# When so much of an index is new, importance and vocabulary are computed again.
 RERANK_SHARE = 0.1
+# When a new generation is built by itself: so much of the text is unused, of at least so many bytes.
+UNUSED_SHARE = 0.5
+MIN_BYTES = 256 << 20
+CHECK_EVERY_S = 60.0
 
 
 class Indexer:
@@ -84,7 +92,7 @@ class Indexer:
     def _follow_news(self) -> bool:
         news, known = self._reader.read_batch(self._seq, MAX_NEWS)
         if news:
-            self._reload_rules()  # what is judged anew may be so because a site was set anew
+            self._reload_rules()  # a page may have been queued because a site was changed
             texts = {one.page: one.text for one in news if one.text is not None}
             self.builder.update_pages(known, texts, [one.page for one in news], self._clock.now())
             self._seq = news[-1].seq
@@ -102,7 +110,7 @@ class Indexer:
             self._committed_s = time.monotonic()
 
     def _has_new_progress(self, *, idle: bool) -> bool:
-        """Whether news was passed over that the keeper may drop."""
+        """Whether the coordinator may drop more of the queue."""
         return idle and self._seq > self.builder.store.get_progress("seq")
 
     def _reload_rules_if_old(self) -> None:
@@ -167,3 +175,28 @@ def _run_until_caught_up(indexer: Indexer) -> Iterator[bool]:
     while indexer.step() and further:
         further -= indexer.built_until < 0
         yield indexer.built_until >= 0
+
+
+class RebuildJob(BackgroundJob):
+    """Builds a new generation when half of the old one is unused; the indexer turns to it, as after ``reindex``."""
+
+    def __init__(self, folder: Path, clock: Clock, least_bytes: int = MIN_BYTES) -> None:
+        super().__init__("vedette.runtime.indexing.indexer")
+        self._folder = folder
+        self._clock = clock
+        self._least_bytes = least_bytes
+        self._next_check_s = 0.0
+
+    def step(self, table: PageTable, now_s: float) -> None:
+        """Begin where it is time."""
+        if now_s < self._next_check_s or not self.is_ready(now_s):
+            return
+        self._next_check_s = now_s + CHECK_EVERY_S
+        text = table.folder / "text"
+        if text.exists() and text.stat().st_size >= self._least_bytes and table.unused_share() > UNUSED_SHARE:
+            self.start(now_s, str(self._folder), str(self._clock))
+
+
+if __name__ == "__main__":
+    lower_priority()
+    rebuild(Path(sys.argv[1]), parse_clock(sys.argv[2]), lambda _done, _pages: None)

@@ -1,4 +1,4 @@
-"""How important pages are, and which words they have: worked out beside the indexer, in a process that gives way.
+"""PageRank job: importance of pages and hosts, and the lexicon, computed in a background process.
 
 python -m vedette.runtime.indexing.pagerank GENERATION
 """
@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from vedette.adapters.index_store.indexer_store import read_aliases
+from vedette.adapters.index_store.indexer_store import follow_aliases
 from vedette.adapters.index_store.page_table import PageTable, write_rank
 from vedette.errors import StoreError
 from vedette.index.pagerank import host_importance, page_importance, percentiles
@@ -23,11 +22,11 @@ GROWTH = 0.1
 MAX_AGE_S = 1800.0
 
 
-class ImportanceJob:
+class ImportanceJob(BackgroundJob):
     """When to work it out, and the process that does."""
 
     def __init__(self) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.pagerank")
+        super().__init__("vedette.runtime.indexing.pagerank")
         self._pages = 0
         self._is_requested = False
 
@@ -37,17 +36,13 @@ class ImportanceJob:
 
     def step(self, table: PageTable, now_s: float) -> None:
         """Begin where it is time."""
-        if not self._job.is_ready(now_s):
+        if not self.is_ready(now_s):
             return
         pages = len(table.indexed)
-        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._job.started_s > MAX_AGE_S
+        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self.started_s > MAX_AGE_S
         if pages and (changed or self._is_requested):
             self._pages, self._is_requested = pages, False
-            self._job.start(now_s, str(table.folder))
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
+            self.start(now_s, str(table.folder))
 
 
 def compute_importance(generation: Path) -> int:
@@ -70,23 +65,13 @@ def _load_edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, In
     """Every link between two pages of the index, by their places in ``ids``; what leads on is followed once."""
     links = [table.read_links(id_) for id_ in ids.tolist()]
     sources = np.repeat(np.arange(len(ids)), [len(each) for each in links])
-    prints = np.concatenate(links)
+    prints = follow_aliases(generation, np.concatenate(links))
     own = table.rows["print"][ids]
     order = np.argsort(own, kind="stable")
-    aliases = np.array(read_aliases(generation) or np.zeros((0, 2)), np.int64)
-    prints = _follow_aliases(prints, aliases)
     places = np.minimum(np.searchsorted(own[order], prints), len(ids) - 1)
     targets = order[places]
     known = own[targets] == prints
     return sources[known], targets[known]
-
-
-def _follow_aliases(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
-    if not len(aliases) or not len(prints):
-        return prints
-    aliases = aliases[np.argsort(aliases[:, 0], kind="stable")]
-    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
-    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
 
 
 if __name__ == "__main__":

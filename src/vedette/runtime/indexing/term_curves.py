@@ -1,20 +1,19 @@
-"""What gains are measured with, made of what people ask for and of what all pages say: beside the indexer.
+"""Term curves job: the score curves that gains are measured with, computed in a background process.
 
 python -m vedette.runtime.indexing.term_curves FOLDER CLOCK
 
-It reads the record of searches and the words of all pages, in a process that gives way, and keeps the outcome in the
-generation (``curves``), where the indexer finds it.
+It reads the queries of the event store and the words of all pages, and writes the curves to the generation
+(``curves``), where the indexer finds them.
 
-Curves need not be of this moment. There is reason to make them anew when the index has grown by half, when as many
-pages have changed as there are, and after a day, since people ask for other things; but each making has to be *paid*:
-it waits until indexing has taken a hundred times the processor time that the last making took. So measuring gains
-stays a small part of indexing, however large the index is. Unpaid they are made where there are none, where the index
-has grown fourfold, and after a week, in which little is asked for that was not before.
+Curves need not be of this moment. There is reason to compute them again when the index has grown by half, when as many
+pages have changed as there are, and after a day, since people ask for other things; but each run has to be *paid*: it
+waits until indexing has taken a hundred times the processor time that the last run took. So measuring gains stays a
+small part of indexing, however large the index is. Unpaid they are computed where there are none, where the index has
+grown fourfold, and after a week.
 """
 
 import sys
 import time
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
@@ -25,7 +24,9 @@ import numpy as np
 
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.event_store.reader import EventReader
+from vedette.adapters.files.atomic import replace_file
 from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.impact_store import UNREADABLE
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.needy_terms import WordNeeds, select_needy_words
 from vedette.errors import StoreError
@@ -40,26 +41,22 @@ from vedette.index.quality.watched_terms import (
     score_pages,
     select_tracked_terms,
 )
-from vedette.index.query.retrieval import ForwardTokens
 from vedette.learn.workload import Workload, build_workload
 from vedette.policy import Ints
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 
 NEEDS_FILE = "needs"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 def save_needs(generation: Path, needs: WordNeeds) -> None:
-    """In one step, so that whoever reads has the old or the new."""
-    draft = generation / f"{NEEDS_FILE}.new"
-    with draft.open("wb") as file:
+    """Write what words have gained, in one step."""
+    with replace_file(generation / NEEDS_FILE) as file:
         np.savez(file, numbers=needs.numbers, gained=needs.gained, changes=needs.changes)
-    draft.replace(generation / NEEDS_FILE)
 
 
 def load_needs(generation: Path) -> WordNeeds:
     """What was kept; nothing where that is missing or makes no sense."""
-    with suppress(*_UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
+    with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
         needs = WordNeeds(*(kept[name] for name in WordNeeds._fields))
         sizes = {len(column) for column in needs}
         if len(sizes) == 1 and needs.numbers.dtype == np.uint32 and all(np.isfinite(each).all() for each in needs[1:]):
@@ -77,7 +74,6 @@ GROWTH_FACTOR, CHANGED_SHARE, MAX_AGE_S = 1.5, 1.0, 86_400.0
 CPU_SHARE = 0.01
 FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
 CHECK_EVERY_S = 2.0
-UNREADABLE = (FileNotFoundError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class CurveInfo(NamedTuple):
@@ -88,18 +84,18 @@ class CurveInfo(NamedTuple):
     age_s: float
 
 
-class CurvesJob:
+class CurvesJob(BackgroundJob):
     """When to make them, and the process that does. ``spent`` tells the processor time of indexing so far."""
 
     def __init__(self, folder: Path, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
-        self._job = BackgroundJob("vedette.runtime.indexing.term_curves")
+        super().__init__("vedette.runtime.indexing.term_curves")
         self._folder, self._clock, self._cpu_s = folder, clock, spent
         self._changes, self._last_cpu_s = 0, spent()
         self._next_check_s = 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
         """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
-        if changes == self._changes or now_s < self._next_check_s or not self._job.is_ready(now_s):
+        if changes == self._changes or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
         spent_s = self._cpu_s()
@@ -108,12 +104,8 @@ class CurvesJob:
         is_time = is_due(read_curve_info(table.folder), len(table.indexed), since, spent_s - self._last_cpu_s)
         if is_time:
             self._changes, self._last_cpu_s = changes, spent_s
-            self._job.start(now_s, str(self._folder), str(self._clock))
+            self.start(now_s, str(self._folder), str(self._clock))
         return is_time
-
-    def close(self) -> None:
-        """What it was at is begun anew next time."""
-        self._job.close()
 
 
 def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> bool:
@@ -181,8 +173,7 @@ def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
     """
-    draft = generation / f"{CURVES_FILE}.new"
-    with draft.open("wb") as file:
+    with replace_file(generation / CURVES_FILE) as file:
         np.savez(
             file,
             numbers=curves.tracked.numbers,
@@ -193,7 +184,6 @@ def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
             made=np.array([pages, took_s]),
             needy=np.arange(len(curves.tracked)) if needy is None else needy,
         )
-    draft.replace(generation / CURVES_FILE)
 
 
 def load_workload(folder: Path, now_s: float) -> Workload:
@@ -212,15 +202,9 @@ def build_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurv
     gathered = TermCurveBuilder(watched)
     for begin in range(0, len(ids), PAGES_AT_ONCE):
         some = ids[begin : begin + PAGES_AT_ONCE]
-        gathered.add(
-            score_pages(watched, _build_empty(some), table.read_forward(some)), table.read_signals(some).importance
-        )
+        scores = score_pages(watched, concatenate_words([NO_WORDS] * len(some)), table.read_forward(some))
+        gathered.add(scores, table.read_signals(some).importance)
     return gathered.build(len(ids))
-
-
-def _build_empty(ids: Ints) -> ForwardTokens:
-    """As many pages without words."""
-    return concatenate_words([NO_WORDS] * len(ids))
 
 
 def _load(path: Path) -> tuple[TermCurves, Ints]:

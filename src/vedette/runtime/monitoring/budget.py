@@ -1,4 +1,4 @@
-"""Where the fetch budget went, read off a data folder beside the keeper, which writes it down every minute."""
+"""Spending of the fetch budget for the console, read beside the coordinator, which saves it every minute."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,33 +17,32 @@ from vedette.engine.scheduling.spending import (
     load_all_time,
     load_days,
 )
+from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import BudgetReport, DeferredLine, SpendingLine
-
-DAY_S = 86_400.0
 
 
 def load_budget_report(folder: Path, per_s: float, budget: str, days: int, now_s: float) -> BudgetReport:
     """All that the console shows of the last so many days; ``per_s`` is 0 where no budget is set."""
     with read_state(folder) as db:
-        book = CrawlStore(db)
-        kept, waiting = load_days(book, now_s, days), load_held_summary(book, now_s)
-        parts = {row.site.start: row.site.share for row in book.list_sites()}
+        store = CrawlStore(db)
+        kept, waiting = load_days(store, now_s, days), load_held_summary(store, now_s)
+        parts = {row.site.start: row.site.share for row in store.list_sites()}
         return BudgetReport(
             per_s=per_s or None,
             budget=budget,
-            price=load_price(book) if per_s else None,
+            price=load_price(store) if per_s else None,
             since_s=(now_s // DAY_S - days + 1) * DAY_S,
             kinds=_sum_by_kind([kinds for day in kept for kinds in day.sites.values()]),
             sites=_sum_by_site(kept, parts),
-            ever=_sum_by_kind([load_all_time(book)]),
+            ever=_sum_by_kind([load_all_time(store)]),
             held_urls=waiting.urls if per_s else 0,
             held=tuple(DeferredLine(one.url, one.worth, one.price) for one in waiting.best) if per_s else (),
         )
 
 
-def count_site_today(book: CrawlStore, start: str, now_s: float) -> tuple[float, float]:
+def count_site_today(store: CrawlStore, start: str, now_s: float) -> tuple[float, float]:
     """How many fetches of today went to a site, and how many there were in all."""
-    by_site = _sum_by_site(load_days(book, now_s, 1), {})
+    by_site = _sum_by_site(load_days(store, now_s, 1), {})
     own = sum(line.fetches for line in by_site if line.name == start)
     return own, sum(line.fetches for line in by_site)
 

@@ -1,12 +1,11 @@
-"""What the console shows of a data folder: the keeper's numbers, the record's, and what takes room.
+"""Everything that the console monitors in a data folder: the crawl, refresh, discovery, searches, storage, time series.
 
-It is asked by many threads at once, as often as pages are looked at. So what costs something is kept for some seconds,
-and what costs much for longer.
+Many threads ask at once, as often as pages are loaded, so answers are cached for seconds, costly ones for longer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import read_state
@@ -26,6 +25,7 @@ from vedette.runtime.monitoring.discovery import load_discovery_report, measure_
 from vedette.runtime.monitoring.refresh import GainSums, load_refresh_report
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import CachedValue
+from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import (
     BudgetReport,
     CrawlStatus,
@@ -44,7 +44,6 @@ FAST_TTL_S, SLOW_TTL_S = 1.0, 5.0
 MAX_HOSTS = 1000
 MAX_QUERIES = 1000
 MAX_RISING = 20
-DAY_S = 86_400.0
 WINDOW_S = 90 * DAY_S  # what is older counts next to nothing
 MAX_CACHED = 64
 _COUNTS_SQL = "SELECT (SELECT count(*) FROM site), (SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000))"
@@ -56,17 +55,27 @@ _PARTS = (
 )
 
 
+_NO_SEARCHES = SearchStats(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
+T = TypeVar("T")
+
+
+def _or_default(load: Callable[[], T], default: T) -> T:
+    """Return what can be read; the default where the state or the record cannot, as while it is just being made."""
+    try:
+        return load()
+    except StoreError:
+        return default
+
+
 class FolderMonitor:
-    """A ``web.console.watch_ports.Watch`` over one data folder."""
+    """A ``web.console.ports.monitoring.Monitoring`` over one data folder."""
 
     def __init__(self, folder: Path, clock: Clock, config: Config) -> None:
         self._folder, self._clock, self._config = folder, clock, config
         self._events = EventReader(folder)
         self._crawl, self._hosts = CachedValue[CrawlStatus](FAST_TTL_S), CachedValue[HostList](FAST_TTL_S)
-        self._storage, self._latest = (
-            CachedValue[StorageStatus](SLOW_TTL_S),
-            CachedValue[Mapping[str, float]](FAST_TTL_S),
-        )
+        self._storage = CachedValue[StorageStatus](SLOW_TTL_S)
+        self._latest = CachedValue[Mapping[str, float]](FAST_TTL_S)
         self._workload, self._left_out = CachedValue[Workload](SLOW_TTL_S), CachedValue[Mapping[str, int]](SLOW_TTL_S)
         self._refresh, self._gains = CachedValue[RefreshStatus](SLOW_TTL_S), GainSums(folder)
         self._discovery = CachedValue[DiscoveryReport](SLOW_TTL_S)
@@ -74,39 +83,33 @@ class FolderMonitor:
         self._budgets: dict[int, CachedValue[BudgetReport]] = {}
 
     def get_crawl_status(self) -> CrawlStatus:
-        """How the crawl stands; where no keeper answers, as the record last had it."""
+        """How the crawl stands; where no coordinator answers, as the record last had it."""
         return self._crawl.get(self._load_crawl)
 
     def list_hosts(self) -> HostList:
-        """The hosts that have something to do; none where no keeper answers."""
+        """The hosts that have something to do; none where no coordinator answers."""
         return self._hosts.get(self._load_hosts)
 
     def get_refresh_status(self) -> RefreshStatus:
-        """How refreshing stands, whether or not a keeper runs."""
-        return self._refresh.get(self._load_refresh)
+        """How refreshing stands, whether or not a coordinator runs."""
+        return self._refresh.get(lambda: _or_default(self._load_refresh, RefreshStatus()))
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """How finding new pages goes, whether or not a keeper runs."""
-        return self._discovery.get(self._load_discovery)
+        """How finding new pages goes, whether or not a coordinator runs."""
+        return self._discovery.get(lambda: _or_default(self._load_discovery, DiscoveryReport()))
 
     def get_budget_report(self, days: int) -> BudgetReport:
-        """Where the fetch budget went, whether or not a keeper runs."""
+        """Where the fetch budget went, whether or not a coordinator runs."""
         if len(self._budgets) > MAX_CACHED:
             self._budgets.clear()
         kept = self._budgets.setdefault(days, CachedValue[BudgetReport](FAST_TTL_S))
-        return kept.get(lambda: self._load_budget(days))
+        return kept.get(lambda: _or_default(lambda: self._load_budget(days), BudgetReport()))
 
     def get_runtime_settings(self) -> RuntimeSettings:
-        """What is set now, by state and configuration; read anew each time, since whoever changed it looks at it."""
-        try:
-            with read_state(self._folder) as db:
-                book = CrawlStore(db)
-                config, chosen = apply_overrides(self._config, book), load_overrides(book)
-        except StoreError:
-            config, chosen = self._config, {}
-        return RuntimeSettings(
-            config.refresh.policy, format_rate(config.crawl.budget), tuple(chosen), config.serve.learn
-        )
+        """What is set now, by state and configuration; never cached, since whoever changed it looks at it."""
+        config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
+        budget = format_rate(config.crawl.budget)
+        return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn)
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """What fetches of known pages brought, over some minutes each."""
@@ -117,11 +120,11 @@ class FolderMonitor:
         if len(self._searched) >= MAX_CACHED:
             self._searched.clear()
         kept = self._searched.setdefault(span_s, CachedValue[SearchStats](SLOW_TTL_S))
-        return kept.get(lambda: self._load_searches(span_s))
+        return kept.get(lambda: _or_default(lambda: self._load_searches(span_s), _NO_SEARCHES))
 
     def count_filtered(self) -> Mapping[str, int]:
         """What was told in the last day and counts as no person's, by why."""
-        return self._left_out.get(self._load_filtered)
+        return self._left_out.get(lambda: _or_default(self._load_filtered, {}))
 
     def get_storage_status(self) -> StorageStatus:
         """What takes room."""
@@ -129,14 +132,13 @@ class FolderMonitor:
 
     def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
         """A number over time; none where the record cannot be read, which its writer says and mends."""
-        try:
-            return self._events.read_series(name, since_s, most)
-        except StoreError:
-            return []
+        return _or_default(lambda: self._events.read_series(name, since_s, most), [])
 
     def get_latest_values(self) -> Mapping[str, float]:
         """The last of each number, and those that are read off."""
-        return self._latest.get(lambda: self._load_latest() | self._derive_numbers())
+        return self._latest.get(
+            lambda: _or_default(self._events.read_latest, dict[str, float]()) | self._derive_numbers()
+        )
 
     def is_recording(self) -> bool:
         """Whether the operator wants them written down."""
@@ -145,7 +147,7 @@ class FolderMonitor:
     # looking
 
     def _ask_coordinator(self, verb: Verb, **arguments: object) -> dict[str, Any] | None:
-        """What the keeper answers: None where there is none, nothing where it has no time."""
+        """What the coordinator answers: None where there is none, nothing where it has no time."""
         try:
             reply = ask_coordinator(self._folder, Request(verb, arguments), COORDINATOR_TIMEOUT_S)
         except OSError:
@@ -155,7 +157,7 @@ class FolderMonitor:
         return None if "error" in reply else reply
 
     def _load_crawl(self) -> CrawlStatus:
-        sites, unindexed = self._count_sites()
+        sites, unindexed = _or_default(self._count_sites, (0, 0))
         told = self._ask_coordinator("status")
         if not told:
             latest = self.get_latest_values()
@@ -180,12 +182,14 @@ class FolderMonitor:
 
     def _count_sites(self) -> tuple[int, int]:
         """How many sites there are, and how many pages wait for the index."""
-        try:
-            with read_state(self._folder) as db:
-                sites, unindexed = db.execute(_COUNTS_SQL).fetchone()
-        except StoreError:  # it is just being made
-            return 0, 0
+        with read_state(self._folder) as db:
+            sites, unindexed = db.execute(_COUNTS_SQL).fetchone()
         return int(sites), int(unindexed)
+
+    def _load_config(self) -> tuple[Config, dict[str, str]]:
+        with read_state(self._folder) as db:
+            store = CrawlStore(db)
+            return apply_overrides(self._config, store), load_overrides(store)
 
     def _load_hosts(self) -> HostList:
         told = self._ask_coordinator("hosts", most=MAX_HOSTS)
@@ -194,12 +198,6 @@ class FolderMonitor:
         return HostList(tuple(HostLine(**row) for row in told["hosts"]), told["total"])
 
     def _load_searches(self, span_s: float) -> SearchStats:
-        try:
-            return self._read_searches(span_s)
-        except StoreError:
-            return SearchStats(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
-
-    def _read_searches(self, span_s: float) -> SearchStats:
         now_s = self._clock.now()
         since_s = now_s - span_s
         workload = self._workload.get(lambda: build_workload(self._events.iter_counts(now_s - WINDOW_S)))
@@ -212,37 +210,18 @@ class FolderMonitor:
         )
 
     def _load_filtered(self) -> Mapping[str, int]:
-        try:
-            return self._events.read_totals(self._clock.now() - DAY_S).filtered
-        except StoreError:
-            return {}
-
-    def _load_latest(self) -> dict[str, float]:
-        try:
-            return dict(self._events.read_latest())
-        except StoreError:
-            return {}
+        return self._events.read_totals(self._clock.now() - DAY_S).filtered
 
     def _load_refresh(self) -> RefreshStatus:
-        try:
-            return load_refresh_report(self._folder, self._build_schedule(), self._clock.now())
-        except StoreError:
-            return RefreshStatus()
+        return load_refresh_report(self._folder, self._build_schedule(), self._clock.now())
 
     def _load_discovery(self) -> DiscoveryReport:
-        try:
-            return load_discovery_report(self._folder, self._build_schedule(), self._clock.now())
-        except StoreError:
-            return DiscoveryReport()
+        return load_discovery_report(self._folder, self._build_schedule(), self._clock.now())
 
     def _load_budget(self, days: int) -> BudgetReport:
-        try:
-            with read_state(self._folder) as db:
-                rate = apply_overrides(self._config, CrawlStore(db)).crawl.budget
-            per_s, written = rate.requests / rate.per_s, format_rate(rate)
-            return load_budget_report(self._folder, per_s, written, days, self._clock.now())
-        except StoreError:
-            return BudgetReport()
+        rate = self._load_config()[0].crawl.budget
+        per_s = rate.requests / rate.per_s
+        return load_budget_report(self._folder, per_s, format_rate(rate), days, self._clock.now())
 
     def _build_schedule(self) -> Schedule:
         return Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))

@@ -1,6 +1,6 @@
-"""How new pages are found, read off a data folder beside the keeper: what sources bring, and how soon pages are found.
+"""Discovery statistics for the console: what sources bring, and how soon new pages are found.
 
-The keeper writes down every few minutes what it believes of sources, so that much may be behind.
+Read from a data folder beside the coordinator, which saves its beliefs about sources every few minutes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from vedette.engine.scheduling.price_controller import load_price
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreError
 from vedette.runtime.explain.decisions import find_poll_reason
+from vedette.timeutil import DAY_S
 from vedette.web.console.crawl.discovery import compute_delays
 from vedette.web.console.ports.monitoring import DiscoveryReport, FoundPage, SourceLine
 
 WINDOW_S = 30 * 86_400.0
-DAY_S = 86_400.0
 MAX_PAGES = 20_000
 MAX_SOURCES = 1_000
 HOURS_A_DAY = 24.0
@@ -33,11 +33,11 @@ def load_discovery_report(folder: Path, schedule: Schedule, now_s: float) -> Dis
     """All that the console shows of it; of many sources those that bring most."""
     pages = _load_found(folder, now_s - WINDOW_S)
     with read_state(folder) as db:
-        book = CrawlStore(db)
-        looking = SourcePoller(book)
-        counts = looking.counts
+        store = CrawlStore(db)
+        poller = SourcePoller(store)
+        counts = poller.counts
         return DiscoveryReport(
-            pages, _build_sources(looking, book, schedule, now_s), counts.polls, counts.found, counts.wasted
+            pages, _build_sources(poller, store, schedule, now_s), counts.polls, counts.found, counts.wasted
         )
 
 
@@ -54,11 +54,11 @@ def _load_found(folder: Path, since_s: float) -> tuple[FoundPage, ...]:
         return ()
 
 
-def _build_sources(looking: SourcePoller, book: CrawlStore, schedule: Schedule, now_s: float) -> tuple[SourceLine, ...]:
-    rows = looking.list_yields(now_s)[:MAX_SOURCES]
-    looks = {look.page.id: look for look in book.get_known_pages([row.id for row in rows])}
-    times = looking.get_due_times(list(looks), load_price(book), now_s)
-    sites = SiteIndex([row.site for row in book.list_sites()])
+def _build_sources(poller: SourcePoller, store: CrawlStore, schedule: Schedule, now_s: float) -> tuple[SourceLine, ...]:
+    rows = poller.list_yields(now_s)[:MAX_SOURCES]
+    looks = {look.page.id: look for look in store.get_known_pages([row.id for row in rows])}
+    times = poller.get_due_times(list(looks), load_price(store), now_s)
+    sites = SiteIndex([row.site for row in store.list_sites()])
     reasons = _find_reasons(list(looks.values()), times, sites, schedule)
     return tuple(_build_line(row, looks[row.id], reasons[row.id]) for row in rows if row.id in looks)
 

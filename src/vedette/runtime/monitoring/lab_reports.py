@@ -1,4 +1,4 @@
-"""The lab's reports in a data folder, for the console: files that ``vedette lab report --data`` has written.
+"""Lab reports in a data folder, for the console: files that ``vedette lab report --data`` has written.
 
 A name that somebody asks for is never made into a path: it is looked up among the files that are there. Links are not
 followed, and only so much of a file is ever read.
@@ -130,7 +130,7 @@ Stamp = tuple[int, int]
 
 
 class FolderReports:
-    """A ``web.console.report_ports.ReportStore`` over one data folder; safe to be asked by several threads."""
+    """A ``web.console.ports.lab_reports.ReportStore`` over one data folder; safe to be asked by several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER

@@ -1,7 +1,6 @@
-"""How refreshing stands, read off a data folder beside the keeper: what the policy says of pages, what fetches brought.
+"""Refresh statistics for the console: what the policy says of pages, and what fetches brought.
 
-The keeper writes down what its policy remembers, so anybody can ask the same policy the same things. What costs
-something is done here, and the keeper never waits.
+The coordinator saves what its policy remembers, so the same policy can be asked here, and the coordinator never waits.
 """
 
 import sqlite3
@@ -11,10 +10,9 @@ from threading import Lock
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.index_store.gain_store import Gain, read_gains_since
+from vedette.adapters.index_store.gain_store import read_gains_since
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage
-from vedette.engine.scheduling.policy_memory import PolicyVerdict
 from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
@@ -30,10 +28,10 @@ _DUE_SQL = "SELECT id FROM page WHERE due_s < ? AND status BETWEEN 200 AND 299 O
 def load_refresh_report(folder: Path, schedule: Schedule, now_s: float) -> RefreshStatus:
     """All that the console shows of it; before any page was judged, only what is due."""
     with read_state(folder) as db:
-        book = CrawlStore(db)
-        policy = load_policy(book)
-        refreshing = RefreshScheduler(CrawlRules(refresh=policy), book) if policy is not None else None
-        seen = _RefreshProbe(db, book, refreshing, schedule, now_s)
+        store = CrawlStore(db)
+        policy = load_policy(store)
+        refreshing = RefreshScheduler(CrawlRules(refresh=policy), store) if policy is not None else None
+        seen = _RefreshProbe(db, store, refreshing, schedule, now_s)
         if refreshing is None:
             return RefreshStatus(soon=seen.list_due())
         forecast = refreshing.forecast
@@ -55,12 +53,12 @@ class _RefreshProbe:
     def __init__(
         self,
         db: sqlite3.Connection,
-        book: CrawlStore,
+        store: CrawlStore,
         policy: RefreshScheduler | None,
         schedule: Schedule,
         now_s: float,
     ) -> None:
-        self._db, self._store, self._policy, self._schedule, self._now_s = db, book, policy, schedule, now_s
+        self._db, self._store, self._policy, self._schedule, self._now_s = db, store, policy, schedule, now_s
 
     def list_due(self) -> tuple[DuePage, ...]:
         """The pages whose time comes next, the first of them first."""
@@ -68,11 +66,9 @@ class _RefreshProbe:
         looks = sorted(self._store.get_known_pages(ids), key=lambda look: (look.page.due_s, look.page.id))
         return tuple(self._build_due_page(look) for look in looks)
 
-    def _ask_policy(self, look: KnownPage) -> PolicyVerdict | None:
-        return self._policy.explain_page(look, self._now_s) if self._policy is not None else None
-
     def _build_due_page(self, look: KnownPage) -> DuePage:
-        asked, page = self._ask_policy(look), look.page
+        asked = self._policy.explain_page(look, self._now_s) if self._policy is not None else None
+        page = look.page
         if asked is None:
             return DuePage(look.url, page.due_s, self._schedule.reason(look.url, page))
         rates = (asked.rate_d, asked.rate_low_d, asked.rate_high_d)
@@ -101,14 +97,11 @@ class GainSums:
     def _read_new(self, now_s: float) -> None:
         rows = read_gains_since(self._index, self._seq, BATCH_SIZE)
         while rows:
-            for row in filter(_is_counted, rows):
+            counted = (row for row in rows if row.what != "first" and isfinite(row.gain) and isfinite(row.fetched_s))
+            for row in counted:
                 number = int(row.fetched_s // BUCKET_S)
                 self._sums[number] = self._sums.get(number, 0.0) + row.gain
             self._seq = rows[-1].seq
             rows = read_gains_since(self._index, self._seq, BATCH_SIZE) if len(rows) == BATCH_SIZE else []
         oldest = (now_s - WINDOW_S) // BUCKET_S
         self._sums = {number: gain for number, gain in self._sums.items() if number >= oldest}
-
-
-def _is_counted(row: Gain) -> bool:
-    return row.what != "first" and isfinite(row.gain) and isfinite(row.fetched_s)

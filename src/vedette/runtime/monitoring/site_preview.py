@@ -1,4 +1,4 @@
-"""What an operator should know of a site before it is one: where its host lies, and what to think of first."""
+"""Preview of a site before it is added: its addresses, its robots.txt, and warnings."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from vedette.web.commands.commands import Rule
 from vedette.web.console.ports.sites import RobotsPreview, RobotsVerdict
 
 # Politeness holds here as in the crawl. A host that is crawled, or was, is not asked: its robots.txt is known, or the
-# keeper asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
+# coordinator asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
 # redirect; what they said is remembered for a while. When the last request ended is told, so that the host can have
 # its rest before the crawl asks for anything. No secrets are sent: the site is not one yet.
 
@@ -41,6 +41,8 @@ MAX_CACHED = 1000
 MAX_HOPS = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_ASKED = "Its host is known to the crawl, which reads robots.txt before any page; it was not asked for this."
+_BUSY = "Others are being asked just now; try again in a moment."
+_TOO_SLOW = "It took too long to come. The crawl reads it before any page."
 _ASKED_BEFORE = "It was asked for a moment ago; the crawl reads it before any page."
 
 
@@ -56,20 +58,9 @@ class RobotsProbe(NamedTuple):
     why_not: str = ""
 
 
-def preview_from_state(site: Site, state: RobotsState, now_s: float) -> RobotsPreview:
-    """What a copy says that is at hand already."""
-    return _build_preview(site, state, now_s, robots_state.describe_state(state, now_s))
-
-
-def preview_unknown(site: Site, words: str, asked_s: float | None = None) -> RobotsPreview:
-    """Nothing is known of it yet, and why."""
-    return RobotsPreview(origin_of(site.start).robots_url, "unasked", "", words, asked_s=asked_s)
-
-
-def _build_preview(
-    site: Site, state: RobotsState, now_s: float, words: str, asked_s: float | None = None
-) -> RobotsPreview:
-    url = origin_of(site.start).robots_url
+def preview_from_state(site: Site, state: RobotsState, now_s: float, asked_s: float | None = None) -> RobotsPreview:
+    """Return what a robots.txt that is at hand says of a site's start."""
+    url, words = origin_of(site.start).robots_url, robots_state.describe_state(state, now_s)
     verdict = robots_state.check_url(state, site.start, now_s)
     if isinstance(verdict, UrlDisallowed):
         return RobotsPreview(url, "disallowed", verdict.rule, words, state.crawl_delay_s, state.sitemaps, asked_s)
@@ -77,6 +68,11 @@ def _build_preview(
         return RobotsPreview(url, "allowed", verdict.rule or "", words, state.crawl_delay_s, state.sitemaps, asked_s)
     says: RobotsVerdict = "waits" if state.status is RobotsStatus.WAITING else "unasked"
     return RobotsPreview(url, says, "", words, asked_s=asked_s)
+
+
+def preview_unknown(site: Site, words: str, asked_s: float | None = None) -> RobotsPreview:
+    """Return that nothing is known of it yet, and why."""
+    return RobotsPreview(origin_of(site.start).robots_url, "unasked", "", words, asked_s=asked_s)
 
 
 class RobotsPreviewer:
@@ -103,23 +99,17 @@ class RobotsPreviewer:
         origin = origin_of(site.start)
         seen = self._get_cached(origin, site, may_ask=may_ask)
         if seen is None:
-            return self.look_up(origin), preview_unknown(
-                site, _NOT_ASKED if asked_s is None else _ASKED_BEFORE, asked_s
-            )
+            words = _NOT_ASKED if asked_s is None else _ASKED_BEFORE
+            return self.look_up(origin), preview_unknown(site, words, asked_s)
         if seen.state.status is RobotsStatus.UNKNOWN:
             return seen.lookup, preview_unknown(site, seen.why_not, seen.asked_s)
-        now_s = self._settings.clock.now()
-        return seen.lookup, _build_preview(
-            site, seen.state, now_s, robots_state.describe_state(seen.state, now_s), seen.asked_s
-        )
+        return seen.lookup, preview_from_state(site, seen.state, self._settings.clock.now(), seen.asked_s)
 
     def _get_cached(self, origin: Origin, site: Site, *, may_ask: bool) -> RobotsProbe | None:
         """What was seen there; None where nothing was, and it may not be asked."""
         key = origin, site.allow_private
         if not self._lock.acquire(timeout=TIMEOUT_S):
-            return RobotsProbe(
-                Lookup(origin.host, ()), why_not="Others are being asked just now; try again in a moment."
-            )
+            return RobotsProbe(Lookup(origin.host, ()), why_not=_BUSY)
         try:
             until_s, seen = self._cache.get(key, (0.0, None))
             if seen is not None and time.monotonic() < until_s:
@@ -140,20 +130,16 @@ class RobotsPreviewer:
         with self._open_session() as walk:
             lookup = walk.look_up(origin)
             allowed = [each for each in lookup.addresses if self._rules.can_fetch_address(each, private=private)]
-            seen = (
-                walk.fetch(origin, lookup, allowed[0])
-                if allowed
-                else RobotsProbe(lookup, why_not=_describe_refusal(lookup))
-            )
+            refused = RobotsProbe(lookup, why_not=_describe_refusal(lookup))
+            seen = walk.fetch(origin, lookup, allowed[0]) if allowed else refused
         self._save_cached((origin, private), seen)
         return seen
 
     def _open_session(self) -> "_PreviewSession":
         crawl = self._settings.config.crawl
         limits = Limits(min(crawl.connect_timeout_s, TIMEOUT_S), min(crawl.timeout_s, TIMEOUT_S))
-        return _PreviewSession(
-            self._settings, HttpClient(self._settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
-        )
+        client = HttpClient(self._settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+        return _PreviewSession(self._settings, client)
 
 
 class _PreviewSession:
@@ -197,17 +183,14 @@ class _PreviewSession:
             outcome = self._fetch_once(url, address)
             asked_s = clock.now()
             if outcome is None:
-                return RobotsProbe(
-                    lookup, UNKNOWN, asked_s, "It took too long to come. The crawl reads it before any page."
-                )
+                return RobotsProbe(lookup, UNKNOWN, asked_s, _TOO_SLOW)
             target = _find_redirect(outcome)
             if target is None:
                 return RobotsProbe(lookup, _parse_state(outcome, hops, asked_s), asked_s)
             rest_s = clock.to_wall_s(self._settings.config.crawl.delay_s)
             if hops == MAX_HOPS or rest_s > self._remaining_s or not self._is_same_place(origin_of(target), origin):
-                return RobotsProbe(
-                    lookup, UNKNOWN, asked_s, f"robots.txt is said to be at {target}: the crawl will ask there."
-                )
+                elsewhere = f"robots.txt is said to be at {target}: the crawl will ask there."
+                return RobotsProbe(lookup, UNKNOWN, asked_s, elsewhere)
             time.sleep(rest_s)  # politeness: the host has just answered
             url, hops = target, hops + 1
 
@@ -245,13 +228,9 @@ def _describe_refusal(lookup: Lookup) -> str:
         return "The name does not exist, as far as the resolver knows: check the spelling."
     if not lookup.addresses:
         return "The resolver does not answer, so robots.txt was not asked for. The crawl will ask by itself."
-    if _has_public(lookup.addresses):
+    if any(map(is_public, lookup.addresses)):
         return "It was not asked for: no contact is set, and a public host must be able to reach you."
     return "It was not asked for: its address is private, and private addresses are not allowed."
-
-
-def _has_public(addresses: Sequence[str]) -> bool:
-    return any(map(is_public, addresses))
 
 
 MAX_NAMED = 3

@@ -1,12 +1,11 @@
-"""The console's pages on sites, URLs and results, over a data folder and its keeper."""
+"""Sites, URLs and rules of a data folder, for the console."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from vedette.adapters.crawl_store import reader as state_view
-from vedette.adapters.crawl_store.reader import SiteCount
-from vedette.adapters.crawl_store.site_reader import SiteReader, open_site_reader
+from vedette.adapters.crawl_store.reader import SiteCount, StateReader, open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.crawl_store.unlisted_host_store import build_host_filter
 from vedette.adapters.crawl_store.url_list import UrlFilter, UrlPage, open_url_list
@@ -70,7 +69,7 @@ class FolderSiteService:
     def list_sites(self) -> list[SiteLine]:
         """All sites, the oldest first."""
         status = self._ask_status()
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             rows = view.store.list_sites()
             numbers = self._load_numbers(view, rows)
             troubles = view.list_troubled_hosts()
@@ -80,14 +79,14 @@ class FolderSiteService:
 
     def find_site(self, start: str) -> StoredSite | None:
         """One of them, by its start."""
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             rows = view.store.list_sites()
         return next((StoredSite(row.site, row.paused) for row in rows if row.site.start == start), None)
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
         """A site before it is added. Whoever is crawled already is not asked again."""
         origin = origin_of(site.start)
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             others = [row.site for row in view.store.list_sites()]
             rules = [each.rule for each in _load_rules(view)]
             known, host = view.store.get_robots(origin), view.find_host(origin.host)
@@ -106,7 +105,7 @@ class FolderSiteService:
 
     def preview_removal(self, start: str) -> RemovalImpact:
         """What would go with a site: what it takes and no other site does."""
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             sites = [row.site for row in view.store.list_sites()]
             own = next((site for site in sites if site.start == start), None)
             if own is None:
@@ -123,14 +122,14 @@ class FolderSiteService:
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
         """Hosts that pages link to and no site takes, the most linked first."""
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             known = build_host_filter([row.site for row in view.store.list_sites()], view.store.list_search_rules())
             rows = view.store.list_unlisted_hosts(most, known)
         return [UnlistedHost(row.host, row.pages, row.domains, row.first_s, row.example) for row in rows]
 
     def list_rules(self) -> list[StoredRule]:
         """The operator's rules for results, the oldest first."""
-        with open_site_reader(self._folder) as view:
+        with open_state_reader(self._folder) as view:
             return _load_rules(view)
 
     def _build_line(self, row: SiteRow, numbers: _SiteNumbers, troubles: dict[str, str], *, runs: bool) -> SiteLine:
@@ -149,12 +148,12 @@ class FolderSiteService:
             self._settings.config.crawl.delay_s if site.delay_s is None else site.delay_s,
         )
 
-    def _load_numbers(self, view: SiteReader, rows: Sequence[SiteRow]) -> _SiteNumbers:
+    def _load_numbers(self, view: StateReader, rows: Sequence[SiteRow]) -> _SiteNumbers:
         """Numbers that may be a little old; a new site is counted at once."""
 
         def counted() -> _SiteNumbers:
             return _SiteNumbers(
-                view.count_by_site([row.site for row in rows]), view.find_last_fetches(), view.find_last_failures()
+                view.count_sites([row.site for row in rows]), view.find_last_fetches(), view.find_last_failures()
             )
 
         return self._numbers.get(counted, lambda kept: all(row.site.start in kept.counts for row in rows))
@@ -166,7 +165,7 @@ class FolderSiteService:
             return None
 
     def _ask_coordinator(self, call: Request) -> JsonObject | None:
-        """What the keeper answers; None where none runs."""
+        """What the coordinator answers; None where none runs."""
         try:
             return ask_coordinator(self._folder, call)
         except OSError:
@@ -175,7 +174,7 @@ class FolderSiteService:
             raise StoreError("the crawl did not answer: it is ending or very busy; try again") from None
 
 
-def _load_rules(view: SiteReader) -> list[StoredRule]:
+def _load_rules(view: StateReader) -> list[StoredRule]:
     rows: list[Any] = view.store.list_search_rules()
     return [StoredRule(Rule(row.kind, row.query, row.value), row.added_s) for row in rows]
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 
+from vedette.adapters.event_store.schema import EVENTS_FILE
 from vedette.adapters.event_store.search_log import delete_old_salts
-from vedette.adapters.event_store.store import EVENTS_FILE
+from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.event_store.time_series import measure_crawl, measure_searches, measure_sizes
-from vedette.adapters.event_store.writer import EventStore
 from vedette.adapters.net.ipc import ChannelClosed
 from vedette.errors import StoreError
 from vedette.runtime.commands.rpc import Request

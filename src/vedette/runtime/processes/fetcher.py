@@ -14,7 +14,8 @@ import resource
 from contextlib import suppress
 from dataclasses import replace
 
-from vedette.adapters.archive.warc_writer import Exchange, Revisit, WarcWriter, compute_digest
+from vedette.adapters.archive.warc_record import Exchange, Revisit, compute_digest
+from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import explain_errors
 from vedette.adapters.files.pdf import PdfFailure, PdfReader, PdfText
 from vedette.adapters.files.secret_files import read_secrets

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vedette.adapters.archive.retention import DAY_S, Retention, RetentionPolicy
+from vedette.adapters.archive.retention import Retention, RetentionPolicy
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.config import Store, format_size
+from vedette.timeutil import DAY_S
 
 RESUME_FACTOR = 1.1
 MAX_FILE_BYTES = 1_000_000_000

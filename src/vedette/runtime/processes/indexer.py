@@ -12,9 +12,8 @@ from pathlib import Path
 from vedette.adapters.index_store.generations import Generations
 from vedette.errors import StoreError
 from vedette.runtime.indexing.impact import ImpactJob
-from vedette.runtime.indexing.indexer import Indexer, open_indexer
+from vedette.runtime.indexing.indexer import Indexer, RebuildJob, open_indexer
 from vedette.runtime.indexing.pagerank import ImportanceJob
-from vedette.runtime.indexing.rebuild import RebuildJob
 from vedette.runtime.indexing.term_curves import CurvesJob
 from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings

@@ -1,7 +1,7 @@
-"""Push in the keeper: one door for what servers received, what hubs said, and what is to be asked of hubs.
+"""Push requests to the coordinator: hub subscriptions, deliveries, pings and promises.
 
-A server or the process that calls hubs asks with ``Request("push", {"what": …})``; ``step`` is for the keeper's own
-round. Everything is written with the keeper's other words and becomes durable with them.
+A server or the process that calls hubs asks with ``Request("push", {"what": …})``; ``step`` is for the coordinator's
+own round. Everything is committed together with the coordinator's other changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ OFFERS_AT_ONCE = 1_000
 class PushHandler:
     """Subscriptions, signals, pings and promises over one state."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, keeper: Coordinator) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
         create_push_tables(state.db)
-        self._settings, self._state, self._coordinator = settings, state, keeper
+        self._settings, self._state, self._coordinator = settings, state, coordinator
         self.store = PushStore(state.db)
-        self.signals = SignalHandler(self.store, state, keeper)
-        self.subscriptions = SubscriptionManager(self.store, keeper, settings.config.serve.public_url)
-        self.pings = PingHandler(self.store, state, keeper, self.signals)
-        self.promises = PromiseScheduler(state, keeper)
+        self.signals = SignalHandler(self.store, state, coordinator)
+        self.subscriptions = SubscriptionManager(self.store, coordinator, settings.config.serve.public_url)
+        self.pings = PingHandler(self.store, state, coordinator, self.signals)
+        self.promises = PromiseScheduler(state, coordinator)
         self._handlers: dict[str, Callable[..., Response]] = {
             "errands": self._take_hub_requests,
             "came": self._on_hub_answer,

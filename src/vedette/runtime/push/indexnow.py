@@ -1,4 +1,4 @@
-"""Pings (IndexNow) in the hands of the keeper: whose key is good, and what becomes of the URLs.
+"""IndexNow pings in the coordinator: whose key is good, and what becomes of the URLs.
 
 A key file is fetched by the ordinary crawl: so pauses, robots.txt and guarded addresses hold, and what the file says
 is told by its digest. Until it has come, the pings under its key are held. Whoever guesses keys has few tries.
@@ -41,7 +41,7 @@ class PingResult(NamedTuple):
 
 @dataclass(slots=True)
 class PingHandler:
-    """Keys and pings, at work in the keeper; ``held`` are URLs that wait for their key, by its file."""
+    """Keys and pings, at work in the coordinator; ``held`` are URLs that wait for their key, by its file."""
 
     store: PushStore
     state: State

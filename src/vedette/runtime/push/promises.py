@@ -1,4 +1,4 @@
-"""Keeping what sources were promised: each is asked for before its time is over, whatever anything is worth.
+"""Promised refresh intervals: each promised source is fetched before its time is over, whatever it is worth.
 
 A promised source is wished for, as somebody at the command line would: it comes next when its host may be asked. So
 politeness and robots.txt hold as ever, and the purse of refreshing pays first what was promised.
@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.config import format_duration
-from vedette.config.sections import Crawl
 from vedette.discover.push.promises import (
     Promise,
     compute_due_s,
@@ -49,12 +48,9 @@ def _get_longest_gap_s(hours: str) -> float:
     return max((find_next_open_s(spans, end_s) - end_s for end_s in ends), default=0.0)
 
 
-_DEFAULT_DELAY_S = Crawl().delay_s
-
-
 @dataclass(slots=True)
 class PromiseScheduler:
-    """What was promised, at work in the keeper. ``tried_s`` is when each was last asked for, however it ended."""
+    """What was promised, at work in the coordinator. ``tried_s`` is when each was last asked for, however it ended."""
 
     state: State
     coordinator: Coordinator
@@ -87,13 +83,13 @@ class PromiseScheduler:
         return get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
 
 
-def check_promises(order: Command, state: State, delay_s: float = _DEFAULT_DELAY_S) -> None:
+def check_promises(command: Command, state: State, delay_s: float) -> None:
     """Refuse an order whose promises politeness leaves no room for, before anything is written, and say what it does.
 
     All promises of a host count together, whichever sites made them; hours count as they will be after the order.
     """
     before = {row.site.start: row.site for row in state.store.list_sites()}
-    changed = _list_changed(order, before)
+    changed = _list_changed(command, before)
     if not any(site.promise for site in changed):
         return
     for site in changed:
@@ -118,17 +114,17 @@ def _format_error(host: str, pause: float, closed: float, count: int, shortest_s
     return f"promise: {host} has {why}: {each} can be promised {format_duration(shortest_s)} at best"
 
 
-def _list_changed(order: Command, before: dict[str, Site]) -> list[Site]:
+def _list_changed(command: Command, before: dict[str, Site]) -> list[Site]:
     """The sites as an order would leave them."""
-    if isinstance(order, AddSite):
-        return [order.site]
-    if isinstance(order, ImportSites):
-        return [site for site, _ in order.sites]
-    if isinstance(order, SetSite) and order.start in before:
-        changes = {"promise", "delay_s", "hours"} & set(order.changes)
-        return [_apply_changes(before[order.start], order)] if changes else []
+    if isinstance(command, AddSite):
+        return [command.site]
+    if isinstance(command, ImportSites):
+        return [site for site, _ in command.sites]
+    if isinstance(command, SetSite) and command.start in before:
+        changes = {"promise", "delay_s", "hours"} & set(command.changes)
+        return [_apply_changes(before[command.start], command)] if changes else []
     return []
 
 
-def _apply_changes(site: Site, order: SetSite) -> Site:
-    return replace(site, **order.changes)  # type: ignore[arg-type]  # fields of a site, by their names
+def _apply_changes(site: Site, command: SetSite) -> Site:
+    return replace(site, **command.changes)  # type: ignore[arg-type]  # fields of a site, by their names

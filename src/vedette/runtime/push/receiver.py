@@ -1,7 +1,7 @@
-"""Push as servers see it: signatures are checked and feeds are read here, and only what they name goes to the keeper.
+"""WebSub deliveries and IndexNow pings as servers receive them: checked and parsed before the coordinator is asked.
 
-A hub that floods or lies costs this process a little and the keeper nothing: what was refused is counted, and told with
-the next call that is let through.
+A hub that floods or lies costs this process a little and the coordinator nothing: what was refused is counted, and
+reported with the next call that is let through.
 """
 
 import time
@@ -38,7 +38,7 @@ _UNAVAILABLE = PushReply(503, "The crawler does not answer. Try again in a momen
 
 
 class FolderPushService:
-    """A ``web.push_ports.PushService`` over one data folder; ``ask`` puts a question to its keeper."""
+    """A ``web.push.ports.PushService`` over one data folder; ``ask`` puts a question to its coordinator."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class FolderPushService:
         self._refused: dict[str, Counter[str]] = {}
 
     def verify_intent(self, token: str, query: Mapping[str, str]) -> PushReply:
-        """The challenge is echoed only if the keeper knows that it asked."""
+        """The challenge is echoed only if the coordinator knows that it asked."""
         mode, challenge = query.get("hub.mode", ""), query.get("hub.challenge", "")
         if len(token) > MAX_TOKEN or not mode or len(challenge) > MAX_CHALLENGE:
             return PushReply(404)
@@ -91,7 +91,7 @@ class FolderPushService:
         return PushReply(status if isinstance(status, int) else 503)
 
     def accept_ping(self, ping: Ping) -> PushReply:
-        """The keeper knows whose key is good."""
+        """The coordinator knows whose key is good."""
         if wait_s := self._limits.take_token(f"ping {ping.key_url}", PING_RATE):
             return PushReply(429, "Too many pings for one key file.", ceil(wait_s))
         reply = self._call_push("pinged", ping=ping)
@@ -102,19 +102,19 @@ class FolderPushService:
     def get_status(self) -> PushStatus:
         """As the state has it, without what must stay secret."""
         with read_state(self._folder) as db:
-            book = PushStore(db)
-            if not book.has_tables():
+            store = PushStore(db)
+            if not store.has_tables():
                 return PushStatus(self._public_url)
-            rows = tuple(row._replace(token="", secret="") for row in book.list_subscriptions(MAX_SHOWN))
-            said, ignored = tuple(book.list_credits(MAX_SHOWN)), tuple(book.list_ignored(MAX_SHOWN))
-            return PushStatus(self._public_url, book.count_subscriptions(), rows, said, ignored)
+            rows = tuple(row._replace(token="", secret="") for row in store.list_subscriptions(MAX_SHOWN))
+            said, ignored = tuple(store.list_credits(MAX_SHOWN)), tuple(store.list_ignored(MAX_SHOWN))
+            return PushStatus(self._public_url, store.count_subscriptions(), rows, said, ignored)
 
     def _find_subscription(self, token: str) -> Subscription | None:
         if len(token) > MAX_TOKEN:
             return None
         with read_state(self._folder) as db:
-            book = PushStore(db)
-            return book.find_by_token(token) if book.has_tables() else None
+            store = PushStore(db)
+            return store.find_by_token(token) if store.has_tables() else None
 
     def _count_refused(self, token: str, why: str, told: PushReply) -> PushReply:
         if len(self._refused) < MAX_COUNTED or token in self._refused:
@@ -128,7 +128,7 @@ class FolderPushService:
         return PushReply(202)
 
     def _call_push(self, what: str, **told: object) -> dict[str, object] | None:
-        """None where no keeper answers."""
+        """None where no coordinator answers."""
         try:
             return self._ask_coordinator(self._folder, Request("push", {"what": what, **told}))
         except (OSError, ChannelClosed):

@@ -1,4 +1,4 @@
-"""What becomes of signals: URLs that a feed's hub or a ping says are new or have changed, in the hands of the keeper.
+"""Change signals in the coordinator: URLs that a hub's feed or a ping says are new or have changed.
 
 New URLs are found, as from a feed. Known pages get a signal, which the refresh policy believes as far as its site's
 proved right; and as far as the credit of the source goes, they are fetched sooner than their time. Whether a signal was
@@ -65,7 +65,7 @@ class _Bucket:
 
 @dataclass(slots=True)
 class SignalHandler:
-    """Signals, at work in the keeper."""
+    """Signals, at work in the coordinator."""
 
     store: PushStore
     state: State

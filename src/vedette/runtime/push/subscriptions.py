@@ -1,6 +1,6 @@
-"""Subscriptions to feeds that a hub pushes (WebSub), in the hands of the keeper: wanted, asked for, verified, renewed.
+"""WebSub subscriptions in the coordinator: wanted, asked for, verified, renewed.
 
-The hub itself is asked by another process (``push_process``), which is given errands here; so the keeper never waits.
+The hub itself is asked by another process, which takes its requests here; so the coordinator never waits.
 A hub is believed only what it was asked: it verifies a subscription that was asked for a moment ago, at an address that
 nobody else was told, and signs what it sends with a secret of its own. Times are the wall's.
 """

@@ -18,12 +18,12 @@ from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.event_store.reader import load_counted_clicks, load_latest_searches
-from vedette.adapters.event_store.store import EVENTS_NAME
+from vedette.adapters.event_store.schema import EVENTS_NAME
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.scoring import hash_query
 from vedette.errors import StoreError
-from vedette.learn.clicks.impressions import DAY_S, Bools, Impressions, build_impressions
+from vedette.learn.clicks.impressions import Bools, Impressions, build_impressions
 from vedette.learn.clicks.off_policy import OrderEstimate, estimate_orders
 from vedette.learn.clicks.reputations import LearnedQuality, learn_reputations
 from vedette.learn.clicks.rollback_guard import RollbackGuard, Z, compare_groups, update_guard
@@ -41,6 +41,7 @@ from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 from vedette.serve.rank.explore.prospect import Prospect
 from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.serve.rank.reranking import POLICY, UNPROVEN, is_learned_policy
+from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport
 
 WINDOW_S = 90 * DAY_S

@@ -1,15 +1,15 @@
-"""An index and what stands beside it, as the server holds them: looked at anew several times a second."""
+"""A snapshot of the current index generation and its side files, refreshed several times a second."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-
+from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.engine.search.ports import PageSignals
+from vedette.errors import StoreError
 from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import And, ForwardTokens, Phrase, TermSet
 from vedette.index.query.spelling import correct_words
@@ -25,7 +25,7 @@ MAX_PHRASE_LOOKUPS = 4
 
 
 class LiveIndexSnapshot:
-    """A ``ring.ports_search.Shelf`` over one generation."""
+    """A ``engine.search.ports.IndexSnapshot`` over one generation."""
 
     def __init__(self, generation: Path) -> None:
         self.generation = generation
@@ -92,11 +92,6 @@ class LiveIndexSnapshot:
         """Whether a page can be found."""
         return self.table.is_indexed(id_)
 
-    def newest(self, most: int) -> Ints:
-        """The pages that were first seen last, the latest first."""
-        ids = self.table.indexed
-        return ids[np.argsort(-self.table.rows["born_s"][ids], kind="stable")[:most]]
-
     def _read_lexicon(self) -> None:
         path = self.generation / FILE
         written_ns = path.stat().st_mtime_ns if path.exists() else 0
@@ -107,3 +102,17 @@ class LiveIndexSnapshot:
     def _set_lexicon(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self._forms = lru_cache(MAX_CACHED_FORMS)(lexicon.vocabulary.find_forms)
+
+
+def refresh_snapshot(generations: Generations, before: LiveIndexSnapshot | None) -> LiveIndexSnapshot | None:
+    """Return the current generation, up to date; None where there is none, or it is just being made."""
+    generation = generations.current()
+    if generation is None:
+        return None
+    if before is None or before.generation != generation:
+        try:
+            before = LiveIndexSnapshot(generation)
+        except StoreError:
+            return None
+    before.refresh()
+    return before

@@ -1,4 +1,4 @@
-"""What was learned of pages, as a file of the index generation: written aside, read by whoever searches."""
+"""What was learned from clicks, as files: page reputations of a generation, and the ranking status beside it."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Searching a data folder: what the server and ``vedette search`` ask. It reads beside the keeper and the indexer."""
+"""Search over a data folder, for the server and ``vedette search``; it reads beside the coordinator and the indexer."""
 
 import json
 import sqlite3
@@ -11,29 +11,30 @@ import numpy as np
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body
 from vedette.adapters.archive.warc_reader import read_answer
-from vedette.adapters.archive.warc_writer import RecordLocation
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import explain_database_errors, read_state
 from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import read_page_id
+from vedette.adapters.index_store.page_table import PageTable
+from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
 from vedette.index.fields import PUBLIC
-from vedette.index.query.retrieval import And, Term, TermSet
-from vedette.index.query.retrieval import Or as AnyOf
+from vedette.index.query.retrieval import And, Or, Range, Term, TermSet
+from vedette.index.stored_text import StoredPage
 from vedette.model import Failure, Site, fingerprint, origin_of
+from vedette.policy import Ints
 from vedette.runtime.commands.setting_commands import is_learning_on
-from vedette.runtime.search.index_counts import build_overview
-from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.serve.rank.rules import SearchRules, parse_rules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
 from vedette.text import split_words
 from vedette.web.console.ports.monitoring import RankingReport
-from vedette.web.ports import CachedCopy, IndexOverview
+from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
 
 INDEX_EVERY_S = 0.25
 STATE_EVERY_S = 1.0
@@ -44,6 +45,8 @@ MAX_COMPLETIONS = 50
 MAX_ID = 1 << 40
 MAX_SIMILAR = 50
 MAX_OVERVIEWS = 64
+MAX_SITES = 100
+MAX_NEWEST = 8
 MAX_BODY_BYTES = 16 << 20
 # Copies are found by the index over them; any other page is a group of itself, which its id finds.
 _GROUPS = (
@@ -93,42 +96,43 @@ class FolderSearch:
 
     # the port
 
-    def search(self, wish: SearchRequest) -> Slate:
+    def search(self, request: SearchRequest) -> Slate:
         """Results, with how many others say the same."""
-        shelf = self._refresh()
-        if shelf is None or self._searcher is None:
-            return Slate(wish, 0)
-        return self._add_copy_counts(self._searcher.search(wish, self._clock.now()), shelf)
+        snapshot = self._refresh()
+        if snapshot is None or self._searcher is None:
+            return Slate(request, 0)
+        return self._add_copy_counts(self._searcher.search(request, self._clock.now()), snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """How what is being typed may go on."""
-        shelf = self._refresh()
-        if shelf is None:
+        snapshot = self._refresh()
+        if snapshot is None:
             return ()
         if site:
-            return self._complete_titles(shelf, typed, most, site, allowed)
-        return shelf.lexicon.suggestions.complete(typed, most)
+            return self._complete_titles(snapshot, typed, most, site, allowed)
+        return snapshot.lexicon.suggestions.complete(typed, most)
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """Counted every few seconds for each kind of reader."""
-        shelf, now_s = self._refresh(), time.monotonic()
+        snapshot, now_s = self._refresh(), time.monotonic()
         counted_s, kept = self._overviews.get(allowed, (float("-inf"), IndexOverview()))
-        if shelf is None or now_s - counted_s < COUNT_EVERY_S:
+        if snapshot is None or now_s - counted_s < COUNT_EVERY_S:
             return kept
         if len(self._overviews) >= MAX_OVERVIEWS:
             self._overviews.clear()
         since_s = self._started_s if self._demo else None
         hosts = dict(self._query("SELECT id, name FROM host"))
-        self._overviews[allowed] = now_s, build_overview(shelf, hosts, self._sites, allowed, self._clock.now(), since_s)
-        return self._overviews[allowed][1]
+        overview = build_overview(snapshot, hosts, self._sites, allowed, self._clock.now(), since_s)
+        self._overviews[allowed] = now_s, overview
+        return overview
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Out of the archive, where the page can be found, and neither its owner nor its site objects.
 
         What counts is the state, since that names the copy; the index may be a moment behind it.
         """
-        shelf = self._refresh()
-        stored = shelf.table.read_stored(id_) if shelf and self._may_see(shelf, id_, allowed) else None
+        snapshot = self._refresh()
+        stored = snapshot.table.read_stored(id_) if snapshot and self._may_see(snapshot, id_, allowed) else None
         row = self._query(_PLACE, id_) if stored else []
         if stored is None or not row:
             return None
@@ -136,39 +140,31 @@ class FolderSearch:
         if "noarchive" in marks.split(", ") or private not in {"", *allowed}:
             return None
         try:
-            found = read_answer(self._folder / "warc", RecordLocation(file, offset, length))
+            found = read_answer(self._folder / "warc", ArchiveLocation(file, offset, length))
         except StoreError:
             return None
-        body = decode_body(
-            ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, ""), MAX_BODY_BYTES
-        )
+        answer = ImportedResponse(stored.url, fetched_s, status, found.headers, found.payload, "")
+        body = decode_body(answer, MAX_BODY_BYTES)
         if isinstance(body, Failure):
             return None
-        return CachedCopy(
-            stored.url,
-            stored.title,
-            fetched_s,
-            content_type,
-            body,
-            charset,
-            stored.body if stored.kind != "html" else "",
-        )
+        text = stored.body if stored.kind != "html" else ""
+        return CachedCopy(stored.url, stored.title, fetched_s, content_type, body, charset, text)
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
         """By its fingerprint, which two URLs might share: so the URL itself is compared, too."""
-        shelf = self._refresh()
-        id_ = read_page_id(shelf.generation, fingerprint(url)) if shelf else 0
-        if shelf is None or not self._may_see(shelf, id_, allowed):
+        snapshot = self._refresh()
+        id_ = read_page_id(snapshot.generation, fingerprint(url)) if snapshot else 0
+        if snapshot is None or not self._may_see(snapshot, id_, allowed):
             return None
-        stored = shelf.table.read_stored(id_)
+        stored = snapshot.table.read_stored(id_)
         return id_ if stored is not None and stored.url == url else None
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """Its group of copies, those left out of the index too."""
-        shelf = self._refresh()
-        if shelf is None or not self._may_see(shelf, id_, allowed):
+        snapshot = self._refresh()
+        if snapshot is None or not self._may_see(snapshot, id_, allowed):
             return ()
-        group = int(shelf.table.rows[id_]["group"])
+        group = int(snapshot.table.rows[id_]["group"])
         rows = self._query(_MEMBERS, json.dumps([group]), id_, MAX_SIMILAR)
         return tuple(
             SearchResult(
@@ -190,10 +186,10 @@ class FolderSearch:
 
     def get_incomplete_reason(self) -> str:
         """Whether there is an index at all, and whether it has all pages."""
-        shelf = self._refresh()
-        if shelf is None:
+        snapshot = self._refresh()
+        if snapshot is None:
             return "there is no index yet: it is built as soon as pages are fetched"
-        return "" if self._generations.is_complete(shelf.generation) else "the index is being built"
+        return "" if self._generations.is_complete(snapshot.generation) else "the index is being built"
 
     def ranking(self) -> RankingReport | None:
         """How learning from clicks stands, as it was last told beside the index."""
@@ -217,16 +213,11 @@ class FolderSearch:
         return self._snapshot
 
     def _refresh_index(self) -> None:
-        generation = self._generations.current()
-        if generation is None:
+        found = refresh_snapshot(self._generations, self._snapshot)
+        if found is None:
             return
-        if self._snapshot is None or self._snapshot.generation != generation:
-            try:
-                self._snapshot = LiveIndexSnapshot(generation)
-            except StoreError:  # it is just being made
-                return
-            self._searcher = None
-        self._snapshot.refresh()
+        if found is not self._snapshot:
+            self._snapshot, self._searcher = found, None
         if self._snapshot.reputation_file.refresh() or self._searcher is None:
             self._searcher = self._build_searcher(self._snapshot)
 
@@ -235,21 +226,21 @@ class FolderSearch:
             return
         try:
             with read_state(self._folder) as db:
-                book = CrawlStore(db)
-                self._sites = tuple(row.site for row in book.list_sites())
-                self._keys = book.list_user_keys()
-                rows = book.list_search_rules()
+                store = CrawlStore(db)
+                self._sites = tuple(row.site for row in store.list_sites())
+                self._keys = store.list_user_keys()
+                rows = store.list_search_rules()
                 rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
-                is_learning = is_learning_on(book, configured=self._learn)
+                is_learning = is_learning_on(store, configured=self._learn)
         except StoreError:  # it is just being made; what is at hand stays
             return
         if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:
             self._rules, self._is_learning = rules, is_learning
             self._searcher = self._build_searcher(self._snapshot)
 
-    def _build_searcher(self, shelf: LiveIndexSnapshot) -> Searcher:
+    def _build_searcher(self, snapshot: LiveIndexSnapshot) -> Searcher:
         """By the operator's rules, and by what was learned where that is wanted."""
-        return Searcher(shelf, self._rules, shelf.reputation_file.reputation if self._is_learning else None)
+        return Searcher(snapshot, self._rules, snapshot.reputation_file.reputation if self._is_learning else None)
 
     def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
         """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""
@@ -273,11 +264,11 @@ class FolderSearch:
 
     # what is shown
 
-    def _add_copy_counts(self, slate: Slate, shelf: LiveIndexSnapshot) -> Slate:
+    def _add_copy_counts(self, slate: Slate, snapshot: LiveIndexSnapshot) -> Slate:
         """How many other pages of its group each result has, as far as the reader may see them."""
         if not slate.results or not slate.request.folded:
             return slate
-        groups = shelf.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
+        groups = snapshot.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
         shared = dict(self._query(_SHARED, json.dumps(groups)))
         if shared and any(site.secrets for site in self._sites):
             visible = json.dumps(["", *slate.request.allowed])
@@ -290,32 +281,97 @@ class FolderSearch:
         return slate._replace(results=tuple(results))
 
     def _complete_titles(
-        self, shelf: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
+        self, snapshot: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The titles of pages of a site that have all words, the last one perhaps unfinished."""
         *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
-        rows = shelf.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
-        ends = {last: None, **{shelf.lexicon.vocabulary.get_word(row): None for row in rows}}
+        rows = snapshot.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
+        ends = {last: None, **{snapshot.lexicon.vocabulary.get_word(row): None for row in rows}}
         node = And(
             (
                 TermSet("site", (site.lower().rstrip("/"),)),
                 TermSet("access", (PUBLIC, *allowed)),
                 *(Term("title", word) for word in whole),
-                AnyOf(tuple(Term("title", word) for word in ends)),
+                Or(tuple(Term("title", word) for word in ends)),
             )
         )
-        found = shelf.get_stored(shelf.finder.find(node, most).ids)
+        found = snapshot.get_stored(snapshot.finder.find(node, most).ids)
         return tuple(dict.fromkeys(stored.title for stored in found if stored is not None))
 
-    def _may_see(self, shelf: LiveIndexSnapshot, id_: int, allowed: tuple[str, ...]) -> bool:
-        if not 0 <= id_ < MAX_ID or not shelf.has(id_):
+    def _may_see(self, snapshot: LiveIndexSnapshot, id_: int, allowed: tuple[str, ...]) -> bool:
+        if not 0 <= id_ < MAX_ID or not snapshot.has(id_):
             return False
-        return shelf.get_access(np.array([id_]))[0] in {PUBLIC, *allowed}
+        return snapshot.get_access(np.array([id_]))[0] in {PUBLIC, *allowed}
 
 
 def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
     """The operator's rules for single queries, as ranking takes them."""
     kinds = {kind: [(row.query, row.value) for row in rows if row.kind == kind] for kind in ("synonym", "pin", "hide")}
     return parse_rules(kinds["synonym"], kinds["pin"], kinds["hide"])
+
+
+def build_overview(
+    snapshot: LiveIndexSnapshot,
+    hosts: Mapping[int, str],
+    sites: Sequence[Site],
+    allowed: tuple[str, ...],
+    now_s: float,
+    since_s: float | None,
+) -> IndexOverview:
+    """Everything that a reader may see; with ``since_s`` also the newest pages that say they are younger than that."""
+    table = snapshot.table
+    ids = _select_visible(table, allowed)
+    if not len(ids):
+        return IndexOverview(waiting=sum(not site.secrets for site in sites))
+    fetched_s = table.rows["fetched_s"][ids]
+    of_hosts = _count_values(table.rows["host"][ids])
+    names = [FacetCount(hosts.get(host, ""), pages) for host, pages in of_hosts]
+    present = {count.value for count in names}
+    return IndexOverview(
+        pages=len(ids),
+        sites=tuple(names[:MAX_SITES]),
+        kinds=_count_names(table, table.rows["kind"][ids]),
+        languages=_count_names(table, table.rows["language"][ids]),
+        newest_s=float(fetched_s.max()),
+        median_age_s=max(now_s - float(np.median(fetched_s)), 0.0),
+        waiting=sum(origin_of(site.start).host not in present for site in sites if not site.secrets),
+        newest_pages=_list_newest(snapshot, ids, since_s) if since_s is not None else (),
+    )
+
+
+def _select_visible(table: PageTable, allowed: tuple[str, ...]) -> Ints:
+    ids = table.indexed
+    access = table.rows["access"][ids]
+    numbers = [number for number in np.unique(access).tolist() if table.get_name(number) in {PUBLIC, *allowed}]
+    return ids[np.isin(access, numbers)]
+
+
+def _count_values(values: Ints) -> list[tuple[int, int]]:
+    """Values and how often each, the most frequent first."""
+    found, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return list(zip(found[order].tolist(), counts[order].tolist(), strict=True))
+
+
+def _count_names(table: PageTable, numbers: Ints) -> tuple[FacetCount, ...]:
+    return tuple(
+        FacetCount(name, pages) for number, pages in _count_values(numbers) if (name := table.get_name(number))
+    )
+
+
+def _list_newest(snapshot: LiveIndexSnapshot, ids: Ints, since_s: float) -> tuple[SearchResult, ...]:
+    rows = snapshot.table.rows[ids]
+    young = np.flatnonzero(rows["date_s"] >= since_s)
+    latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][: 2 * MAX_NEWEST]]
+    # A row is written before the index commits: what is named here must be found by whoever follows the link.
+    findable = [id_ for id_ in latest.tolist() if len(snapshot.finder.find(Range("id", id_, id_), 1).ids)][:MAX_NEWEST]
+    pairs = zip(findable, snapshot.get_stored(np.array(findable, np.int64)), strict=True)
+    return tuple(_build_new_result(id_, stored, snapshot.table) for id_, stored in pairs if stored is not None)
+
+
+def _build_new_result(id_: int, stored: StoredPage, table: PageTable) -> SearchResult:
+    fetched_s, date_s = float(table.rows[id_]["fetched_s"]), float(table.rows[id_]["date_s"])
+    about = (origin_of(stored.url).host, stored.kind, stored.language, fetched_s, date_s, stored.published_s)
+    return SearchResult(id_, stored.url, stored.title, Snippet(), *about, 0.0)

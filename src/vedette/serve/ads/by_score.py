@@ -35,27 +35,27 @@ class ScorePolicy:
         """What ranks, and prices, each row."""
         raise NotImplementedError
 
-    def get_ad_priors(self, state: Any) -> AdPriors:  # noqa: ANN401, ARG002 - whatever a policy remembers
+    def get_ad_priors(self, state: Any) -> AdPriors:  # noqa: ANN401 - whatever a policy remembers
         """What is known of each ad: nothing, unless a policy says otherwise."""
         return NO_PRIORS
 
-    def get_spend_limit(self, state: Any, now: float) -> float:  # noqa: ANN401, ARG002 - as above
+    def get_spend_limit(self, state: Any, now: float) -> float:  # noqa: ANN401 - as above
         """The share of a day's budget that may be charged by now: whoever is past it rests. No limit, unless said."""
         return np.inf
 
-    def start(self, config: None) -> Any:  # noqa: ANN401, ARG002 - the shape that all policies have
+    def start(self, config: None) -> Any:  # noqa: ANN401 - the shape that all policies have
         """Nothing is remembered."""
         return ()
 
-    def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401, ARG002 - as above
+    def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401 - as above
         """Nothing to learn beyond the counts."""
         return state
 
-    def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401, ARG002 - as above
+    def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401 - as above
         """The k of the highest score."""
         return rank_top(self.score(self.get_ad_priors(state), options), k, rng)
 
-    def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401, ARG002 - as above
+    def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
         """What the score is made of, in words."""
         counted = (
             f"{batch.clicked[row]:.0f} clicks of {batch.shown[row]:.0f} showings in {batch.asked[row]:.0f} queries"

@@ -107,7 +107,8 @@ def _update_variances(now: Beliefs, ads: AdCandidates) -> Beliefs:
 def fit_variance(counted: Floats, expected: Floats, first: float) -> float:
     """The variance of Gamma factors under which these counts are likeliest, with a first guess counted in.
 
-    >>> fit_variance(np.full(100, 10.0), np.full(100, 10.0), 1.0) < fit_variance(np.arange(100.0), np.full(100, 50.0), 1.0)
+    >>> fit_variance(np.full(100, 10.0), np.full(100, 10.0), 1.0) < fit_variance(np.arange(100.0), np.full(100, 50.0),
+    ...     1.0)
     True
     """
     seen = expected > 0

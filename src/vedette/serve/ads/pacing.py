@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
 from vedette.serve.ads.candidates import AdCandidates
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 BINS = 24
 # What a day counts for, beside all before it.
 NEWEST_WEIGHT = 0.5

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S
 
 # Who types more words than these asks for more than a site.
 MAX_WORDS = 4
@@ -32,7 +33,6 @@ def score_home(in_address: Floats, in_title: Floats, title_share: Floats, depth:
     return np.where(depth == 0, named, 0.0)
 
 
-DAY_S = 86_400.0
 # After so long a page is half as fresh.
 HALF_S = 30 * DAY_S
 LATELY_S = 30 * DAY_S

@@ -1,10 +1,11 @@
 """Reading the parameters of a request to the API: strict, and every refusal says what is right."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from urllib.parse import parse_qsl
+
+from vedette.suggest import did_you_mean
 
 MAX_PARAMETERS = 40
 
@@ -78,6 +79,5 @@ def _describe_bad_day(name: str) -> str:
 
 def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
     """The complaint about a parameter that there is not; it names the nearest one that there is."""
-    near = difflib.get_close_matches(name[:100], known, 1)
-    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
+    advice = did_you_mean(name, known, f"known are {', '.join(known)}.")
     return ParameterError(name[:100], f"There is no such parameter; {advice}")

@@ -1,6 +1,5 @@
 """Rules for results as people write them: words on a command line or in a form, ``[[rule]]`` tables in TOML."""
 
-import difflib
 import json
 import re
 import tomllib
@@ -12,6 +11,7 @@ from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
 from vedette.model import origin_of
+from vedette.suggest import did_you_mean
 from vedette.text import split_words
 from vedette.web.commands.commands import QUERY_RULE_KINDS, RULE_KINDS, Rule, RuleKind
 
@@ -110,8 +110,7 @@ def _get_text(table: dict[str, object], key: str, place: str) -> str:
 
 
 def _suggest(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word[:40], known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return did_you_mean(word[:40], known, f"known are {', '.join(known)}")
 
 
 def _parse_hidden_url(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The console as routes: all its pages behind one guard."""
+"""Routes of the console: every page and every post under ``/console``, behind one session guard."""
 
 import time
 from collections.abc import Callable
@@ -8,45 +8,42 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
-from vedette.errors import VedetteError
 from vedette.web.ads.ports import AdService
 from vedette.web.auth.access import CONSOLE_PATH, AccessControl
 from vedette.web.branding import Branding
-from vedette.web.commands.commands import Undo
-from vedette.web.console.admin.guard import HOME_URL, SessionGuard, safe_redirect
-from vedette.web.console.admin.lab_reports import report_routes
-from vedette.web.console.ads.campaigns import ad_routes
-from vedette.web.console.alerts.alerts import alert_routes
-from vedette.web.console.crawl.add_site import add_site_routes
-from vedette.web.console.crawl.overview import monitoring_routes
-from vedette.web.console.crawl.push import push_page_routes
-from vedette.web.console.crawl.sites import site_routes
-from vedette.web.console.crawl.url_list import url_list_routes
-from vedette.web.console.explain.page import explain_routes
+from vedette.web.console.admin.activity import ActivityPage
+from vedette.web.console.admin.guard import HOME_URL, SessionGuard
+from vedette.web.console.admin.lab_reports import LabPages
+from vedette.web.console.admin.storage import StoragePage
+from vedette.web.console.ads.campaigns import AdsPage
+from vedette.web.console.ads.forms import AdForms
+from vedette.web.console.alerts.alerts import AlertsPage
+from vedette.web.console.crawl.add_site import AddSitePages
+from vedette.web.console.crawl.budget import BudgetPage
+from vedette.web.console.crawl.discovery import DiscoveryPage
+from vedette.web.console.crawl.overview import OverviewPage
+from vedette.web.console.crawl.push import PushPage
+from vedette.web.console.crawl.queue import LiveStreams, QueuePage
+from vedette.web.console.crawl.refresh import RefreshPage
+from vedette.web.console.crawl.sites import SitePages
+from vedette.web.console.crawl.unlisted_hosts import UnlistedHostsPage
+from vedette.web.console.crawl.url_list import UrlListPage
+from vedette.web.console.explain.page import ExplainPage
 from vedette.web.console.ports.alerts import NO_ALERTS, AlertService
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ports.sites import AdminService, SiteService
-from vedette.web.console.search.ranking import ranking_routes
-from vedette.web.console.search.rules import rule_routes
+from vedette.web.console.search.queries import SearchesPage
+from vedette.web.console.search.ranking import RankingPage
+from vedette.web.console.search.rules import RulesPage
 from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.time_series import SeriesExport
 from vedette.web.ports import SearchService
 from vedette.web.push.ports import PushService
 
 
-def admin_routes(shell: ConsoleShell, desk: SiteService) -> list[BaseRoute]:
-    """All of them, to be mounted behind the guard."""
-    return [
-        *site_routes(shell, desk),
-        *add_site_routes(shell, desk),
-        *url_list_routes(shell, desk),
-        *explain_routes(shell, desk),
-        *rule_routes(shell, desk),
-    ]
-
-
 class ConsoleServices(NamedTuple):
-    """What the console stands on. ``wall_clock`` is the wall's clock, by which sessions end."""
+    """What the pages of the console ask and change; sessions end by ``wall_clock``."""
 
     admin: AdminService
     monitoring: Monitoring
@@ -61,45 +58,85 @@ class ConsoleServices(NamedTuple):
 def console_routes(
     parts: ConsoleServices, look: Branding, access: AccessControl, search: SearchService, clock: Callable[[], float]
 ) -> list[BaseRoute]:
-    """Everything under ``/console``."""
+    """Return everything under ``/console``."""
     shell = ConsoleShell(parts.admin, look, access, search.now_s, parts.reports, parts.ads is not None)
-    pages = Router(
-        [
-            *monitoring_routes(shell, parts.monitoring, search),
-            *ranking_routes(shell, search, parts.monitoring),
-            *report_routes(shell, parts.reports, parts.wall_clock),
-            *admin_routes(shell, parts.sites),
-            *(push_page_routes(shell, parts.push) if parts.push else ()),
-            *alert_routes(shell, parts.alerts, parts.wall_clock),
-            *(ad_routes(shell, parts.ads, parts.wall_clock) if parts.ads else ()),
-            _undo_route(shell),
-        ],
-        redirect_slashes=False,
-    )
+    pages = Router(list_routes(shell, parts, search), redirect_slashes=False)
     return [
         Route(CONSOLE_PATH, _redirect_home),
         Mount(CONSOLE_PATH, app=SessionGuard(pages, shell, parts.wall_clock, clock)),
     ]
 
 
+def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchService) -> list[BaseRoute]:
+    """Return the pages and the posts that change something. Plain handlers may wait: Starlette runs them in threads."""
+    monitoring, wall_clock = parts.monitoring, parts.wall_clock
+    sites, new_site = SitePages(shell, parts.sites), AddSitePages(shell, parts.sites)
+    hosts, explain = UnlistedHostsPage(shell, parts.sites), ExplainPage(shell, parts.sites)
+    refresh, ranking = RefreshPage(shell, monitoring), RankingPage(shell, search, monitoring)
+    rules, alerts = RulesPage(shell, parts.sites), AlertsPage(shell, parts.alerts, wall_clock)
+    lab, activity = LabPages(shell, parts.reports, wall_clock), ActivityPage(shell)
+    return [
+        # crawl
+        Route("/", OverviewPage(shell, monitoring, search).show),
+        Route("/series.csv", SeriesExport(shell, monitoring).show),
+        Route("/queue", QueuePage(shell, monitoring).show),
+        Route("/live", LiveStreams(monitoring).stream),
+        Route("/sites", sites.show_list),
+        Route("/sites/add", new_site.show_start),
+        Route("/sites/add", new_site.add, methods=["POST"]),
+        Route("/sites/preview", new_site.preview, methods=["POST"]),
+        Route("/sites/pause", sites.pause, methods=["POST"]),
+        Route("/sites/edit", sites.edit, methods=["GET", "POST"]),
+        Route("/sites/remove", sites.remove, methods=["GET", "POST"]),
+        Route("/pages", UrlListPage(shell, parts.sites).show),
+        Route("/discover", hosts.show),
+        Route("/discover/dismiss", hosts.dismiss, methods=["POST"]),
+        Route("/discovery", DiscoveryPage(shell, monitoring).show),
+        Route("/refresh", refresh.show),
+        Route("/refresh/set", refresh.change_settings, methods=["POST"]),
+        Route("/budget", BudgetPage(shell, monitoring).show),
+        *([Route("/push", PushPage(shell, parts.push).show)] if parts.push else ()),
+        Route("/explain", explain.show),
+        Route("/explain/fetch", explain.fetch_now, methods=["POST"]),
+        Route("/explain/hide", explain.hide, methods=["POST"]),
+        # search
+        Route("/searches", SearchesPage(shell, monitoring).show),
+        Route("/ranking", ranking.show),
+        Route("/ranking/set", ranking.set_learning, methods=["POST"]),
+        Route("/results", rules.show),
+        Route("/results/add", rules.add, methods=["POST"]),
+        Route("/results/remove", rules.remove, methods=["POST"]),
+        # alerts
+        Route("/watches", alerts.show),
+        Route("/watches/add", alerts.add, methods=["POST"]),
+        Route("/watches/remove", alerts.remove, methods=["POST"]),
+        Route("/watches/test", alerts.send_test, methods=["POST"]),
+        # ads
+        *(_list_ad_routes(shell, parts.ads, wall_clock) if parts.ads else ()),
+        # admin
+        Route("/storage", StoragePage(shell, monitoring).show),
+        Route("/lab", lab.show_list),
+        Route("/lab/{name}", lab.show_report),
+        Route("/lab/{name}/{file}", lab.show_plot),
+        Route("/actions", activity.show),
+        Route("/undo", activity.undo, methods=["POST"]),
+    ]
+
+
+def _list_ad_routes(shell: ConsoleShell, ads: AdService, wall_clock: Callable[[], float]) -> list[BaseRoute]:
+    page, forms = AdsPage(shell, ads, wall_clock), AdForms(shell, ads)
+    return [
+        Route("/sponsored", page.show),
+        Route("/sponsored/judge", page.review_ad, methods=["POST"]),
+        Route("/sponsored/pause", page.pause_campaign, methods=["POST"]),
+        Route("/sponsored/advertiser", forms.show_advertiser),
+        Route("/sponsored/advertiser", forms.save_advertiser, methods=["POST"]),
+        Route("/sponsored/campaign", forms.show_campaign),
+        Route("/sponsored/campaign", forms.save_campaign, methods=["POST"]),
+        Route("/sponsored/ad", forms.show_ad),
+        Route("/sponsored/ad", forms.save_ad, methods=["POST"]),
+    ]
+
+
 async def _redirect_home(_request: Request) -> Response:
     return RedirectResponse(HOME_URL, 308)
-
-
-def _undo_route(shell: ConsoleShell) -> Route:
-    async def undone(request: Request) -> Response:
-        form = await shell.read_form(request)
-        action, back = form.get("action", ""), safe_redirect(form.get("back", ""))
-        if not (action.isascii() and action.isdigit() and len(action) < 16):
-            return _undo_failed(shell, request, "This names no action.", back)
-        try:
-            return await shell.run_command(request, Undo(int(action)), back)
-        except VedetteError as error:
-            return _undo_failed(shell, request, str(error), back)
-
-    return Route("/undo", undone, methods=["POST"])
-
-
-def _undo_failed(shell: ConsoleShell, request: Request, said: str, back: str) -> Response:
-    title = "It was not undone"
-    return shell.render_page("undone.html", request, here="actions", title=title, status=422, said=said, back=back)

@@ -30,11 +30,12 @@ from vedette.lab.quality.workload import (
     load_query_set,
 )
 from vedette.lab.runs.refresh.agents import Uniform
-from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, RefreshGame, RefreshSetup, run_refresh
+from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, run_refresh
 from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 from vedette.policy import Ints, rng_for
+from vedette.timeutil import DAY_S, HOUR_S
 
 FIRST, SECOND = 1.0, 2**-1.5  # how probably the results at these ranks are viewed
 WORDS = tuple(f"word{at}" for at in range(12))

@@ -17,7 +17,7 @@ from vedette.lab.experiments.refresh import EXPERIMENT, build_setup
 from vedette.lab.metrics.online_freshness import FreshnessMeter
 from vedette.lab.metrics.refresh import Copies, initial_copies, measure_freshness
 from vedette.lab.runs.refresh.agents import Uniform
-from vedette.lab.runs.refresh.run import DAY_S, RefreshGame, RefreshSetup, find_sources, run_refresh
+from vedette.lab.runs.refresh.run import RefreshGame, RefreshSetup, find_sources, run_refresh
 from vedette.lab.worlds.altered import alter_future
 from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
@@ -25,6 +25,7 @@ from vedette.lab.worlds.synthetic_arrays.history import build_synthetic_history
 from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages
 from vedette.refresh.policies.fixed import Fixed
+from vedette.timeutil import DAY_S
 
 Page = tuple[float, float, list[tuple[float, int]]]
 HOUR_S = 3600.0

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from vedette.lab.worlds.synthetic.change_times import (
-    DAY_S,
-    HOUR_S,
     RHYTHMS,
     START_S,
-    WEEK_S,
     BirthSchedule,
     ChangeLaw,
     ChangeProcess,
@@ -20,6 +17,7 @@ from vedette.lab.worlds.synthetic.change_times import (
     last_event,
 )
 from vedette.lab.worlds.synthetic.hashing import mix
+from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def births(rhythm: str = "press") -> BirthSchedule:

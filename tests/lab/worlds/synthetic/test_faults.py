@@ -8,9 +8,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.world import Delivery, Reply, WorldRequest
+from vedette.timeutil import DAY_S, HOUR_S
 
 
 @pytest.fixture(scope="module")

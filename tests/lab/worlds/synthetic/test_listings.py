@@ -10,9 +10,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S
 from vedette.lab.worlds.synthetic.truth import last_text_change_s, page_truth
 from vedette.lab.worlds.world import Reply, WorldRequest
+from vedette.timeutil import DAY_S
 
 
 @pytest.fixture(scope="module")

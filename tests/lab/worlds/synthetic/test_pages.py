@@ -10,10 +10,10 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from vedette.lab.worlds.synthetic import SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
 from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import PageTruth, change_times, last_text_change_s, page_truth
 from vedette.lab.worlds.world import Reply, WorldRequest
+from vedette.timeutil import DAY_S, HOUR_S
 
 HONEST = ("both", "etag", "modified")
 

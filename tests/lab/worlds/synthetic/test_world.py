@@ -7,8 +7,8 @@ import pytest
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.synthetic import SIZES, SyntheticWorld, open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S
 from vedette.lab.worlds.world import WorldRequest
+from vedette.timeutil import DAY_S
 
 TARGETS = ("/", "/archive", "/archive/0", "/robots.txt", "/sitemap.xml", "/feed.xml", "/tags", "/about", "/private/")
 

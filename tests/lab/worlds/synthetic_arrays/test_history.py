@@ -6,11 +6,12 @@ import pytest
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.synthetic import open_synthetic_world
-from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
+from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.truth import change_times
 from vedette.lab.worlds.synthetic_arrays.changes import expand_ranges
 from vedette.lab.worlds.synthetic_arrays.history import ARRAY_SIZES, build_synthetic_history
 from vedette.lab.worlds.world import WorldRequest
+from vedette.timeutil import DAY_S
 
 END_S = START_S + 100 * DAY_S
 

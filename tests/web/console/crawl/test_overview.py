@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from tests.web.small_operator import Console, signed_in
-from tests.web.small_search import NOW_S
+from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.workload import Drift, RisingQuery
-from vedette.web.console.crawl.overview import LiveStreams, find_warnings
+from vedette.web.console.crawl.overview import find_warnings
+from vedette.web.console.crawl.queue import LiveStreams
 from vedette.web.console.ports.monitoring import (
     CalibrationBin,
     CrawlStatus,
@@ -28,6 +29,7 @@ from vedette.web.console.ports.monitoring import (
 )
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.console.ui.time_series import SERIES_TITLES
+from vedette.web.ports import IndexOverview
 
 PAGES = ("", "queue", "refresh", "searches", "storage")
 HOSTILE = "<script>alert('x')</script>\u202e" + "W" * 200
@@ -170,6 +172,20 @@ def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> 
     assert len(lines) < 50
     assert all(len(line) < 200 for line in lines)
     assert sum(float(line.rpartition(" ")[2]) for line in lines) == 5009
+
+
+def test_the_search_is_asked_in_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a database open there, which no other thread may use."""
+    loops = []
+
+    def overview(_search: SmallSearch, _allowed: tuple[str, ...]) -> IndexOverview:
+        loops.append(asyncio.get_running_loop())
+        return IndexOverview(7)
+
+    console = signed_in()
+    monkeypatch.setattr(SmallSearch, "get_overview", overview)
+    assert console.client.get("/console/").status_code == 200
+    assert len(loops) == 1
 
 
 def test_recording_that_is_off_is_said_with_the_way_to_switch_it_on() -> None:

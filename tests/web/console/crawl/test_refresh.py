@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.console.crawl.test_sites import facts
+from tests.web.console.explain_facts import facts
 from tests.web.small_operator import DAY_S, Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S
 
@@ -25,9 +25,11 @@ from vedette.web.console.crawl.forecast import (
     describe_calibration,
     render_reliability_diagram,
 )
-from vedette.web.console.crawl.refresh import POLICY_DESCRIPTIONS, compute_increments, load_counts, sum_by_bin
-from vedette.web.console.explain.refresh_text import describe_refresh, format_interval, format_percent
+from vedette.web.console.crawl.refresh import POLICY_DESCRIPTIONS, REFRESH_SERIES
+from vedette.web.console.explain.decision_text import describe_refresh
 from vedette.web.console.ports.monitoring import CalibrationBin, CrawlStatus, DuePage, RefreshStatus, RuntimeSettings
+from vedette.web.console.ui.binned_counts import compute_increments, load_counts, sum_by_bin
+from vedette.web.console.ui.scales import format_interval, format_percent
 from vedette.web.console.ui.time_series import TIME_RANGES
 from vedette.web.formatting import THIN
 
@@ -123,7 +125,7 @@ def test_refreshes_are_counted_by_the_hour() -> None:
         sums.append((at_s, forecast.refreshes))
         shares.append((at_s, forecast.wasted_share or 0.0))
     console.watch.series = {"refreshes": sums, "wasted_share": shares}
-    counts = load_counts(console.watch, TIME_RANGES[1], NOW_S)
+    counts = load_counts(console.watch, TIME_RANGES[1], NOW_S, REFRESH_SERIES)
     assert counts.total == pytest.approx(24 * 10)
     assert [count for _, count in counts.all] == pytest.approx([10] * 24)
     assert [count for _, count in counts.wasted] == pytest.approx([6] * 24)

@@ -1,79 +1,27 @@
 """The console's pages on which an operator does something, over the real application and things in memory."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.routing import Mount, Route
-from tests.web.small_operator import Console, SmallDesk, signed_in
+from tests.web.console.explain_facts import DOCS, Desk, facts
+from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S
 
 from vedette.config.site_settings import OWNERSHIP_PHRASE
 from vedette.errors import SiteError
 from vedette.model import Site
 from vedette.web.commands.commands import (
-    AddRules,
     AddSite,
-    Dismiss,
-    FetchNow,
     PauseSite,
-    RemoveRules,
     RemoveSite,
     Rule,
     SetSite,
 )
 from vedette.web.console.ports.sites import FetchFailure, SiteLine, StoredRule, UnlistedHost
 
-DOCS = Site("https://docs.example.org/", delay_s=2.0, exclude=("/old/*",))
 WHOLE = {"scope": "host", "sort_parameters": "yes", "drop_parameters": "\n".join(Site("").drop_parameters)}
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
-
-
-def facts(url: str, **changed: Any) -> dict[str, Any]:
-    """What ``live.explaining`` tells of a page that was fetched."""
-    robots = {"url": "https://docs.example.org/robots.txt", "ignored": False, "verdict": "allowed", "line": None}
-    page = {"status": 200, "kind": "page", "title": "Lag", "fetched_s": NOW_S - 240, "changed_s": NOW_S - 240}
-    known = {"found_s": NOW_S - 900, "depth": 1, "standing": "fetched", "front": None, "ahead": None}
-    return {
-        "url": url,
-        "known_as": url,
-        "running": True,
-        "now_s": NOW_S,
-        "steps": [],
-        "site": {"start": DOCS.start, "scope": "host", "paused": False, "change": "main", "overrule": ()},
-        "refusal": None,
-        "robots": {**robots, "state": "It was read.", "crawl_delay_s": None},
-        "host": {"name": "docs.example.org", "wait": "", "ready_s": 0.0},
-        "known": {**known, "why": None, "ended_s": None, "copy_lost": None},
-        "page": {**page, "bytes": 10, "location": "", "due_s": NOW_S + 7300, "rule": "a rule", "archived": None},
-        "refresh": None,
-        "content": None,
-        "copies": None,
-        "index": None,
-        "change": None,
-        "held": None,
-        "spared": None,
-        "hidden": [],
-        **changed,
-    }
-
-
-class Desk(SmallDesk):
-    """A desk that tells ``facts``; ``changed`` are those that differ."""
-
-    def __init__(self, *sites: Site, **changed: Any) -> None:
-        super().__init__(*sites)
-        self.changed = changed
-
-    def explain_url(self, url: str) -> dict[str, Any]:
-        """Of whatever is asked."""
-        return facts(url, **self.changed)
-
-
-def said(console: Console, url: str = "https://docs.example.org/a") -> str:
-    """What the page about a URL says."""
-    return str(console.client.get("/console/explain", params={"url": url}).text)
 
 
 def test_a_site_is_looked_at_first_and_then_added() -> None:
@@ -210,113 +158,6 @@ def test_the_list_sorts_filters_and_can_be_taken_away() -> None:
     assert "site77.example" in console.client.get("/console/sites?filter=site77").text
     lines = console.client.get("/console/sites?csv=1&filter=site7").text.splitlines()
     assert len(lines) == 1 + len([number for number in range(120) if str(number).startswith("7")])
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({}, "It was fetched 4\N{NARROW NO-BREAK SPACE}min ago and will be fetched again in about 2"),
-        ({"site": None, "refusal": "outside the scope of every site"}, "It is not fetched: it is outside the scope"),
-        (
-            {"robots": {**facts("")["robots"], "verdict": "disallowed", "line": "Disallow: /a"}},
-            "It is not fetched: robots.txt disallows it by the line “Disallow: /a”.",
-        ),
-        ({"hidden": [{"kind": "block", "query": "", "value": "example.org"}]}, "cannot be found, because you hid it"),
-        ({"known": None, "page": None}, "It is not known: no page that was fetched links to it"),
-        (
-            {"page": None, "known": {**facts("")["known"], "standing": "waiting", "ahead": 3}},
-            "It waits to be fetched for the first time, 3 URLs before it",
-        ),
-        ({"known": {**facts("")["known"], "standing": "failed", "why": "too slow"}}, "not be fetched: too slow."),
-    ],
-)
-def test_explaining_begins_with_one_sentence(changed: dict[str, Any], words: str) -> None:
-    """Whether it is fetched, when, and why not."""
-    assert words in said(signed_in(Desk(DOCS, **changed)))
-
-
-def test_fetching_now_is_ordered_and_looked_for_until_it_came() -> None:
-    """The page loads itself again while it waits, and not once the page has come or patience has ended."""
-    url = "https://docs.example.org/a"
-    desk = Desk(DOCS)
-    console = signed_in(desk)
-    answer = console.post("/console/explain/fetch", url=url)
-    assert console.operator.orders == [FetchNow((url,))]
-    waiting = console.client.get(answer.headers["location"])
-    assert waiting.headers["refresh"].startswith("2; url=/console/explain?")
-    desk.changed = {"page": {**facts("")["page"], "fetched_s": NOW_S + 1}}
-    came = console.client.get(answer.headers["location"])
-    assert "It came just now" in came.text
-    assert "refresh" not in came.headers
-    desk.changed = {}
-    tired = console.client.get("/console/explain", params={"url": url, "since": str(NOW_S), "looks": "9999"})
-    assert "refresh" not in tired.headers
-
-
-def test_a_page_its_folder_or_its_domain_can_be_hidden_where_it_is_explained() -> None:
-    """Three buttons, three rules; and one that takes a rule back."""
-    console = signed_in(Desk(DOCS))
-    for what in ("page", "below", "domain"):
-        console.post("/console/explain/hide", url="https://docs.example.org/a/b?c", what=what)
-    console.post("/console/results/remove", kind="block", query="", value="example.org")
-    assert console.operator.orders == [
-        AddRules((Rule("conceal", "", "https://docs.example.org/a/b?c"),)),
-        AddRules((Rule("conceal", "", "https://docs.example.org/a/*"),)),
-        AddRules((Rule("block", "", "example.org"),)),
-        RemoveRules((Rule("block", "", "example.org"),)),
-    ]
-
-
-def test_hosts_that_pages_link_to_are_offered_and_can_be_dismissed() -> None:
-    """Adding leads to the form with the host in it; dismissing is an order."""
-    desk = Desk()
-    desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
-    console = signed_in(desk)
-    shown = console.client.get("/console/discover").text
-    assert "None of them is crawled by itself" in shown
-    assert "/console/sites/add?site=other.example" in shown
-    console.post("/console/discover/dismiss", host="other.example")
-    assert console.operator.orders == [Dismiss("other.example")]
-
-
-@pytest.mark.parametrize(
-    ("form", "field"),
-    [
-        ({"kind": "synonym", "query": "?", "value": "lag"}, "query"),
-        ({"kind": "pin", "query": "lag", "value": "no url"}, "value"),
-        ({"kind": "block", "domain": "nothing"}, "domain"),
-        ({"kind": "conceal", "url": "not a url*"}, "url"),
-    ],
-)
-def test_rules_that_cannot_be_meant_are_told_beside_their_field(form: dict[str, str], field: str) -> None:
-    """And what was typed is kept."""
-    console = signed_in()
-    answer = console.post("/console/results/add", **form)
-    assert answer.status_code == 422
-    assert f'id="{field}-wrong"' in answer.text
-    assert console.operator.orders == []
-
-
-def test_rules_are_added_as_searching_knows_them() -> None:
-    """One of each kind."""
-    console = signed_in()
-    console.post("/console/results/add", kind="raise", domain="https://Good.example/x")
-    console.post("/console/results/add", kind="synonym", query="K8s", value="Kubernetes")
-    rules = [Rule("raise", "", "good.example"), Rule("synonym", "k8s", "kubernetes")]
-    assert console.operator.orders == [AddRules((rule,)) for rule in rules]
-
-
-def test_the_log_offers_to_undo_and_pages_back() -> None:
-    """What was undone says so; earlier actions are a link away."""
-    console = signed_in()
-    for _ in range(60):
-        console.post("/console/sites/pause", site=DOCS.start, paused="yes")
-    first = console.client.get("/console/actions").text
-    assert first.count('action="/console/undo"') == 50
-    assert "before=" in first
-    console.post("/console/undo", action="60", back="/console/actions")
-    assert "undone" in console.client.get("/console/actions").text
-    assert len(console.client.get("/console/actions?csv=1").text.splitlines()) == 62
 
 
 def test_nothing_is_changed_by_a_link() -> None:

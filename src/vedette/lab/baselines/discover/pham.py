@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from vedette.discover.polling.sources import Sources, grow_rows, hour_of_week
 from vedette.policy import Floats, Ints, Picks
+from vedette.timeutil import HOUR_S
 
 # Thirty-five features: mean and standard deviation of the yields of the last 24 hours (0 where there was no look),
 # hours since the last try, mean times hours, and an indicator for each hour of the day and each day of the week. With
@@ -15,7 +16,6 @@ from vedette.policy import Floats, Ints, Picks
 # Reference: Pham18 as told in Thompson23, sections 2.3 and 3.2.2.
 
 
-HOUR_S = 3_600.0
 WINDOW_S = 24 * HOUR_S
 # Nobody has waited longer than this: a source that was never looked at has no last look to count from.
 MAX_WAIT_H = 168.0

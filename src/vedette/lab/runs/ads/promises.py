@@ -22,8 +22,9 @@ from vedette.lab.baselines.ads.msvv import Msvv
 from vedette.lab.bounds.ads_lp import solve_days
 from vedette.lab.core.experiment import Measurements
 from vedette.lab.runs.ads.run import AdServer, run_market, with_known_rates
-from vedette.lab.worlds.ads_market import DAY_S, AdMarketDay
+from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Floats, Ints, rng_for
+from vedette.timeutil import DAY_S
 
 GUARANTEES = {"cells": ("greedy", "msvv"), "mix": ("mix",), "bpol": ("bpol",)}
 FACTORS: Floats = np.ones(4)

@@ -25,6 +25,7 @@ from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, over
 from vedette.lab.runs.discovery.run import Chooser, Outcome, create_chooser, run_discovery
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Floats, Ints
+from vedette.timeutil import WEEK_S
 
 METRIC_NAMES = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN_METRICS: Mapping[str, Metric] = {
@@ -34,7 +35,6 @@ OWN_METRICS: Mapping[str, Metric] = {
     "failed": Metric("looks that failed, since the recording has no such page then", "share"),
 }
 _REFERENCE_BOUND = "bound-myopic"
-_WEEK_S = 7 * 86_400.0
 _SNAPSHOTS_PER_WEEK = 168
 _MIN_WEEKS = 4
 
@@ -99,7 +99,7 @@ def parse_poll_budget(cell: Cell) -> int:
 
 def _find_period(world: Frontpages, span: Span) -> _Period:
     begin_s, end_s = resolve_span(span, float(world.times[0]), float(world.times[-1]) + 1.0)
-    warm_s = begin_s + min(_WEEK_S, (end_s - begin_s) / 7)
+    warm_s = begin_s + min(WEEK_S, (end_s - begin_s) / 7)
     begin, measured, end = np.searchsorted(world.times, [begin_s, warm_s, end_s]).tolist()
     return _Period(range(begin, end), range(measured, end))
 

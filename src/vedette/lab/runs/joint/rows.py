@@ -10,8 +10,8 @@ from vedette.lab.quality.quality import QualityTracker, measuring_times
 from vedette.lab.quality.workload import QuerySet
 from vedette.lab.runs.joint.run import KINDS, Batch, JointGame, Split, find_crawled, run_joint
 from vedette.lab.worlds.history import History
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 PERIODS = 20
 # Shares of a split are multiples of one part in so many.
 GRID_STEPS = 6

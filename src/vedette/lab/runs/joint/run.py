@@ -38,6 +38,7 @@ from vedette.lab.worlds.history import Bools, FetchAnswers, History, HistoryFetc
 from vedette.policy import Floats, Ints
 from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, clear_price, split_by_shares
 from vedette.refresh.policies.expected_gain import ExpectedGain
+from vedette.timeutil import DAY_S
 
 DAY_H = 24.0
 
@@ -120,7 +121,6 @@ class FirstFetchAgent:
         return [list_groups(self._urls[page], int(self._inlinks[page])) for page in pages.tolist()]
 
 
-DAY_S = 86_400.0
 KINDS = ("refresh", "look", "first")
 
 

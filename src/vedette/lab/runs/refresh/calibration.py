@@ -20,8 +20,8 @@ from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import ChangeModel
+from vedette.timeutil import DAY_S
 
-DAY_S = 86_400.0
 WARM_UP = 0.2
 MIN_CHANCE = 1e-4
 RESAMPLES = 500

@@ -31,6 +31,7 @@ from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
 from vedette.pricing import Price
 from vedette.refresh.known_pages import Bools
+from vedette.timeutil import DAY_S, HOUR_S
 
 __all__ = [
     "HOUR_S",
@@ -45,7 +46,6 @@ __all__ = [
     "find_sources",
 ]
 
-HOUR_S, DAY_S = 3_600.0, 86_400.0
 
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 REQUERY_INTERVAL = 6

@@ -21,8 +21,8 @@ from vedette.lab.runs.refresh.gains import GainTracker
 from vedette.lab.worlds.history import PAGE, Bools, History, Texts
 from vedette.policy import Due, Floats, Ints, rng_for
 from vedette.refresh.known_pages import KnownPages
+from vedette.timeutil import WEEK_S
 
-WEEK_S = 7 * 86_400.0
 SPAN_WEEKS = 48  # as in the thesis
 SPAN_STEP_WEEKS = 12  # weeks between the begins of spans that are tried
 

@@ -22,13 +22,11 @@ import numpy as np
 
 from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, fraction, mix, mix_all
 from vedette.policy import Floats, Ints
+from vedette.timeutil import HOUR_S, WEEK_S
 
 START_S = 1_767_571_200.0
 """Monday 5 January 2026, 00:00 UTC: when every made world opens."""
 
-HOUR_S = 3600.0
-DAY_S = 86_400.0
-WEEK_S = 604_800.0
 
 PARAGRAPH_GROUPS = 4
 _BIRTHS_PER_BLOCK = 32

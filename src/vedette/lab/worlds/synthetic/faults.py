@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from vedette.lab.worlds.synthetic.change_times import HOUR_S
 from vedette.lab.worlds.synthetic.grammar import Prose
 from vedette.lab.worlds.synthetic.hashing import fraction, hash_key, lcg_stream, mix
 from vedette.lab.worlds.synthetic.listings import simple_page
@@ -20,6 +19,7 @@ from vedette.lab.worlds.synthetic.sites import LINK_FARM, Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
 from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply
 from vedette.model import Headers
+from vedette.timeutil import HOUR_S
 
 # A calendar with a next month for ever, members' pages whose session id is new in every link, folders within folders,
 # and a farm of hosts that link to one another. They stand below paths of their own, linked from the foot of every page.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.change_times import DAY_S, ChangeProcess, last_event
+from vedette.lab.worlds.synthetic.change_times import ChangeProcess, last_event
 from vedette.lab.worlds.synthetic.hashing import mix
 from vedette.lab.worlds.synthetic.listings import conditional_reply, current_path, live_numbers, newest_pages
 from vedette.lab.worlds.synthetic.shared import PageRequest, SyntheticWeb
@@ -16,6 +16,7 @@ from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import last_text_change_s
 from vedette.lab.worlds.synthetic.validators import format_http_date
 from vedette.lab.worlds.world import Reply
+from vedette.timeutil import DAY_S
 
 _PLAIN = ("content-type", "text/plain; charset=utf-8")
 _XML = ("content-type", "application/xml; charset=utf-8")

@@ -17,11 +17,12 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S, PARAGRAPH_GROUPS, ChangeLaw, ChangeProcess
+from vedette.lab.worlds.synthetic.change_times import PARAGRAPH_GROUPS, ChangeLaw, ChangeProcess
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix, mix_all
 from vedette.lab.worlds.synthetic.site_kinds import SiteKind
 from vedette.lab.worlds.synthetic.sites import Section, Site
 from vedette.policy import Floats, Ints
+from vedette.timeutil import DAY_S, HOUR_S
 
 _LIFE_SALT = 0xA0761D6478BD642F
 _MOVE_DAYS = 250.0

@@ -13,7 +13,7 @@ import xxhash
 
 from vedette.lab.worlds.synthetic import addresses
 from vedette.lab.worlds.synthetic import page_traits as traits
-from vedette.lab.worlds.synthetic.change_times import DAY_S, PARAGRAPH_GROUPS, edit_state, last_event
+from vedette.lab.worlds.synthetic.change_times import PARAGRAPH_GROUPS, edit_state, last_event
 from vedette.lab.worlds.synthetic.grammar import Prose, person_name
 from vedette.lab.worlds.synthetic.hashing import LCG_INCREMENT, LCG_MULTIPLIER, MASK_64, hash_key, mix
 from vedette.lab.worlds.synthetic.page_frame import NOINDEX, render_page
@@ -22,6 +22,7 @@ from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.topics import MONTHS
 from vedette.lab.worlds.synthetic.validators import is_not_modified, validator_headers
 from vedette.lab.worlds.world import Reply
+from vedette.timeutil import DAY_S
 
 HTML = ("content-type", "text/html; charset=utf-8")
 

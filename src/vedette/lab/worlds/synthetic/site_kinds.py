@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.worlds.synthetic.change_times import DAY_S, ChangeLaw
+from vedette.lab.worlds.synthetic.change_times import ChangeLaw
+from vedette.timeutil import DAY_S
 
 _YEAR_S = 365 * DAY_S
 

@@ -10,11 +10,12 @@ from math import exp
 from types import MappingProxyType
 from typing import Literal
 
-from vedette.lab.worlds.synthetic.change_times import DAY_S, RHYTHMS, BirthSchedule, ChangeProcess
+from vedette.lab.worlds.synthetic.change_times import RHYTHMS, BirthSchedule, ChangeProcess
 from vedette.lab.worlds.synthetic.grammar import Prose, slugify
 from vedette.lab.worlds.synthetic.hashing import hash_key, mix
 from vedette.lab.worlds.synthetic.site_kinds import SiteKind, pick_kind
 from vedette.lab.worlds.synthetic.topics import TOWNS, Topic
+from vedette.timeutil import DAY_S
 
 # Subdomains of one blog hoster share an address, as many small sites of the real web do.
 

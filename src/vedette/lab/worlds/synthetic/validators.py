@@ -8,10 +8,10 @@ import time
 from calendar import timegm
 from functools import lru_cache
 
-from vedette.lab.worlds.synthetic.change_times import HOUR_S
 from vedette.lab.worlds.synthetic.sites import Validators
 from vedette.lab.worlds.world import WorldRequest
 from vedette.model import Headers
+from vedette.timeutil import HOUR_S
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -23,13 +23,14 @@ import numpy.typing as npt
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.history import FEED, PAGE, History
-from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
+from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.grammar import build_library
 from vedette.lab.worlds.synthetic.hashing import HashArray, mix_all
 from vedette.lab.worlds.synthetic.sites import SIZES, Site, WorldSize, build_sites
 from vedette.lab.worlds.synthetic_arrays.changes import Changes, expand_ranges, list_changes
 from vedette.lab.worlds.synthetic_arrays.pages import FEED_NUMBER, SyntheticPages, SyntheticUrls, list_pages
 from vedette.policy import Floats, Ints, rng_for
+from vedette.timeutil import DAY_S
 
 PAGES_LISTED = 20
 

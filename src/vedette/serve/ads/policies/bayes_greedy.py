@@ -42,7 +42,7 @@ class BayesGreedy(ScorePolicy):
     exploration: float = 1.0
     paces: bool = True
 
-    def start(self, config: None) -> AdMemory:  # noqa: ARG002 - the shape that all policies have
+    def start(self, config: None) -> AdMemory:
         """Nothing was seen."""
         return AdMemory(NEUTRAL_BELIEFS, NO_TRAFFIC, np.ones(0), NO_PRIORS)
 
@@ -67,7 +67,7 @@ class BayesGreedy(ScorePolicy):
         unknown = np.sqrt(np.log1p(options.asked / (1.0 + options.views)))
         return (mean + self.exploration * unknown * deviation) * options.bid * _look_up(told.keep, options.ad, 1.0)
 
-    def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:
         """The rate that is believed, how sure, and how much the bid counts."""
         # Of one row only, and of plain numbers: this is asked of each ad that is shown.
         ad, told = int(batch.ad[row]), state.ads

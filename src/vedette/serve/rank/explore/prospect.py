@@ -118,11 +118,11 @@ class Prospect:
     most: int = FIRST_PAGE
     name: str = "prospect"
 
-    def start(self, config: None) -> LearnedPrior:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> LearnedPrior:
         """Every order of magnitude of quality alike."""
         return LearnedPrior(uniform_prior(), None)
 
-    def observe(self, state: LearnedPrior, batch: Candidates, now: float) -> LearnedPrior:  # noqa: ARG002 - as above
+    def observe(self, state: LearnedPrior, batch: Candidates, now: float) -> LearnedPrior:
         """Learn the law of quality from pages, and work out what views of young ones are worth."""
         if not len(batch):
             return state
@@ -133,7 +133,7 @@ class Prospect:
         ladder = RankedMeans.from_means(_estimate_parts(batch, LearnedPrior(weights, state.table))[0])
         return LearnedPrior(weights, build_table(weights, ladder, batch.crowd))
 
-    def plan(self, state: LearnedPrior, batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
+    def plan(self, state: LearnedPrior, batch: Candidates, now: float) -> TiedOrder:
         """The order by worth, with seats for the unproven."""
         mean, teaching, ahead = _estimate_parts(batch, state)
         teaching *= self.patience
@@ -144,7 +144,7 @@ class Prospect:
         """One list, dealt anew."""
         return self.plan(state, options, now).draw(k, rng)
 
-    def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:
         """Both parts of the worth, in words."""
         mean, teaching, _ahead = (float(part[row]) for part in _estimate_parts(batch, state))
         told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"

@@ -55,8 +55,8 @@ _NOT_A_FORM = Refusal(400, "no_form", "This is not what a page of the console se
 def safe_redirect(place: str) -> str:
     """Where somebody wanted to go, if that is a page of the console; else its first page.
 
-    >>> safe_redirect("/console/sites?sort=pages"), safe_redirect("//example.org/console/"), safe_redirect("/console/../x")
-    ('/console/sites?sort=pages', '/console/', '/console/')
+    >>> [safe_redirect(place) for place in ("/console/sites?sort=pages", "//example.org/console/", "/console/../x")]
+    ['/console/sites?sort=pages', '/console/', '/console/']
     """
     return place if _CONSOLE_URL.fullmatch(place) else HOME_URL
 
@@ -112,7 +112,7 @@ class SessionGuard:
         if fields is None:
             return self._refuse(request, _NOT_A_FORM)
         shown = fields.pop("csrf", [""])[-1]
-        if not _equals(shown, request.state.csrf):
+        if not hmac.compare_digest(shown.encode("utf-8", "replace"), request.state.csrf.encode()):
             return self._refuse(request, _STALE_FORM)
         request.state.fields = fields
         return None
@@ -185,8 +185,8 @@ class SessionGuard:
         answer.delete_cookie(SESSION_COOKIE, path="/console", httponly=True, samesite="lax")
         return answer
 
-    async def _run_command(self, order: OpenSession | CloseSession, request: Request) -> None:
-        await run_in_threadpool(self._shell.admin.run_command, order, self._shell.describe_actor(request))
+    async def _run_command(self, command: OpenSession | CloseSession, request: Request) -> None:
+        await run_in_threadpool(self._shell.admin.run_command, command, self._shell.describe_actor(request))
 
     # answers
 
@@ -213,12 +213,8 @@ def _redirect_to_sign_in(request: Request) -> Response:
     return RedirectResponse(f"{SIGN_IN_PATH}?next={quote(place, safe='')}", 303)
 
 
-def _equals(shown: str, own: str) -> bool:
-    return hmac.compare_digest(shown.encode("utf-8", "replace"), own.encode())
-
-
 def _add_security_headers(send: Send) -> Send:
-    """Nothing of the console is kept by anybody; and forms may say where they come from, which ``is_same_origin`` asks."""
+    """Forbid caching, and let forms say where they come from, which ``is_same_origin`` asks."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -7,16 +7,14 @@ are sent with a policy by which that holds where somebody opens one by itself.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.web.console.ports.lab_reports import ReportLine, ReportStore, ReportTable
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.tables import Cell, Column, Table, TablePage, csv_response
+from vedette.web.console.ui.tables import Cell, Column, Table, TablePage, csv_response, find_csv
 from vedette.web.rendering import SECURITY_HEADERS
 
 Row = tuple[str, ...]
@@ -82,14 +80,11 @@ def _find_number_columns(told: ReportTable) -> list[bool]:
 
 
 def _make_sort_key(place: int, *, is_number: bool) -> Callable[[Row], Cell]:
-    def text_of(row: Row) -> Cell:
-        return row[place]
-
-    def value_of(row: Row) -> Cell:
+    def get_amount(row: Row) -> Cell:
         amount = parse_amount(row[place])
         return None if amount is None else amount.value
 
-    return value_of if is_number else text_of
+    return get_amount if is_number else lambda row: row[place]
 
 
 def export_csv(request: Request, told: ReportTable, table: Table[Row], name: str) -> Response:
@@ -138,56 +133,41 @@ class _ReportSection(NamedTuple):
     seen: TablePage[Row]
 
 
-def report_routes(shell: ConsoleShell, reports: ReportStore, wall: Callable[[], float]) -> list[Route]:
-    """The page Lab and those below it; ``wall`` is the clock by which files are dated."""
-    pages = _ReportPages(shell, reports, wall)
-    return [
-        Route("/lab", pages.show_list),
-        Route("/lab/{name}", pages.show_report),
-        Route("/lab/{name}/{file}", pages.show_plot),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
-class _ReportPages:
-    """The handlers, with what they need."""
+class LabPages:
+    """The list of reports, a report, and its plots; ``wall_clock`` is the one by which files are dated."""
 
     shell: ConsoleShell
     reports: ReportStore
-    wall: Callable[[], float]
+    wall_clock: Callable[[], float]
 
-    async def show_list(self, request: Request) -> Response:
-        """All reports, or how to make one."""
-        lines = await run_in_threadpool(self.reports.list_reports)
-        if _REPORT_LIST.wants_csv(request):
-            return _REPORT_LIST.csv_response(request, lines, "reports")
-        told: dict[str, Any] = {"seen": _REPORT_LIST.paginate(request, lines), "wall_s": self.wall()}
-        return self.shell.render_page("lab.html", request, here="lab", title="Lab", **told)
+    def show_list(self, request: Request) -> Response:
+        """Show all reports, or how to make one."""
+        lines = self.reports.list_reports()
+        if file := find_csv(request, (_REPORT_LIST, lines, "reports")):
+            return file
+        seen = _REPORT_LIST.paginate(request, lines)
+        return self.shell.render_page("lab.html", request, here="lab", title="Lab", seen=seen, wall_s=self.wall_clock())
 
-    async def show_report(self, request: Request) -> Response:
-        """One of them, or a table of it as CSV."""
+    def show_report(self, request: Request) -> Response:
+        """Show a report, or a table of it as CSV."""
         name = request.path_params["name"]
-        report = await run_in_threadpool(self.reports.load_report, name)
+        report = self.reports.load_report(name)
         if report is None:
-            return await self._not_found(request, name)
-        tables = [(f"t{number}", told) for number, told in enumerate(report.tables, 1)]
-        shown = await run_in_threadpool(lambda: [_build_section(request, key, told) for key, told in tables])
+            said = next((line.problem for line in self.reports.list_reports() if line.name == name), "")
+            return self.shell.not_found_page(request, said=f"This report cannot be shown: {said}." if said else "")
+        shown = [_build_section(request, f"t{number}", told) for number, told in enumerate(report.tables, 1)]
         for each in shown:
             if each.table.wants_csv(request):
                 return export_csv(request, each.told, each.table, f"{name}-{each.key}")
-        values: dict[str, Any] = {"name": name, "report": report, "shown": shown}
-        return self.shell.render_page("report.html", request, here="lab", title=f"Lab: {report.title}", **values)
+        title = f"Lab: {report.title}"
+        return self.shell.render_page(
+            "report.html", request, here="lab", title=title, name=name, report=report, shown=shown
+        )
 
-    async def _not_found(self, request: Request, name: str) -> Response:
-        """There is no such report; or there is, and why it cannot be shown."""
-        lines = await run_in_threadpool(self.reports.list_reports)
-        said = next((line.problem for line in lines if line.name == name), "")
-        return self.shell.not_found_page(request, said=f"This report cannot be shown: {said}." if said else "")
-
-    async def show_plot(self, request: Request) -> Response:
-        """A plot as a picture."""
-        name, file = request.path_params["name"], request.path_params["file"]
-        drawing = await run_in_threadpool(self.reports.load_plot, name, file)
+    def show_plot(self, request: Request) -> Response:
+        """Send a plot as a picture."""
+        drawing = self.reports.load_plot(request.path_params["name"], request.path_params["file"])
         if drawing is None:
             return self.shell.not_found_page(request)
         return Response(drawing, headers=PLOT_HEADERS, media_type="image/svg+xml")

@@ -1,21 +1,16 @@
-"""The console's page on room: what takes it, how fast it grows, and how long it will last."""
+"""The console's page Storage: what takes disk space, how fast it grows, and how long the disk will last."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from vedette.web.console.ports.monitoring import Monitoring, StoragePart, StorageStatus
+from vedette.timeutil import DAY_S
+from vedette.web.console.ports.monitoring import Monitoring, StorageStatus
 from vedette.web.console.ui.charts import render_stacked_bar
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.time_series import (
-    TIME_RANGES,
-    TimeRange,
     build_range_links,
     compute_daily_growth,
     parse_time_range,
@@ -51,53 +46,32 @@ def forecast_storage(storage: StorageStatus, growths: list[float | None]) -> Sto
     return StorageForecast(grows, days if days < MAX_OUTLOOK_DAYS else None)
 
 
-def storage_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
-    """The page Storage."""
-    return [Route("/storage", _StoragePage(shell, watch).show)]
-
-
-class _StorageView(NamedTuple):
-    storage: StorageStatus
-    forecast: StorageForecast
-    growths: list[float | None]
-    charts: list[Markup]
-
-
 @dataclass(frozen=True, slots=True)
-class _StoragePage:
-    """The handler, with what it needs."""
+class StoragePage:
+    """The page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    async def show(self, request: Request) -> Response:
-        """What takes room now, and what it did over the time that was chosen."""
-        seen = await run_in_threadpool(self._load_view, parse_time_range(request))
-        storage = seen.storage
-        told: dict[str, Any] = {
-            "storage": storage,
-            "used": sum(part.size_bytes for part in storage.parts),
-            "archive": _get_archive_bytes(storage.parts),
-            "outlook": seen.forecast,
-            "rows": list(zip(storage.parts, seen.growths, strict=False)),
-            "stack": render_stacked_bar(
-                [(part.name, part.size_bytes) for part in storage.parts], "bytes", "Room taken"
-            ),
-            "charts": seen.charts,
-            "ways": build_range_links(request),
-            "said": format_value,
-        }
-        return self.shell.render_page("storage.html", request, here="storage", title="Storage", **told)
-
-    def _load_view(self, over: TimeRange) -> _StorageView:
-        now_s, storage = self.shell.now_s(), self.monitoring.get_storage_status()
-        since_s = now_s - GROWTH_OVER_DAYS * TIME_RANGES[1].span_s
+    def show(self, request: Request) -> Response:
+        """Show what takes room now, and what did over the chosen time."""
+        over, now_s, storage = parse_time_range(request), self.shell.now_s(), self.monitoring.get_storage_status()
+        since_s = now_s - GROWTH_OVER_DAYS * DAY_S
         growths = [
             compute_daily_growth(self.monitoring.load_series(name, since_s, GROWTH_POINTS)) for name in GROWING_SERIES
         ]
-        charts = [render_series(self.monitoring, name, over, now_s) for name in CHARTS]
-        return _StorageView(storage, forecast_storage(storage, growths), growths, charts)
-
-
-def _get_archive_bytes(parts: tuple[StoragePart, ...]) -> float:
-    return parts[0].size_bytes if parts else 0.0
+        sizes = [(part.name, part.size_bytes) for part in storage.parts]
+        return self.shell.render_page(
+            "storage.html",
+            request,
+            here="storage",
+            title="Storage",
+            storage=storage,
+            used=sum(size for _, size in sizes),
+            archive=sizes[0][1] if sizes else 0.0,
+            outlook=forecast_storage(storage, growths),
+            rows=list(zip(storage.parts, growths, strict=False)),
+            stack=render_stacked_bar(sizes, "bytes", "Room taken"),
+            charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
+            ways=build_range_links(request),
+        )

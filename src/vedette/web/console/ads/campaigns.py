@@ -1,14 +1,12 @@
-"""The page of sponsored results: campaigns and what they spend, ads that wait for a word, and why each was shown."""
+"""The console's page Sponsored: campaigns and what they spend, ads that wait for a word, and why each was shown."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from vedette.adapters.ads.campaign_store import AdStatus
 from vedette.adapters.ads.ledger_store import AdImpression
@@ -17,14 +15,13 @@ from vedette.web.ads.ports import AdLine, AdService, CampaignLine
 from vedette.web.ads.report import REPORT_TABLE
 from vedette.web.commands.ads_commands import AdCommand, JudgeAd, PauseCampaign
 from vedette.web.console.ads.charts import build_charts
-from vedette.web.console.ads.forms import ad_form_routes
-from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter
-from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ads.forms import MAX_AD_DIGITS, PAGE_URL
+from vedette.web.console.ui.forms import parse_number
+from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, read_form
+from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
-PAGE_URL: Final = "/console/sponsored"
 MAX_IMPRESSIONS: Final = 500
-_MAX_DIGITS: Final = 9
 _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revoked"}
 
 
@@ -85,93 +82,75 @@ IMPRESSION_TABLE: Final = Table[AdImpression](
 )
 
 
-def ad_routes(shell: ConsoleShell, desk: AdService, wall: Callable[[], float]) -> list[Route]:
-    """The page, and the posts that change something."""
-    pages = _AdPages(shell, desk, wall)
-    return [
-        Route("/sponsored", pages.show),
-        Route("/sponsored/judge", pages.review_ad, methods=["POST"]),
-        Route("/sponsored/pause", pages.pause_campaign, methods=["POST"]),
-        *ad_form_routes(shell, desk),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
-class _AdPages:
-    """The handlers, with what they all need."""
+class AdsPage:
+    """The page, and the posts that review an ad and pause a campaign."""
 
     shell: ConsoleShell
     ads: AdService
     wall_clock: Callable[[], float]
 
-    async def show(self, request: Request) -> Response:
-        """All of it, or one of its tables to take away."""
-        if CAMPAIGN_TABLE.wants_csv(request):
-            return CAMPAIGN_TABLE.csv_response(request, await run_in_threadpool(self.ads.list_campaigns), "campaigns")
-        if AD_TABLE.wants_csv(request):
-            return AD_TABLE.csv_response(request, await run_in_threadpool(self.ads.list_ads), "ads")
-        if IMPRESSION_TABLE.wants_csv(request):
-            return IMPRESSION_TABLE.csv_response(
-                request, await run_in_threadpool(self.ads.list_impressions, MAX_IMPRESSIONS), "showings"
-            )
-        if REPORT_TABLE.wants_csv(request):
-            return REPORT_TABLE.csv_response(request, await run_in_threadpool(self.ads.load_daily_report), "sponsored")
-        return await self._render(request)
+    def show(self, request: Request) -> Response:
+        """Show all of it, or export one of its tables."""
+        return self._render(request)
 
-    async def review_ad(self, request: Request) -> Response:
-        """An ad is approved or revoked."""
-        form = await self.shell.read_form(request)
-        number, standing = form.get("ad", ""), _VERDICTS.get(form.get("verdict", ""))
-        if standing is None or not (number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS):
-            return await self._render(request, "This names no ad, or no verdict on it.")
-        return await self._run_command(request, JudgeAd(int(number), standing))
+    def review_ad(self, request: Request) -> Response:
+        """Approve or revoke an ad."""
+        form = read_form(request)
+        number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
+        if standing is None or number is None:
+            return self._render(request, "This names no ad, or no verdict on it.")
+        return self._run_command(request, JudgeAd(number, standing))
 
-    async def pause_campaign(self, request: Request) -> Response:
-        """A campaign rests, or goes on."""
-        form = await self.shell.read_form(request)
-        order = PauseCampaign(form.get("name", "")[:100], paused=form.get("paused") == "yes")
-        return await self._run_command(request, order)
+    def pause_campaign(self, request: Request) -> Response:
+        """Pause a campaign, or resume it."""
+        form = read_form(request)
+        command = PauseCampaign(form.get("name", "")[:100], paused=form.get("paused") == "yes")
+        return self._run_command(request, command)
 
-    async def _run_command(self, request: Request, order: AdCommand) -> Response:
+    def _run_command(self, request: Request, command: AdCommand) -> Response:
         try:
-            done = await run_in_threadpool(self.ads.run_command, order, self.shell.describe_actor(request))
+            done = self.ads.run_command(command, self.shell.describe_actor(request))
         except VedetteError as error:
-            return await self._render(request, sentence(str(error)))
+            return self._render(request, sentence(str(error)))
         return RedirectResponse(add_done_parameter(PAGE_URL, done.action), 303)
 
-    async def _render(self, request: Request, wrong: str = "") -> Response:
-        campaigns = await run_in_threadpool(self.ads.list_campaigns)
-        ads = await run_in_threadpool(self.ads.list_ads)
-        showings = await run_in_threadpool(self.ads.list_impressions, MAX_IMPRESSIONS)
-        refused = await run_in_threadpool(self.ads.list_uncharged_clicks)
+    def _render(self, request: Request, wrong: str = "") -> Response:
+        campaigns, ads = self.ads.list_campaigns(), self.ads.list_ads()
+        showings, refused = self.ads.list_impressions(MAX_IMPRESSIONS), self.ads.list_uncharged_clicks()
+        days, today = self.ads.load_daily_report(), self.ads.load_today_report()
+        tables = (
+            (CAMPAIGN_TABLE, campaigns, "campaigns"),
+            (AD_TABLE, ads, "ads"),
+            (IMPRESSION_TABLE, showings, "showings"),
+            (REPORT_TABLE, days, "sponsored"),
+        )
+        if file := find_csv(request, *tables):
+            return file
         # Charts are of one campaign, or of all together.
         chosen = request.query_params.get("campaign", "")
         charted = [line for line in campaigns if line.campaign.name == chosen] or campaigns
-        days, today = (
-            await run_in_threadpool(self.ads.load_daily_report),
-            await run_in_threadpool(self.ads.load_today_report),
-        )
-        told = {
-            "campaigns": campaigns,
-            "seen": CAMPAIGN_TABLE.paginate(request, campaigns),
-            "ads": ads,
-            "seen_ads": AD_TABLE.paginate(request, ads),
-            "seen_showings": IMPRESSION_TABLE.paginate(request, showings),
-            "showings": showings,
-            "refused": refused,
-            "charts": build_charts(days, refused, today, charted) if campaigns else (),
-            "chosen": chosen if charted is not campaigns else "",
-            "zone_day": today.day,
-            "waiting": sum(line.ad.standing == "submitted" for line in ads),
-            "spent_today": sum((line.today.charged for line in campaigns), Decimal("0.00")),
-            "report": f"{PAGE_URL}?csv={REPORT_TABLE.prefix}",
-            "became": describe_outcome,
-            "wall_s": self.wall_clock(),
-            "problems": {"form": wrong} if wrong else {},
-        }
-        status = 422 if wrong else 200
         return self.shell.render_page(
-            "sponsored.html", request, here="sponsored", title="Sponsored", status=status, **told
+            "sponsored.html",
+            request,
+            here="sponsored",
+            title="Sponsored",
+            campaigns=campaigns,
+            seen=CAMPAIGN_TABLE.paginate(request, campaigns),
+            ads=ads,
+            seen_ads=AD_TABLE.paginate(request, ads),
+            showings=showings,
+            seen_showings=IMPRESSION_TABLE.paginate(request, showings),
+            refused=refused,
+            charts=build_charts(days, refused, today, charted) if campaigns else (),
+            chosen=chosen if charted is not campaigns else "",
+            zone_day=today.day,
+            waiting=sum(line.ad.standing == "submitted" for line in ads),
+            spent_today=sum((line.today.charged for line in campaigns), Decimal("0.00")),
+            report=f"{PAGE_URL}?csv={REPORT_TABLE.prefix}",
+            became=describe_outcome,
+            wall_s=self.wall_clock(),
+            problems={"form": wrong} if wrong else {},
         )
 
 

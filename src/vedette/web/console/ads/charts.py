@@ -7,10 +7,10 @@ from decimal import Decimal
 from markupsafe import Markup
 
 from vedette.adapters.ads.ledger_reader import RefusedClicks
+from vedette.timeutil import DAY_S
 from vedette.web.ads.ports import AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
 
-DAY_S = 86_400.0
 # A chart of days is no narrower than so many.
 MIN_DAYS = 7
 # Today is drawn in so many steps.
@@ -38,53 +38,32 @@ def sum_by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -
 def build_charts(
     days: Sequence[DayLine], refused: Sequence[RefusedClicks], today: TodayReport, lines: Sequence[CampaignLine]
 ) -> list[Markup]:
-    """All charts, of these campaigns together."""
+    """Draw all charts, of these campaigns together."""
     names = [line.campaign.name for line in lines]
     found = sum_by_day(days, today.day, names)
     chart = _DailyCharts(found, today)
     budget = sum((line.campaign.daily_budget for line in lines if line.campaign.runs_on(today.day)), Decimal("0.00"))
-    uncharged = _count_uncharged(refused, found, names)
-    rated = {day: figures for day, figures in found.items() if figures.shown}
+    limit = ("budget" if len(lines) == 1 else "all budgets", dict.fromkeys(found, float(budget)))
+    uncharged = ("not charged", _count_uncharged(refused, found, names))
+    rates = {day: stats.rate for day, stats in found.items() if stats.rate is not None}
+    band = {day: found[day].interval for day in rates}
+    average = {day: float(stats.average) for day, stats in found.items() if stats.average is not None}
     return [
-        chart.render("shown", "Impressions", {day: float(each.shown) for day, each in found.items()}),
-        chart.render(
-            "clicked",
-            "Clicks",
-            {day: float(each.clicked) for day, each in found.items()},
-            other=("not charged", uncharged),
-        ),
-        chart.render(
-            "ctr",
-            "Click rate, with 95 % interval",
-            {day: each.clicked / each.shown for day, each in rated.items()},
-            "share",
-            band={day: each.interval for day, each in rated.items()},
-        ),
-        chart.render(
-            "spend",
-            "Spend a day",
-            {day: float(each.charged) for day, each in found.items()},
-            "money",
-            other=("budget" if len(lines) == 1 else "all budgets", dict.fromkeys(found, float(budget)))
-            if budget
-            else None,
-        ),
+        chart.render("shown", "Impressions", _get_values(found, "shown")),
+        chart.render("clicked", "Clicks", _get_values(found, "clicked"), other=uncharged),
+        chart.render("ctr", "Click rate, with 95 % interval", rates, "share", band=band),
+        chart.render("spend", "Spend a day", _get_values(found, "charged"), "money", limit if budget else None),
         _render_pace(today, names, budget),
-        chart.render(
-            "average",
-            "Average charge of a click",
-            {day: float(each.average) for day, each in found.items() if each.average is not None},
-            "money",
-        ),
+        chart.render("average", "Average charge of a click", average, "money"),
         *(
-            chart.render(
-                f"lost-{to}",
-                f"Lost to {to}",
-                {day: float(getattr(each, f"lost_{to}")) for day, each in found.items()},
-            )
+            chart.render(f"lost-{to}", f"Lost to {to}", _get_values(found, f"lost_{to}"))
             for to in ("budget", "rank", "reserve")
         ),
     ]
+
+
+def _get_values(days: dict[date, AdStats], name: str) -> dict[date, float]:
+    return {day: float(getattr(stats, name)) for day, stats in days.items()}
 
 
 class _DailyCharts:

@@ -1,13 +1,11 @@
-"""The page of watches: who wants to hear of which new pages, and what became of the messages to their webhooks."""
+"""The console's page Watches: alerts on new pages, and what became of the messages to their webhooks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from vedette.errors import VedetteError
 from vedette.web.commands.alert_text import (
@@ -19,10 +17,10 @@ from vedette.web.commands.alert_text import (
     parse_webhook,
 )
 from vedette.web.commands.commands import AddWatch, RemoveWatch
-from vedette.web.console.crawl.site_forms import FormValues
 from vedette.web.console.ports.alerts import AlertLine, AlertService, SentMessage
-from vedette.web.console.ui.layout import ConsoleShell, Problems
-from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ui.forms import FormValues, Problems, find_problem, find_problems
+from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
 PAGE_URL: Final = "/console/watches"
@@ -69,97 +67,76 @@ MESSAGE_TABLE: Final = Table[SentMessage](
 )
 
 
-def alert_routes(shell: ConsoleShell, desk: AlertService, wall: Callable[[], float]) -> list[Route]:
-    """The page, and the posts that change something."""
-    pages = _AlertPages(shell, desk, wall)
-    return [
-        Route("/watches", pages.show),
-        Route("/watches/add", pages.add, methods=["POST"]),
-        Route("/watches/remove", pages.remove, methods=["POST"]),
-        Route("/watches/test", pages.send_test, methods=["POST"]),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
-class _AlertPages:
-    """The handlers, with what they all need."""
+class AlertsPage:
+    """The page, and the posts that add, remove and test an alert."""
 
     shell: ConsoleShell
     alerts: AlertService
     wall_clock: Callable[[], float]
 
-    async def show(self, request: Request) -> Response:
-        """All watches and the latest messages."""
-        if ALERT_TABLE.wants_csv(request):
-            return ALERT_TABLE.csv_response(request, await run_in_threadpool(self.alerts.list_alerts), "watches")
-        if MESSAGE_TABLE.wants_csv(request):
-            return MESSAGE_TABLE.csv_response(
-                request, await run_in_threadpool(self.alerts.list_messages, MAX_MESSAGES), "messages"
-            )
-        return await self._render(request, {})
+    def show(self, request: Request) -> Response:
+        """Show all alerts and the latest messages."""
+        return self._render(request, {})
 
-    async def add(self, request: Request) -> Response:
-        """One more watch; or the form again, with what is wrong beside each field."""
-        form = await self.shell.read_form(request)
+    def add(self, request: Request) -> Response:
+        """Add an alert; or show the form again, with what is wrong beside each field."""
+        form = read_form(request)
         typed = {name: form.get(name, "")[:2100] for name in _FIELD_PARSERS}
         problems = _find_problems(typed)
         if not problems and typed["webhook"]:
-            why = await run_in_threadpool(self.alerts.check_webhook, parse_webhook(typed["webhook"]))
+            why = self.alerts.check_webhook(parse_webhook(typed["webhook"]))
             problems = {"webhook": sentence(why)} if why else {}
         if problems:
-            return await self._render(request, typed, problems, 422)
+            return self._render(request, typed, problems)
         try:
-            return await self.shell.run_command(request, AddWatch(parse_alert(**typed)), PAGE_URL)
+            return self.shell.run_command(request, AddWatch(parse_alert(**typed)), PAGE_URL)
         except VedetteError as error:
-            return await self._render(request, typed, {"form": sentence(str(error))}, 422)
+            return self._render(request, typed, {"form": sentence(str(error))})
 
-    async def remove(self, request: Request) -> Response:
-        """A watch less; what it was told stays, should it come back."""
-        form = await self.shell.read_form(request)
+    def remove(self, request: Request) -> Response:
+        """Remove an alert; what it was told stays, should it come back."""
         try:
-            return await self.shell.run_command(request, RemoveWatch(form.get("name", "")[:100]), PAGE_URL)
+            return self.shell.run_command(request, RemoveWatch(_read_name(request)), PAGE_URL)
         except VedetteError as error:
-            return await self._render(request, {}, {"form": sentence(str(error))}, 422)
+            return self._render(request, {}, {"form": sentence(str(error))})
 
-    async def send_test(self, request: Request) -> Response:
-        """A message without pages is sent at once; what came of it stands first among the messages."""
-        form = await self.shell.read_form(request)
+    def send_test(self, request: Request) -> Response:
+        """Send a message without pages at once; what came of it stands first among the messages."""
         try:
-            await run_in_threadpool(self.alerts.send_test, form.get("name", "")[:100])
+            self.alerts.send_test(_read_name(request))
         except VedetteError as error:
-            return await self._render(request, {}, {"form": sentence(str(error))}, 422)
+            return self._render(request, {}, {"form": sentence(str(error))})
         return RedirectResponse(f"{PAGE_URL}#messages", 303)
 
-    async def _render(
-        self, request: Request, typed: FormValues, problems: Problems | None = None, status: int = 200
-    ) -> Response:
-        watches = await run_in_threadpool(self.alerts.list_alerts)
-        messages = await run_in_threadpool(self.alerts.list_messages, MAX_MESSAGES)
-        told = {
-            "watches": watches,
-            "seen": ALERT_TABLE.paginate(request, watches),
-            "sent": MESSAGE_TABLE.paginate(request, messages),
-            "messages": messages,
-            "failed": sum(describe_delivery(one) == "failed" for one in messages),
-            "state_of": describe_delivery,
-            "typed": typed,
-            "wall_s": self.wall_clock(),
-            "problems": problems or {},
-        }
-        return self.shell.render_page("watches.html", request, here="watches", title="Watches", status=status, **told)
+    def _render(self, request: Request, typed: FormValues, problems: Problems | None = None) -> Response:
+        alerts, messages = self.alerts.list_alerts(), self.alerts.list_messages(MAX_MESSAGES)
+        if file := find_csv(request, (ALERT_TABLE, alerts, "watches"), (MESSAGE_TABLE, messages, "messages")):
+            return file
+        return self.shell.render_page(
+            "watches.html",
+            request,
+            here="watches",
+            title="Watches",
+            watches=alerts,
+            seen=ALERT_TABLE.paginate(request, alerts),
+            sent=MESSAGE_TABLE.paginate(request, messages),
+            messages=messages,
+            failed=sum(describe_delivery(one) == "failed" for one in messages),
+            state_of=describe_delivery,
+            typed=typed,
+            wall_s=self.wall_clock(),
+            problems=problems or {},
+        )
+
+
+def _read_name(request: Request) -> str:
+    return read_form(request).get("name", "")[:100]
 
 
 def _find_problems(typed: FormValues) -> Problems:
-    """What is wrong, by field; and with all of it, where each field is right."""
-    found: Problems = {}
-    for name, read in _FIELD_PARSERS.items():
-        try:
-            read(typed[name])
-        except VedetteError as error:
-            found[name] = sentence(str(error))
-    if not found:
-        try:
-            parse_alert(**typed)
-        except VedetteError as error:
-            found["reader" if typed["reader"] and not typed["webhook"] else "place"] = sentence(str(error))
+    """Return what is wrong, by field; and with all of it, where each field is right."""
+    found = find_problems(typed, _FIELD_PARSERS)
+    if not found and (wrong := find_problem(lambda: parse_alert(**typed))):
+        found["reader" if typed["reader"] and not typed["webhook"] else "place"] = wrong
     return found

@@ -6,21 +6,21 @@ Looking at a site may ask its host for its robots.txt. So that is a post, too: n
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.config.site_settings import OWNERSHIP_PHRASE, site_of_text
 from vedette.discover.urls.scope import check_scope
 from vedette.errors import VedetteError
 from vedette.model import ScopeKind, Site, origin_of, registrable_domain
+from vedette.timeutil import DAY_S
 from vedette.web.commands.commands import AddSite
-from vedette.web.console.crawl.site_forms import FormValues, build_empty_form, describe_allowed, parse_form
+from vedette.web.console.crawl.site_forms import build_empty_form, describe_allowed, parse_form
 from vedette.web.console.ports.sites import SiteService
-from vedette.web.console.ui.layout import ConsoleShell, Problems
+from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.formatting import sentence
 
 
@@ -71,71 +71,63 @@ def _describe_scope(site: Site) -> str:
     return f"all of {registrable_domain(host)} and every host below it"
 
 
-Context = dict[str, Any]
-
-MAX_ROBOTS_AGE_S = 86_400.0
-
-
-def add_site_routes(shell: ConsoleShell, desk: SiteService) -> list[Route]:
-    """The first field, the look ahead, and the order itself."""
-    pages = _AddSitePages(shell, desk)
-    return [
-        Route("/sites/add", pages.show_start, methods=["GET"]),
-        Route("/sites/add", pages.add, methods=["POST"]),
-        Route("/sites/preview", pages.preview, methods=["POST"]),
-    ]
+MAX_ROBOTS_AGE_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class _AddSitePages:
-    """The handlers, with what they all need."""
+class AddSitePages:
+    """The first field, the preview, and the command itself."""
 
     shell: ConsoleShell
     sites: SiteService
 
-    async def show_start(self, request: Request) -> Response:
-        """One field; a link may have filled it in."""
+    def show_start(self, request: Request) -> Response:
+        """Show one field; a link may have filled it in."""
         return self._render_start(request, request.query_params.get("site", "")[:2000], {})
 
-    async def preview(self, request: Request) -> Response:
-        """What a site would be, with its settings as they are typed so far."""
-        form = await self.shell.read_form(request)
+    def preview(self, request: Request) -> Response:
+        """Show what a site would be, with its settings as they are typed so far."""
+        form = read_form(request)
         typed = form if "scope" in form else build_empty_form(form.get("site", ""))
-        _, problems = parse_form(typed, self._get_allowed_secrets())
-        return await self._render_preview(request, typed, problems, 422 if problems else 200)
+        _, problems = parse_form(typed, self.shell.access.serve.console_secrets)
+        return self._render_preview(request, typed, problems)
 
-    async def add(self, request: Request) -> Response:
-        """Add it; or the same form again, with what is wrong."""
-        form = await self.shell.read_form(request)
-        site, problems = parse_form(form, self._get_allowed_secrets())
+    def add(self, request: Request) -> Response:
+        """Add it; or show the same form again, with what is wrong."""
+        form = read_form(request)
+        site, problems = parse_form(form, self.shell.access.serve.console_secrets)
         if site is None:
-            return await self._render_preview(request, form, problems, 422)
+            return self._render_preview(request, form, problems)
         try:
-            order = AddSite(site, asked_s=self._get_robots_fetched_s(form, site))
-            return await self.shell.run_command(request, order, "/console/sites")
+            command = AddSite(site, asked_s=self._get_robots_fetched_s(form, site))
+            return self.shell.run_command(request, command, "/console/sites")
         except VedetteError as error:
-            return await self._render_preview(request, form, {"form": sentence(str(error))}, 422)
+            return self._render_preview(request, form, {"form": sentence(str(error))})
 
-    def _render_start(self, request: Request, text: str, problems: Problems, status: int = 200) -> Response:
-        told = {"text": text, "problems": problems}
-        return self.shell.render_page("site_add.html", request, here="sites", title="Add a site", status=status, **told)
+    def _render_start(self, request: Request, text: str, problems: Problems) -> Response:
+        return self.shell.render_page(
+            "site_add.html", request, here="sites", title="Add a site", text=text, problems=problems
+        )
 
-    async def _render_preview(self, request: Request, typed: FormValues, problems: Problems, status: int) -> Response:
-        """The form with the look ahead; without a site there is nothing to look at, so it is the first field again."""
+    def _render_preview(self, request: Request, typed: FormValues, problems: Problems) -> Response:
+        """Without a site there is nothing to preview, so it is the first field again."""
         if "site" in problems:
-            return self._render_start(request, typed.get("site", ""), problems, status)
-        site = _parse_leniently(typed, self._get_allowed_secrets())
-        seen = await run_in_threadpool(self.sites.preview_site, site, self._get_robots_fetched_s(typed, site))
-        told: Context = {"site": site, "typed": typed, "seen": seen, "scopes": preview_scopes(site)}
-        told |= {
-            "problems": problems,
-            "owned": OWNERSHIP_PHRASE,
-            "places": describe_allowed(self._get_allowed_secrets()),
-        }
-        return self.shell.render_page("site_new.html", request, here="sites", title="Add a site", status=status, **told)
-
-    def _get_allowed_secrets(self) -> tuple[str, ...]:
-        return self.shell.access.serve.console_secrets
+            return self._render_start(request, typed.get("site", ""), problems)
+        allowed = self.shell.access.serve.console_secrets
+        site = _parse_leniently(typed, allowed)
+        return self.shell.render_page(
+            "site_new.html",
+            request,
+            here="sites",
+            title="Add a site",
+            site=site,
+            typed=typed,
+            seen=self.sites.preview_site(site, self._get_robots_fetched_s(typed, site)),
+            scopes=preview_scopes(site),
+            owned=OWNERSHIP_PHRASE,
+            places=describe_allowed(allowed),
+            problems=problems,
+        )
 
     def _get_robots_fetched_s(self, form: FormValues, site: Site) -> float | None:
         """When the host was asked for the look ahead, as the form remembers it; another host was not."""

@@ -1,21 +1,16 @@
-"""The console's page on the fetch budget: where it went, at what price, and what came of it."""
+"""The console's page Budget: where the fetch budget went, at what price, and what came of it."""
 
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent, format_worth
-from vedette.web.console.ports.monitoring import KIND_LABELS, BudgetReport, DeferredLine, Monitoring, SpendingLine
+from vedette.web.console.ports.monitoring import KIND_LABELS, DeferredLine, Monitoring, SpendingLine
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.scales import format_value
-from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 
 # How many days the tables speak of, by the name of the time that is looked at: they are counted by days.
@@ -67,51 +62,45 @@ _DEFERRED_TABLE: Table[DeferredLine] = Table(
 )
 
 
-def budget_page_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
-    """The page; its tables are files, too."""
-    return [Route("/budget", _BudgetPage(shell, watch).show)]
-
-
 @dataclass(frozen=True, slots=True)
-class _BudgetPage:
-    """The handler, with what it needs."""
+class BudgetPage:
+    """The page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    async def show(self, request: Request) -> Response:
-        """Where the budget went in the time that was chosen."""
+    def show(self, request: Request) -> Response:
+        """Show where the budget went in the chosen time; each table is a file, too."""
         over = parse_time_range(request)
-        told = await run_in_threadpool(self.monitoring.get_budget_report, get_table_days(over))
-        file = _csv_response(request, told)
-        if file is not None:
+        told = self.monitoring.get_budget_report(get_table_days(over))
+        tables = (
+            (_KIND_TABLE, told.kinds, "budget-by-kind"),
+            (_SITE_TABLE, told.sites, "budget-by-site"),
+            (_DEFERRED_TABLE, told.held, "not-worth-the-price"),
+        )
+        if file := find_csv(request, *tables):
             return file
-        shown = await run_in_threadpool(self._build_context, told, over)
-        shown |= {"ways": build_range_links(request), "kinds": _KIND_TABLE.paginate(request, told.kinds)}
-        shown |= {
-            "sites": _SITE_TABLE.paginate(request, told.sites),
-            "held": _DEFERRED_TABLE.paginate(request, told.held),
-        }
-        return self.shell.render_page("budget.html", request, here="budget", title="Budget", **shown)
-
-    def _build_context(self, told: BudgetReport, over: TimeRange) -> dict[str, Any]:
         spent = self._compute_spending_per_s(over) if told.per_s else None
-        return {
-            "told": told,
-            "crawl": self.monitoring.get_crawl_status(),
-            "over": over,
-            "spent_share": spent / told.per_s if spent is not None and told.per_s else None,
-            "spent_per_s": spent,
-            "gain": sum(line.gain for line in told.kinds),
-            "measured": sum(line.measured for line in told.kinds),
-            "charts": self._build_charts(over, has_budget=told.per_s is not None) if told.fetches else [],
-            "explained_at": build_explain_url,
-            "kind_words": label_kind,
-            "site_words": label_site,
-            "per_cent": format_percent,
-            "worth": format_worth,
-            "said": format_value,
-        }
+        return self.shell.render_page(
+            "budget.html",
+            request,
+            here="budget",
+            title="Budget",
+            told=told,
+            crawl=self.monitoring.get_crawl_status(),
+            over=over,
+            ways=build_range_links(request),
+            kinds=_KIND_TABLE.paginate(request, told.kinds),
+            sites=_SITE_TABLE.paginate(request, told.sites),
+            held=_DEFERRED_TABLE.paginate(request, told.held),
+            spent_share=spent / told.per_s if spent is not None and told.per_s else None,
+            spent_per_s=spent,
+            gain=sum(line.gain for line in told.kinds),
+            measured=sum(line.measured for line in told.kinds),
+            charts=self._build_charts(over, has_budget=told.per_s is not None) if told.fetches else [],
+            kind_words=label_kind,
+            site_words=label_site,
+        )
 
     def _compute_spending_per_s(self, over: TimeRange) -> float | None:
         """On average since there has been a budget, in the time that is looked at; None where nothing was noted."""
@@ -129,16 +118,3 @@ class _BudgetPage:
             render_series(self.monitoring, "price", over, now_s),
             render_series(self.monitoring, "budget_held_back", over, now_s),
         ]
-
-
-def _csv_response(request: Request, told: BudgetReport) -> Response | None:
-    """The table that is asked for as a file; None where none is."""
-    if _KIND_TABLE.wants_csv(request):
-        return _KIND_TABLE.csv_response(request, told.kinds, "budget-by-kind")
-    if _SITE_TABLE.wants_csv(request):
-        return _SITE_TABLE.csv_response(request, told.sites, "budget-by-site")
-    return (
-        _DEFERRED_TABLE.csv_response(request, told.held, "not-worth-the-price")
-        if _DEFERRED_TABLE.wants_csv(request)
-        else None
-    )

@@ -1,32 +1,26 @@
-"""The console's page on finding new pages: how soon they are found, which sources name them, which looks are wasted."""
+"""The console's page New pages: how soon they are found, which sources name them, which looks are wasted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any, Final, NamedTuple
+from statistics import median, quantiles
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from vedette.web.console.crawl.refresh import BinnedCounts, get_bin_size, load_counts
-from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent
-from vedette.web.console.ports.monitoring import DiscoveryReport, FoundPage, Monitoring, SourceLine
-from vedette.web.console.ui.charts import MIN_POINTS, LineChart, Point, SecondLine, render_bar_table, render_line_chart
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
+from vedette.web.console.ports.monitoring import FoundPage, Monitoring, SourceLine
+from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
+from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_value
-from vedette.web.console.ui.tables import Column, Table, csv_response
+from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
 from vedette.web.formatting import THIN, stamp
 
 # A birth is the date that a page states, or the feed or sitemap that named it. Nobody knows others, and a date
 # without a time of day says nothing of minutes: such pages are counted, and left out of all times.
-
-
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 _DELAY_BINS = (
     (MINUTE_S, f"within 1{THIN}min"),
     (5 * MINUTE_S, f"1 to 5{THIN}min"),
@@ -61,8 +55,8 @@ class DelaySummary(NamedTuple):
 def compute_delay(page: FoundPage) -> float | None:
     """From its birth to its discovery; None where that is not known to the minute.
 
-    >>> compute_delay(FoundPage(90_090.0, 90_000.0)), compute_delay(FoundPage(90_090.0, 86_400.0)), compute_delay(FoundPage(9.0))
-    (90.0, None, None)
+    >>> [compute_delay(FoundPage(90_090.0, born_s)) for born_s in (90_000.0, 86_400.0, None)]
+    [90.0, None, None]
     """
     return None if page.born_s is None or _is_date_only(page.born_s) else max(page.found_s - page.born_s, 0.0)
 
@@ -88,16 +82,8 @@ def summarize_delays(pages: Sequence[FoundPage]) -> DelaySummary:
     by_day = sum(page.born_s is not None and _is_date_only(page.born_s) for page in pages)
     if not delays:
         return DelaySummary(len(pages), 0, by_day)
-    low_s, high_s = (_quantile(delays, part) for part in (0.25, 0.75))
-    return DelaySummary(len(pages), len(delays), by_day, low_s, median(delays), high_s)
-
-
-def _quantile(values: Sequence[float], part: float) -> float:
-    """Of sorted values, straight between neighbours."""
-    at = part * (len(values) - 1)
-    below = int(at)
-    above = min(below + 1, len(values) - 1)
-    return values[below] + (at - below) * (values[above] - values[below])
+    low_s, median_s, high_s = quantiles(delays, n=4, method="inclusive") if len(delays) > 1 else delays * 3
+    return DelaySummary(len(pages), len(delays), by_day, low_s, median_s, high_s)
 
 
 def count_by_delay(pages: Sequence[FoundPage]) -> list[tuple[str, float]]:
@@ -174,101 +160,60 @@ def format_rate_interval(row: SourceLine) -> str:
     return f"{format_daily_rate(row.low_d)} to {format_daily_rate(row.high_d)}"
 
 
-def discovery_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
-    """The page; its tables and charts are files, too."""
-    return [Route("/discovery", _DiscoveryPage(shell, watch).show)]
-
-
 @dataclass(frozen=True, slots=True)
-class _DiscoveryPage:
-    """The handler, with what it needs."""
+class DiscoveryPage:
+    """The page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    async def show(self, request: Request) -> Response:
-        """How it goes over the time that was chosen."""
-        found, over = await run_in_threadpool(self.monitoring.get_discovery_report), parse_time_range(request)
-        file = await run_in_threadpool(self._csv_response, request, found, over)
-        if file is not None:
-            return file
-        told = await run_in_threadpool(self._build_context, found, over)
-        told |= {"seen": SOURCE_TABLE.paginate(request, found.sources), "ways": build_range_links(request)}
-        return self.shell.render_page("discovery.html", request, here="discovery", title="New pages", **told)
-
-    def _csv_response(self, request: Request, found: DiscoveryReport, over: TimeRange) -> Response | None:
-        """The table or chart that is asked for as a file; None where none is."""
-        if SOURCE_TABLE.wants_csv(request):
-            return SOURCE_TABLE.csv_response(request, found.sources, "sources")
-        asked, now_s = request.query_params.get("csv"), self.shell.now_s()
+    def show(self, request: Request) -> Response:
+        """Show how discovery goes over the chosen time; its tables and charts are files, too."""
+        found, over, now_s = self.monitoring.get_discovery_report(), parse_time_range(request), self.shell.now_s()
+        pages = [page for page in found.pages if page.found_s >= now_s - over.span_s]
+        delays = compute_medians(found.pages, now_s - over.span_s, now_s, get_bin_size(over)[0])
+        counts = load_counts(self.monitoring, over, now_s, POLL_SERIES)
+        asked = request.query_params.get("csv")
         if asked == "births":
-            rows = count_by_delay(_select_recent(found, over, now_s))
-            return csv_response("births", ["found after its birth", "pages"], rows)
+            return csv_response("births", ["found after its birth", "pages"], count_by_delay(pages))
         if asked == "delays":
-            points = _compute_medians(found, over, now_s)
-            return csv_response(
-                "delays", ["when", "median s from birth"], [(stamp(at_s), each) for at_s, each in points]
-            )
+            rows = [(stamp(at_s), delay_s) for at_s, delay_s in delays]
+            return csv_response("delays", ["when", "median s from birth"], rows)
         if asked == "looks":
-            return _export_polls(load_counts(self.monitoring, over, now_s, POLL_SERIES), over)
-        return None
+            return counts.csv_response("looks", over)
+        if file := find_csv(request, (SOURCE_TABLE, found.sources, "sources")):
+            return file
+        spread = summarize_delays(pages)
+        bars = render_bar_table(count_by_delay(pages), "n", ("Found after its birth", "Pages"))
+        return self.shell.render_page(
+            "discovery.html",
+            request,
+            here="discovery",
+            title="New pages",
+            found=found,
+            crawl=self.monitoring.get_crawl_status(),
+            over=over,
+            ways=build_range_links(request),
+            seen=SOURCE_TABLE.paginate(request, found.sources),
+            pages=pages,
+            spread=spread,
+            about_dates=describe_dates(spread),
+            bars=bars if pages else Markup(),
+            counts=counts,
+            charts=_build_charts(delays, counts, over, now_s),
+            here_address=PAGE_URL,
+            a_day=format_daily_rate,
+            between=format_rate_interval,
+        )
 
-    def _build_context(self, found: DiscoveryReport, over: TimeRange) -> dict[str, Any]:
-        now_s = self.shell.now_s()
-        pages = _select_recent(found, over, now_s)
-        spread, counts = summarize_delays(pages), load_counts(self.monitoring, over, now_s, POLL_SERIES)
-        return {
-            "found": found,
-            "crawl": self.monitoring.get_crawl_status(),
-            "over": over,
-            "pages": pages,
-            "spread": spread,
-            "about_dates": describe_dates(spread),
-            "bars": render_bar_table(count_by_delay(pages), "n", ("Found after its birth", "Pages"))
-            if pages
-            else Markup(),
-            "counts": counts,
-            "charts": _build_charts(found, counts, over, now_s),
-            "here_address": PAGE_URL,
-            "explained_at": build_explain_url,
-            "a_day": format_daily_rate,
-            "between": format_rate_interval,
-            "per_cent": format_percent,
-            "said": format_value,
-        }
 
-
-def _build_charts(found: DiscoveryReport, counts: BinnedCounts, over: TimeRange, now_s: float) -> list[Markup]:
-    """Delays where there are enough for a line, and looks with those of them that were in vain."""
-    words, other = get_bin_size(over)[1], SecondLine("of these found nothing new", counts.wasted)
-    looks = _build_chart(("looks", f"Looks at sources {words}", "n"), counts.all, over, now_s, other)
-    delays = _compute_medians(found, over, now_s)
+def _build_charts(delays: list[Point], counts: BinnedCounts, over: TimeRange, now_s: float) -> list[Markup]:
+    """Delays where there are enough for a line, and polls with those of them that were in vain."""
+    what = ("looks", f"Looks at sources {get_bin_size(over)[1]}", "n")
+    looks = render_binned_chart(PAGE_URL, what, counts.all, (over, now_s), counts.second_line)
     if len(delays) < MIN_POINTS:
         return [looks]
-    return [_build_chart(("delays", "Median from birth to discovery", "s"), delays, over, now_s), looks]
-
-
-def _select_recent(found: DiscoveryReport, over: TimeRange, now_s: float) -> list[FoundPage]:
-    return [page for page in found.pages if page.found_s >= now_s - over.span_s]
-
-
-def _compute_medians(found: DiscoveryReport, over: TimeRange, now_s: float) -> list[Point]:
-    return compute_medians(found.pages, now_s - over.span_s, now_s, get_bin_size(over)[0])
-
-
-def _build_chart(
-    what: tuple[str, str, str], points: list[Point], over: TimeRange, now_s: float, other: SecondLine | None = None
-) -> Markup:
-    """A chart of amounts in stretches of time."""
-    name, title, unit = what
-    begun_s = points[0][0] if points else now_s - over.span_s
-    csv = f"{PAGE_URL}?csv={name}&over={over.name}"
-    return render_line_chart(LineChart(name, title, title, unit, points, min(begun_s, now_s - 1.0), now_s, csv, other))
-
-
-def _export_polls(counts: BinnedCounts, over: TimeRange) -> Response:
-    pairs = zip(counts.all, counts.wasted, strict=True)
-    rows = [(stamp(at_s), round(count, 1), round(wasted, 1)) for (at_s, count), (_, wasted) in pairs]
-    return csv_response(
-        "looks", ["when", f"looks {get_bin_size(over)[1]}".replace(THIN, " "), "found nothing new"], rows
-    )
+    return [
+        render_binned_chart(PAGE_URL, ("delays", "Median from birth to discovery", "s"), delays, (over, now_s)),
+        looks,
+    ]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import CalibrationBin
+from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import THIN
 
@@ -77,13 +77,12 @@ def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
         )
     said = sum(line.refreshes * line.said for line in lines) / count
     found = sum(line.refreshes * line.found for line in lines) / count
-    off = sum(line.refreshes * abs(line.found - line.said) for line in lines) / count - _estimate_deviation(
-        lines, count
-    )
-    if off <= WELL_CALIBRATED:
-        return f"Forecasts can be trusted: {format_percent(said)} were said to have changed, and {format_percent(found)} had."
-    verdict = "are roughly right" if off <= ROUGHLY_CALIBRATED else "cannot be trusted yet"
+    off = sum(line.refreshes * abs(line.found - line.said) for line in lines) / count
+    off -= _estimate_deviation(lines, count)
     told = f"{format_percent(said)} were said to have changed, and {format_percent(found)} had"
+    if off <= WELL_CALIBRATED:
+        return f"Forecasts can be trusted: {told}."
+    verdict = "are roughly right" if off <= ROUGHLY_CALIBRATED else "cannot be trusted yet"
     return f"Forecasts {verdict}: {told}. {_describe_bias(found - said)}"
 
 
@@ -112,15 +111,11 @@ def render_reliability_diagram(tenths: Sequence[CalibrationBin]) -> Markup:
         '<desc id="reliability-desc">{}</desc>{}{}{}</svg>'
     ).format(
         CHART_HEIGHT,
-        _describe_diagram(lines),
+        " ".join(f"Of {format_percent(line.said)} said, {format_percent(line.found)} had changed." for line in lines),
         _draw_axes(),
         _draw_intervals(lines),
         Markup().join(_draw_dot(line, most) for line in lines),
     )
-
-
-def _describe_diagram(lines: Sequence[CalibrationRow]) -> str:
-    return " ".join(f"Of {format_percent(line.said)} said, {format_percent(line.found)} had changed." for line in lines)
 
 
 def _draw_axes() -> Markup:

@@ -1,17 +1,14 @@
-"""The console's page on push: what is subscribed to, how far signals are believed, and what was not believed at all."""
+"""The console's page Push: WebSub subscriptions, how far signals are believed, and those that were ignored."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.adapters.push.push_store import CreditRow, IgnoredSignals, Subscription
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.tables import Column, Table
-from vedette.web.push.ports import PushService, PushStatus
+from vedette.web.console.ui.tables import Column, Table, find_csv
+from vedette.web.push.ports import PushService
 
 _STATE_LABELS = {
     "wanted": "not asked yet",
@@ -62,37 +59,32 @@ _IGNORED_TABLE: Table[IgnoredSignals] = Table(
 )
 
 
-def push_page_routes(shell: ConsoleShell, push: PushService) -> list[Route]:
-    """The page."""
-    return [Route("/push", _PushPage(shell, push).show)]
-
-
 @dataclass(frozen=True, slots=True)
-class _PushPage:
-    """The handler, with what it needs."""
+class PushPage:
+    """The page."""
 
     shell: ConsoleShell
     push: PushService
 
-    async def show(self, request: Request) -> Response:
-        """How push stands; each table is a file, too."""
-        look = await run_in_threadpool(self.push.get_status)
-        for table, rows, name in self._list_csv_tables(look):
-            if table.wants_csv(request):
-                return table.csv_response(request, rows, name)
-        told: dict[str, Any] = {
-            "push": look,
-            "active": sum(row.standing == "active" for row in look.subscriptions),
-            "subscriptions": _SUBSCRIPTION_TABLE.paginate(request, look.subscriptions),
-            "credits": _CREDIT_TABLE.paginate(request, look.credits),
-            "ignored": _IGNORED_TABLE.paginate(request, look.ignored),
-            "standing_words": describe_subscription,
-        }
-        return self.shell.render_page("push.html", request, here="push", title="Push", **told)
-
-    def _list_csv_tables(self, look: PushStatus) -> list[tuple[Table[Any], tuple[Any, ...], str]]:
-        return [
-            (_SUBSCRIPTION_TABLE, look.subscriptions, "subscriptions"),
-            (_CREDIT_TABLE, look.credits, "signal-credit"),
-            (_IGNORED_TABLE, look.ignored, "ignored"),
-        ]
+    def show(self, request: Request) -> Response:
+        """Show how push stands; each table is a file, too."""
+        status = self.push.get_status()
+        tables = (
+            (_SUBSCRIPTION_TABLE, status.subscriptions, "subscriptions"),
+            (_CREDIT_TABLE, status.credits, "signal-credit"),
+            (_IGNORED_TABLE, status.ignored, "ignored"),
+        )
+        if file := find_csv(request, *tables):
+            return file
+        return self.shell.render_page(
+            "push.html",
+            request,
+            here="push",
+            title="Push",
+            push=status,
+            active=sum(row.standing == "active" for row in status.subscriptions),
+            subscriptions=_SUBSCRIPTION_TABLE.paginate(request, status.subscriptions),
+            credits=_CREDIT_TABLE.paginate(request, status.credits),
+            ignored=_IGNORED_TABLE.paginate(request, status.ignored),
+            standing_words=describe_subscription,
+        )

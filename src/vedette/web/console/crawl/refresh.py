@@ -1,19 +1,14 @@
-"""The console's page on fetching pages again: how current they are, what that costs, whether forecasts come true."""
+"""The console's page Refresh: how current they are, what that costs, whether forecasts come true."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.config import Config, override
-from vedette.engine.scheduling.forecast import HALF_LIFE_S
 from vedette.errors import ConfigError, VedetteError
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.crawl.forecast import (
@@ -22,16 +17,25 @@ from vedette.web.console.crawl.forecast import (
     describe_calibration,
     render_reliability_diagram,
 )
-from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_interval, format_percent, format_worth
 from vedette.web.console.ports.monitoring import DuePage, Monitoring, RefreshStatus, RuntimeSettings
-from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
-from vedette.web.console.ui.layout import ConsoleShell, Problems
-from vedette.web.console.ui.scales import format_value
-from vedette.web.console.ui.tables import Column, Table, csv_response
+from vedette.web.console.ui.binned_counts import (
+    BinnedCounts,
+    get_bin_size,
+    load_counts,
+    render_binned_chart,
+    sum_by_bin,
+)
+from vedette.web.console.ui.charts import Point
+from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.scales import format_interval
+from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 from vedette.web.formatting import sentence, stamp
 
+PAGE_URL: Final = "/console/refresh"
+REFRESH_SERIES: Final = ("refreshes", "wasted_share")
+CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
 # The fields of the form, and the settings that they are.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
 MAX_LENGTH: Final = 100
@@ -89,104 +93,11 @@ def _find_problem(name: str, value: str) -> str:
     return ""
 
 
-# The keeper counts refreshes in sums that fade (``ring.forecast``), so that they speak of about the last day whenever
-# one looks. What came between two looks is the later sum without what was left of the earlier.
-
-
-MAX_SAMPLES = 4_000  # looks at a sum
-MAX_BINS = 60
-REFRESH_SERIES = ("refreshes", "wasted_share")
-# By the name of the time that is looked at: seconds of a stretch, and what it is called.
-_BIN_SIZES = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "month": (86_400.0, "a day")}
-
-
-class BinnedCounts(NamedTuple):
-    """Refreshes and wasted ones, which found nothing new: in each stretch; and how many there were."""
-
-    all: list[Point]
-    wasted: list[Point]
-    total: float
-
-
-def get_bin_size(over: TimeRange) -> tuple[float, str]:
-    """How long a stretch is, and its words."""
-    return _BIN_SIZES[over.name]
-
-
-def compute_increments(sums: Sequence[Point], half_life_s: float) -> list[Point]:
-    """What was added to a sum that fades: when it was seen first, and how much; about one too many or too few at most.
-
-    A sum that nothing was added to may stand as it was, because it fades when something is.
-
-    >>> compute_increments([(0.0, 8.0), (86_400.0, 7.0), (90_000.0, 7.0)], 86_400.0)
-    [(86400.0, 3.0), (90000.0, 0.0)]
-    """
-    found = []
-    for (earlier_s, earlier), (later_s, later) in pairwise(sums):
-        left = earlier * 0.5 ** (max(later_s - earlier_s, 0.0) / half_life_s)
-        found.append((later_s, 0.0 if later == earlier else max(later - left, 0.0)))
-    return found
-
-
-def sum_by_bin(amounts: Sequence[Point], begun_s: float, now_s: float, step_s: float) -> list[Point]:
-    """The sum of each stretch, at its end; stretches that began before the measuring did are left out.
-
-    >>> sum_by_bin([(5.0, 1.0), (12.0, 2.0), (19.0, 3.0)], 0.0, 20.0, 10.0)
-    [(10.0, 1.0), (20.0, 5.0)]
-    """
-    span_s = now_s - begun_s
-    count = min(max(int(span_s / step_s), 0), MAX_BINS) if math.isfinite(span_s) else 0
-    sums = [0.0] * count
-    for at_s, amount in amounts:
-        back = (now_s - at_s) / step_s
-        if 0 <= back < count and math.isfinite(amount):
-            sums[int(back)] += amount
-    return [(now_s - back * step_s, sums[back]) for back in reversed(range(count))]
-
-
-def load_counts(watch: Monitoring, over: TimeRange, now_s: float, of: tuple[str, str] = REFRESH_SERIES) -> BinnedCounts:
-    """Refreshes over a time; or looks, by the names of their sum and of the share that was wasted."""
-    since_s = now_s - over.span_s
-    sums = watch.load_series(of[0], since_s, MAX_SAMPLES)
-    shares = dict(watch.load_series(of[1], since_s, MAX_SAMPLES))
-    lost = [(at_s, value * shares.get(at_s, 0.0)) for at_s, value in sums]
-    begun_s = sums[0][0] if sums else now_s
-    came, wasted = (compute_increments(each, HALF_LIFE_S) for each in (sums, lost))
-    every, nothing_new = (sum_by_bin(each, begun_s, now_s, get_bin_size(over)[0]) for each in (came, wasted))
-    return BinnedCounts(every, nothing_new, sum(amount for _, amount in came))
-
-
-def render_counts(counts: BinnedCounts, over: TimeRange, now_s: float) -> Markup:
-    """Both as lines."""
-    words = get_bin_size(over)[1]
-    other = SecondLine("of these found nothing new", counts.wasted)
-    return _render_chart("refreshes", f"Refreshes {words}", "n", counts.all, (over, now_s), other)
-
-
-def load_gains(watch: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
-    """What fetches of known pages brought to search over a time; from the first that was measured on."""
-    gains, step_s = watch.list_gains(now_s - over.span_s), get_bin_size(over)[0]
+def load_gains(monitoring: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
+    """Return what fetches of known pages brought to search over a time, from the first that was measured on."""
+    gains, step_s = monitoring.list_gains(now_s - over.span_s), get_bin_size(over)[0]
     begun_s = max(gains[0][0] - step_s, now_s - over.span_s) if gains else now_s
     return sum_by_bin(gains, begun_s, now_s, step_s)
-
-
-def render_gains(won: Sequence[Point], over: TimeRange, now_s: float) -> Markup:
-    """As a line."""
-    return _render_chart("won", f"Quality won {get_bin_size(over)[1]}", "gain", won, (over, now_s))
-
-
-def _render_chart(
-    name: str,
-    title: str,
-    unit: str,
-    points: Sequence[Point],
-    when: tuple[TimeRange, float],
-    other: SecondLine | None = None,
-) -> Markup:
-    over, now_s = when
-    begun_s = points[0][0] if points else now_s - over.span_s
-    csv = f"/console/refresh?csv={name}&over={over.name}"
-    return render_line_chart(LineChart(name, title, title, unit, points, min(begun_s, now_s - 1.0), now_s, csv, other))
 
 
 def describe_due(page: DuePage) -> str:
@@ -208,105 +119,80 @@ _DUE_TABLE: Table[DuePage] = Table(
 )
 
 
-def refresh_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
-    """The page, and the post that changes its settings."""
-    pages = _RefreshPage(shell, watch)
-    return [Route("/refresh", pages.show), Route("/refresh/set", pages.change_settings, methods=["POST"])]
-
-
 @dataclass(frozen=True, slots=True)
-class _RefreshPage:
-    """The handler, with what it needs."""
+class RefreshPage:
+    """The page, and the post that changes its settings."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    async def show(self, request: Request) -> Response:
-        """How refreshing stands; each table and chart is a file, too."""
-        refresh, over = await run_in_threadpool(self.monitoring.get_refresh_status), parse_time_range(request)
-        file = await run_in_threadpool(self._csv_response, request, refresh, over)
-        return file if file is not None else await self._render(request, refresh)
+    def show(self, request: Request) -> Response:
+        """Show how refreshing stands; each table and chart is a file, too."""
+        refresh = self.monitoring.get_refresh_status()
+        return self._find_csv(request, refresh) or self._render(request, refresh)
 
-    async def change_settings(self, request: Request) -> Response:
-        """Another policy or budget from now on; or the page again, with what is wrong beside its field."""
-        form, machine = (
-            await self.shell.read_form(request),
-            await run_in_threadpool(self.monitoring.get_runtime_settings),
-        )
-        order, problems = parse_settings(form, machine)
+    def change_settings(self, request: Request) -> Response:
+        """Set another policy or budget; or show the page again, with what is wrong beside its field."""
+        form = read_form(request)
+        command, problems = parse_settings(form, self.monitoring.get_runtime_settings())
         try:
-            if order is not None:
-                return await self.shell.run_command(request, order, "/console/refresh")
+            if command is not None:
+                return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             problems = {"form": sentence(str(error))}
-        return await self._render(request, await run_in_threadpool(self.monitoring.get_refresh_status), form, problems)
+        return self._render(request, self.monitoring.get_refresh_status(), form, problems)
 
-    async def _render(
+    def _find_csv(self, request: Request, refresh: RefreshStatus) -> Response | None:
+        over, now_s, asked = parse_time_range(request), self.shell.now_s(), request.query_params.get("csv")
+        if asked == "won":
+            rows = [(stamp(at_s), won) for at_s, won in load_gains(self.monitoring, over, now_s)]
+            return csv_response("quality-won", ["when", f"quality won {get_bin_size(over)[1]}"], rows)
+        if asked == "refreshes":
+            return load_counts(self.monitoring, over, now_s, REFRESH_SERIES).csv_response("refreshes", over)
+        calibration = build_calibration_rows(refresh.calibration)
+        tables = (CALIBRATION_TABLE, calibration, "calibration"), (_DUE_TABLE, refresh.soon, "due-next")
+        return find_csv(request, *tables)
+
+    def _render(
         self,
         request: Request,
         refresh: RefreshStatus,
-        typed: dict[str, str] | None = None,
+        typed: FormValues | None = None,
         problems: Problems | None = None,
     ) -> Response:
-        told = await run_in_threadpool(self._build_context, refresh, parse_time_range(request))
-        machine = await run_in_threadpool(self.monitoring.get_runtime_settings)
-        told |= {
-            "seen": _DUE_TABLE.paginate(request, refresh.soon),
-            "ways": build_range_links(request),
-            "machine": machine,
-        }
-        told |= {"typed": {**fill_form_values(machine), **(typed or {})}, "problems": problems or {}}
-        told |= {
-            "policies": [(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
-            "fields": FIELD_SETTINGS,
-        }
-        status = 422 if problems else 200
-        return self.shell.render_page("refresh.html", request, here="refresh", title="Refresh", status=status, **told)
+        over, machine = parse_time_range(request), self.monitoring.get_runtime_settings()
+        counts = load_counts(self.monitoring, over, self.shell.now_s(), REFRESH_SERIES)
+        return self.shell.render_page(
+            "refresh.html",
+            request,
+            here="refresh",
+            title="Refresh",
+            refresh=refresh,
+            crawl=self.monitoring.get_crawl_status(),
+            latest=self.monitoring.get_latest_values(),
+            over=over,
+            ways=build_range_links(request),
+            counts=counts,
+            charts=self._build_charts(counts, over),
+            tenths=build_calibration_rows(refresh.calibration),
+            trust=describe_calibration(refresh.calibration),
+            reliability=render_reliability_diagram(refresh.calibration),
+            seen=_DUE_TABLE.paginate(request, refresh.soon),
+            machine=machine,
+            typed={**fill_form_values(machine), **(typed or {})},
+            policies=[(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
+            fields=FIELD_SETTINGS,
+            problems=problems or {},
+            why_then=describe_due,
+        )
 
-    def _csv_response(self, request: Request, refresh: RefreshStatus, over: TimeRange) -> Response | None:
-        """The table or chart that is asked for as a file; None where none is."""
-        now_s, words = self.shell.now_s(), get_bin_size(over)[1]
-        if CALIBRATION_TABLE.wants_csv(request):
-            return CALIBRATION_TABLE.csv_response(request, build_calibration_rows(refresh.calibration), "calibration")
-        if _DUE_TABLE.wants_csv(request):
-            return _DUE_TABLE.csv_response(request, refresh.soon, "due-next")
-        if request.query_params.get("csv") == "won":
-            rows = [(stamp(at_s), won) for at_s, won in load_gains(self.monitoring, over, now_s)]
-            return csv_response("quality-won", ["when", f"quality won {words}"], rows)
-        if request.query_params.get("csv") == "refreshes":
-            counts = load_counts(self.monitoring, over, now_s)
-            pairs = zip(counts.all, counts.wasted, strict=True)
-            counted = [(stamp(at_s), round(count, 1), round(wasted, 1)) for (at_s, count), (_, wasted) in pairs]
-            return csv_response("refreshes", ["when", f"refreshes {words}", "found nothing new"], counted)
-        return None
-
-    def _build_context(self, refresh: RefreshStatus, over: TimeRange) -> dict[str, Any]:
-        now_s = self.shell.now_s()
-        counts = load_counts(self.monitoring, over, now_s)
-        return {
-            "refresh": refresh,
-            "crawl": self.monitoring.get_crawl_status(),
-            "latest": self.monitoring.get_latest_values(),
-            "over": over,
-            "counts": counts,
-            "charts": [render_counts(counts, over, now_s), *self._build_charts(over, now_s)],
-            "tenths": build_calibration_rows(refresh.calibration),
-            "trust": describe_calibration(refresh.calibration),
-            "reliability": render_reliability_diagram(refresh.calibration),
-            "explained_at": build_explain_url,
-            "per_cent": format_percent,
-            "worth": format_worth,
-            "why_then": describe_due,
-            "said": format_value,
-        }
-
-    def _build_charts(self, over: TimeRange, now_s: float) -> list[Markup]:
+    def _build_charts(self, counts: BinnedCounts, over: TimeRange) -> list[Markup]:
         """Those with two lines stand first, side by side."""
+        watch, now_s, words = self.monitoring, self.shell.now_s(), get_bin_size(over)[1]
+        refreshes, won = ("refreshes", f"Refreshes {words}", "n"), ("won", f"Quality won {words}", "gain")
         return [
-            render_series(self.monitoring, "change_found", over, now_s, "change_expected"),
-            render_gains(load_gains(self.monitoring, over, now_s), over, now_s),
-            render_series(self.monitoring, "current_share", over, now_s),
-            render_series(self.monitoring, "checked_in_time", over, now_s),
-            render_series(self.monitoring, "wasted_share", over, now_s),
-            render_series(self.monitoring, "price", over, now_s),
+            render_binned_chart(PAGE_URL, refreshes, counts.all, (over, now_s), counts.second_line),
+            render_series(watch, "change_found", over, now_s, "change_expected"),
+            render_binned_chart(PAGE_URL, won, load_gains(watch, over, now_s), (over, now_s)),
+            *(render_series(watch, name, over, now_s) for name in CHARTS),
         ]

@@ -1,6 +1,6 @@
 """A site's settings as a form: what stands in its fields, and the site that they mean or what is wrong with each.
 
-All reading is that of ``config.site_text``, so that a form takes what a command line and a TOML file take.
+All reading is that of ``config.site_settings``, so that a form takes what a command line and a TOML file take.
 """
 
 import tomllib
@@ -11,6 +11,7 @@ from typing import Any
 from vedette.config.site_settings import format_sites, site_of_text
 from vedette.errors import VedetteError
 from vedette.model import Site
+from vedette.web.console.ui.forms import FormValues
 from vedette.web.formatting import sentence
 
 # Whoever may add a site may also choose the host that gets its credentials. At a terminal that is somebody who can
@@ -62,8 +63,6 @@ def _is_normalized(place: str) -> bool:
     kind, _, path = place.partition(":")
     return kind != "file" or (path.startswith("/") and not {"", ".", ".."} & {*path[1:].split("/")})
 
-
-FormValues = dict[str, str]  # what stands in the fields of a form, by their names
 
 _LINE_FIELDS = ("include", "exclude", "drop_parameters", "promise")
 _NAME_FIELDS = ("readers", "overrule")

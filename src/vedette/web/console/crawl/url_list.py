@@ -1,22 +1,19 @@
-"""The URLs behind the counts: those of a site, or of all, by what became of them.
+"""The console's page Pages: the URLs behind a count, of a site or of all, by what became of them.
 
 Every count of the list of sites and of the errors in the queue leads here. There may be millions, so each page says how
 far it looked, and the next one goes on from there.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.adapters.crawl_store.url_list import URL_KINDS, ListedUrl, UrlFilter, UrlKind
-from vedette.model import Site
-from vedette.web.console.explain.page import build_explain_url
 from vedette.web.console.ports.sites import SiteService
+from vedette.web.console.ui.forms import parse_number
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.tables import csv_response
 from vedette.web.formatting import stamp
@@ -26,7 +23,6 @@ ROWS: Final = 50
 MAX_CSV_ROWS: Final = 10_000
 MAX_LENGTH: Final = 2000
 MAX_PART_LENGTH: Final = 200
-MAX_DIGITS: Final = 15
 KIND_LABELS: Final[dict[UrlKind, str]] = {
     "all": "All known URLs",
     "kept": "Pages kept",
@@ -50,11 +46,6 @@ def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str
     return f"{PAGE_URL}?{query}" if query else PAGE_URL
 
 
-def url_list_routes(shell: ConsoleShell, desk: SiteService) -> list[Route]:
-    """The one page."""
-    return [Route("/pages", _UrlListPage(shell, desk).show)]
-
-
 class _ListQuery(NamedTuple):
     """What stands in an address."""
 
@@ -64,9 +55,6 @@ class _ListQuery(NamedTuple):
     part: str
     after: int
 
-    def to_filter(self, site: Site | None) -> UrlFilter:
-        return UrlFilter(site, self.kind, self.why, self.part)
-
     def build_url(self, **changes: str) -> str:
         """The address with some things changed; the first page of it, unless a place is named."""
         asked = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
@@ -74,51 +62,51 @@ class _ListQuery(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _UrlListPage:
-    """The handler, with what it needs."""
+class UrlListPage:
+    """The page."""
 
     shell: ConsoleShell
     sites: SiteService
 
-    async def show(self, request: Request) -> Response:
-        """The rows that an address asks for, or all that there are as a file."""
+    def show(self, request: Request) -> Response:
+        """Show the rows that an address asks for, or all that there are as a file."""
         asked = _parse_query(request)
-        kept = await run_in_threadpool(self.sites.find_site, asked.site) if asked.site else None
+        kept = self.sites.find_site(asked.site) if asked.site else None
         if asked.site and kept is None:
             return self.shell.not_found_page(request, said="There is no such site any more, or its name was mistyped.")
         is_file = bool(request.query_params.get("csv"))
-        which, most = asked.to_filter(kept.site if kept else None), MAX_CSV_ROWS if is_file else ROWS
-        seen = await run_in_threadpool(self.sites.list_urls, which, asked.after, most)
+        which = UrlFilter(kept.site if kept else None, asked.kind, asked.why, asked.part)
+        seen = self.sites.list_urls(which, asked.after, MAX_CSV_ROWS if is_file else ROWS)
         if is_file:
             return csv_response("pages", _TITLES, [_csv_row(row) for row in seen.rows])
-        told: dict[str, Any] = {
-            "choice": asked,
-            "seen": seen,
-            "first": asked.after + 1,
-            "last": asked.after + seen.scanned,
-            "ways": [(KIND_LABELS[kind], asked.build_url(what=kind, why=""), kind == asked.kind) for kind in URL_KINDS],
-            "words": KIND_LABELS[asked.kind],
-            "more": asked.build_url(after=str(seen.after)) if seen.after is not None else "",
-            "again": asked.build_url() if asked.after else "",
-            "without_why": asked.build_url(why=""),
-            "csv": asked.build_url(after=str(asked.after or ""), csv="1"),
-            "explained_at": build_explain_url,
-        }
-        return self.shell.render_page("pages.html", request, here="sites", title="Pages", **told)
+        return self.shell.render_page(
+            "pages.html",
+            request,
+            here="sites",
+            title="Pages",
+            choice=asked,
+            seen=seen,
+            first=asked.after + 1,
+            last=asked.after + seen.scanned,
+            ways=[(KIND_LABELS[kind], asked.build_url(what=kind, why=""), kind == asked.kind) for kind in URL_KINDS],
+            words=KIND_LABELS[asked.kind],
+            more=asked.build_url(after=str(seen.after)) if seen.after is not None else "",
+            again=asked.build_url() if asked.after else "",
+            without_why=asked.build_url(why=""),
+            csv=asked.build_url(after=str(asked.after or ""), csv="1"),
+        )
 
 
 def _parse_query(request: Request) -> _ListQuery:
     """What an address says; what it says wrongly is as if it were not there."""
     typed = request.query_params
     kind = next((each for each in URL_KINDS if each == typed.get("what", "")), URL_KINDS[0])
-    after = typed.get("after", "")
-    is_id = after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS
     return _ListQuery(
         typed.get("site", "")[:MAX_LENGTH],
         kind,
         typed.get("why", "")[:MAX_LENGTH] if kind in {"errors", "failed", "refused"} else "",
         typed.get("part", "")[:MAX_PART_LENGTH].strip(),
-        int(after) if is_id else 0,
+        parse_number(typed.get("after", "")) or 0,
     )
 
 

@@ -1,1 +1,1 @@
-"""Explain."""
+"""Why a URL is fetched or not, in words."""

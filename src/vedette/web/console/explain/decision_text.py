@@ -1,11 +1,64 @@
-"""What a fetch of a URL would be for (``live.budget_facts``) in words, for both faces."""
+"""Decisions about a URL in words, for console and command line: the facts of ``runtime.explain.decisions``."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from vedette.engine.scheduling.polling import ALERT_WEIGHT
-from vedette.web.console.explain.refresh_text import Fact, format_percent, format_worth
+from vedette.web.console.ui.scales import format_interval, format_percent, format_worth
 from vedette.web.formatting import counted, number
+
+
+class Fact(NamedTuple):
+    """A line of a section; ``url`` is a URL that it names, ``at_s`` the time that it tells."""
+
+    name: str
+    words: str
+    url: str = ""
+    at_s: float | None = None
+
+
+def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
+    """How often it changes, whether it has, what a fetch is worth and last brought; nothing where a fixed rule has it.
+
+    >>> told = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
+    >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "another main text"}
+    >>> [fact.words for fact in describe_refresh(told)][2:]
+    ['0.7 now; it is fetched when that reaches the price, 0.8', 'found nothing new', 'another main text']
+    """
+    if refresh is None:
+        return
+    if refresh["rate_d"] is not None:
+        rates = (refresh["rate_d"], refresh["rate_low_d"], refresh["rate_high_d"])
+        yield Fact("Changes", format_interval(*rates))
+    if refresh["chance"] is not None:
+        yield Fact("Changed by now", f"with a chance of {format_percent(refresh['chance'])}")
+    if refresh.get("signal"):
+        yield Fact("Said to have changed", f"by a {refresh['signal']}", at_s=refresh["signal_s"])
+    if refresh["worth"] is not None:
+        yield Fact("Worth of a fetch", _describe_refresh_worth(refresh))
+    yield Fact("The last fetch", _describe_last_fetch(refresh))
+    if refresh["counts"]:
+        yield Fact("What counts as a change", refresh["counts"])
+
+
+def _describe_refresh_worth(refresh: dict[str, Any]) -> str:
+    now = f"{format_worth(refresh['worth'])} now"
+    if refresh["price"] is None:
+        return f"{now}; there is no price yet"
+    reached = refresh["worth"] >= refresh["price"]
+    when = "which is above the price" if reached else "it is fetched when that reaches the price"
+    return f"{now}{', ' if reached else '; '}{when}, {format_worth(refresh['price'])}"
+
+
+def _describe_last_fetch(refresh: dict[str, Any]) -> str:
+    """What was measured may be nothing: a change that nobody who searches would notice."""
+    if not refresh["refetched"]:
+        return "was the first, so there is nothing to compare with"
+    if not refresh["changed"]:
+        return "found nothing new"
+    if refresh["gain"] is None:
+        return "found a change; what it brought to search is not measured yet"
+    return f"found a change, which brought {format_worth(refresh['gain'])} to the quality of search"
 
 
 def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
@@ -30,7 +83,7 @@ up to one fetch in ten is for such URLs']
     if first["by_links"] is not None:
         yield Fact("By who links to it alone", f"{first['by_links']:.3g} of what one search shows")
     if first["worth"] is not None:
-        yield Fact("Worth of a first fetch", _describe_worth(first))
+        yield Fact("Worth of a first fetch", _describe_first_worth(first))
 
 
 def _describe_gain(first: dict[str, Any]) -> str:
@@ -44,7 +97,7 @@ def _describe_gain(first: dict[str, Any]) -> str:
     )
 
 
-def _describe_worth(first: dict[str, Any]) -> str:
+def _describe_first_worth(first: dict[str, Any]) -> str:
     worth, price = first["worth"], first["price"]
     if price is None:
         return f"{worth:.3g}; nothing has a price, as there is no budget"
@@ -104,7 +157,8 @@ def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
     """What orders results now, what is known of this one, and how often it was tried; nothing before anybody searched.
 
     >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
-    >>> [fact.words for fact in describe_ranking(told | {"likes": None, "looks": None, "expected": None, "tried": None})]
+    >>> told |= {"likes": None, "looks": None, "expected": None, "tried": None}
+    >>> [fact.words for fact in describe_ranking(told)]
     ['by relevance: 3 clicks are too few to learn from']
     """
     if ranking is None:

@@ -1,14 +1,11 @@
-"""One URL: why it is fetched or not, everything that was decided of it, and what can be done about it."""
+"""The console's page Explain: why a URL is fetched or not, what was decided about it, and what can be done."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.errors import VedetteError
 from vedette.model import origin_of, registrable_domain
@@ -16,7 +13,8 @@ from vedette.web.commands.commands import AddRules, Command, FetchNow, Rule
 from vedette.web.commands.rule_text import parse_rule, parse_web_url
 from vedette.web.console.explain.url_text import build_sections, describe_verdict
 from vedette.web.console.ports.sites import SiteService
-from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.forms import parse_number
+from vedette.web.console.ui.layout import ConsoleShell, build_explain_url, read_form
 from vedette.web.formatting import sentence
 
 Facts = dict[str, Any]
@@ -24,25 +22,6 @@ Facts = dict[str, Any]
 MAX_URL_LENGTH: Final = 4000
 RELOAD_S: Final = 2
 MAX_RELOADS: Final = 60
-
-
-def explain_routes(shell: ConsoleShell, desk: SiteService) -> list[Route]:
-    """The page, and what can be ordered there."""
-    pages = _ExplainPages(shell, desk)
-    return [
-        Route("/explain", pages.show),
-        Route("/explain/fetch", pages.fetch_now, methods=["POST"]),
-        Route("/explain/hide", pages.hide, methods=["POST"]),
-    ]
-
-
-def build_explain_url(url: str) -> str:
-    """The address of the page about a URL.
-
-    >>> build_explain_url("https://example.org/a?b=c&d")
-    '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
-    """
-    return f"/console/explain?url={quote(url, safe='', errors='replace')}"
 
 
 class _FetchWait(NamedTuple):
@@ -64,54 +43,49 @@ class _FetchWait(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _ExplainPages:
-    """The handlers, with what they all need."""
+class ExplainPage:
+    """The page, and the posts that fetch or hide the URL."""
 
     shell: ConsoleShell
     sites: SiteService
 
-    async def show(self, request: Request) -> Response:
-        """The field, and the answer where something was typed."""
+    def show(self, request: Request) -> Response:
+        """Show the field, and the answer where something was typed."""
         typed = request.query_params.get("url", "")[:MAX_URL_LENGTH].strip()
-        return await self._render(request, typed, _parse_wait(request))
+        return self._render(request, typed, _parse_wait(request))
 
-    async def fetch_now(self, request: Request) -> Response:
-        """Fetch it now, and look until it came."""
-        form = await self.shell.read_form(request)
-        typed = form.get("url", "")[:MAX_URL_LENGTH]
+    def fetch_now(self, request: Request) -> Response:
+        """Fetch it now, and reload the page until it came."""
+        typed = read_form(request).get("url", "")[:MAX_URL_LENGTH]
         try:
             url, since_s = parse_web_url(typed), self.shell.now_s()
-            return await self.shell.run_command(request, FetchNow((url,)), _FetchWait(since_s, 0).build_next_url(url))
+            return self.shell.run_command(request, FetchNow((url,)), _FetchWait(since_s, 0).build_next_url(url))
         except VedetteError as error:
-            return await self._render(request, typed, said=str(error), status=422)
+            return self._render(request, typed, said=str(error))
 
-    async def hide(self, request: Request) -> Response:
+    def hide(self, request: Request) -> Response:
         """Hide the page, all below its path, or all of its domain."""
-        form = await self.shell.read_form(request)
+        form = read_form(request)
         typed = form.get("url", "")[:MAX_URL_LENGTH]
         try:
             url = parse_web_url(typed)
-            return await self.shell.run_command(
-                request, _build_hide_command(url, form.get("what", "")), build_explain_url(url)
-            )
+            command = _build_hide_command(url, form.get("what", ""))
+            return self.shell.run_command(request, command, build_explain_url(url))
         except VedetteError as error:
-            return await self._render(request, typed, said=str(error), status=422)
+            return self._render(request, typed, said=str(error))
 
-    async def _render(
-        self, request: Request, typed: str, wait: _FetchWait | None = None, said: str = "", status: int = 200
-    ) -> Response:
+    def _render(self, request: Request, typed: str, wait: _FetchWait | None = None, said: str = "") -> Response:
         told, problems = Facts(), {"form": sentence(said)} if said else {}
         try:
-            told = await run_in_threadpool(self.sites.explain_url, parse_web_url(typed)) if typed else {}
+            told = self.sites.explain_url(parse_web_url(typed)) if typed else {}
         except VedetteError as error:
-            problems, status = {"url": sentence(str(error))}, 422
+            problems = {"url": sentence(str(error))}
         state = wait.get_state(told) if wait and told else ""
         answer = self.shell.render_page(
             "explain.html",
             request,
             here="explain",
             title="Explain",
-            status=status,
             typed=typed,
             told=told,
             verdict=describe_verdict(told) if told else "",
@@ -120,7 +94,6 @@ class _ExplainPages:
             may_fetch=bool(told) and _can_fetch(told),
             state=state,
             problems=problems,
-            explained_at=build_explain_url,
             rule_of=lambda rule: str(Rule(rule["kind"], rule["query"], rule["value"])),
         )
         if wait and state == "waits":
@@ -152,10 +125,10 @@ def _build_hide_command(url: str, what: str) -> Command:
 
 
 def _parse_wait(request: Request) -> _FetchWait | None:
-    typed, looks = request.query_params.get("since", ""), request.query_params.get("looks", "")
+    asked = request.query_params
     try:
-        since_s = float(typed[:40])
+        since_s = float(asked.get("since", "")[:40])
     except ValueError:
         return None
-    known = looks.isascii() and looks.isdigit() and len(looks) < 5
-    return _FetchWait(since_s, int(looks) if known else MAX_RELOADS) if math.isfinite(since_s) else None
+    reloads = parse_number(asked.get("looks", ""), digits=4)
+    return _FetchWait(since_s, MAX_RELOADS if reloads is None else reloads) if math.isfinite(since_s) else None

@@ -1,24 +1,26 @@
-"""What is known of a URL, in sentences: a verdict first, then the facts by section, all from ``live.explaining``."""
+"""A URL in words, for the console: the verdict, then facts by section; all facts are of ``runtime.explain.url``."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vedette.model import Refusal
-from vedette.web.commands.commands import Rule
+from vedette.web.console.explain.content_text import (
+    describe_content,
+    describe_copies,
+    describe_index,
+    describe_trap,
+    truncate,
+)
 from vedette.web.console.explain.decision_text import (
+    Fact,
     describe_budget,
     describe_first_fetch,
     describe_polling,
     describe_ranking,
+    describe_refresh,
 )
-from vedette.web.console.explain.refresh_text import Fact, describe_refresh
-from vedette.web.formatting import age, ago, counted, day, language_name
-
-__all__ = ["Fact", "Section", "build_sections", "describe_verdict"]
+from vedette.web.formatting import age, ago, counted
 
 Facts = dict[str, Any]
-
-MAX_LENGTH = 400
 
 
 class Section(NamedTuple):
@@ -42,9 +44,10 @@ def _explain_fetching(told: Facts) -> str:
     if known is None:
         return _explain_unknown(told)
     if known["standing"] == "failed":
-        return f"It could not be fetched: {_truncate(known['why'] or 'for a reason that was not kept')}."
+        return f"It could not be fetched: {truncate(known['why'] or 'for a reason that was not kept')}."
     if told["page"] is not None:
-        return f"It was fetched {_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)} and {_describe_refetch(told)}."
+        when = f"{_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)}"
+        return f"It was fetched {when} and {_describe_refetch(told)}."
     if known["standing"] == "leased":
         return "It is with a worker and will be fetched as soon as its host may be asked."
     return f"It waits to be fetched for the first time, {_describe_queue_position(told)}."
@@ -58,15 +61,15 @@ def _find_block_reason(told: Facts) -> str:
     if site["paused"]:
         return f"its site {site['start']} is paused"
     if robots["verdict"] == "disallowed" and not robots["ignored"]:
-        return f"robots.txt disallows it by the line “{_truncate(robots['line'] or '')}”"
+        return f"robots.txt disallows it by the line “{truncate(robots['line'] or '')}”"
     if known is not None and known["standing"] == "refused":
-        return _truncate(known["why"] or "for a reason that was not kept")
+        return truncate(known["why"] or "for a reason that was not kept")
     return ""
 
 
 def _explain_unknown(told: Facts) -> str:
     if told["spared"] is not None:
-        return f"It is not fetched: {_truncate(told['spared']['instead'])} is fetched in its place."
+        return f"It is not fetched: {truncate(told['spared']['instead'])} is fetched in its place."
     return "It is not known: no page that was fetched links to it, and no sitemap or feed names it."
 
 
@@ -111,9 +114,9 @@ def build_sections(told: Facts) -> list[Section]:
         ("Host and queue", _describe_queue(told)),
         ("Last fetch", _describe_fetch(told)),
         ("Fetching it again", _describe_refetch_plan(told)),
-        ("What was read", _describe_content(told)),
-        ("Copies", _describe_duplicates(told)),
-        ("In the index", _describe_index(told)),
+        ("What was read", describe_content(told)),
+        ("Copies", describe_copies(told)),
+        ("In the index", describe_index(told)),
         ("In results", describe_ranking(told.get("ranking"))),
     )
     return [Section(title, found) for title, facts in made if (found := tuple(facts))]
@@ -136,7 +139,7 @@ def _describe_robots(told: Facts) -> Iterator[Fact]:
     if robots["ignored"]:
         yield Fact("Says", "it is ignored, as you confirmed the site as your own", robots["url"])
         return
-    by = f"by the line “{_truncate(robots['line'])}”" if robots["line"] else "as no rule speaks of it"
+    by = f"by the line “{truncate(robots['line'])}”" if robots["line"] else "as no rule speaks of it"
     said = {"allowed": f"allowed, {by}", "disallowed": f"disallowed, {by}"}.get(robots["verdict"], "not known yet")
     yield Fact("Says", said, robots["url"])
     yield Fact("File", robots["state"])
@@ -153,8 +156,8 @@ def _describe_queue(told: Facts) -> Iterator[Fact]:
     yield Fact("Known", f"for {age(told['now_s'] - known['found_s'])}, {links}", at_s=known["found_s"])
     yield Fact("Stands", _describe_url_state(told))
     if known["why"]:
-        yield Fact("Why", _truncate(known["why"]), at_s=known["ended_s"])
-    yield from _describe_trap(told)
+        yield Fact("Why", truncate(known["why"]), at_s=known["ended_s"])
+    yield from describe_trap(told)
     if known["standing"] in {"waiting", "leased"}:
         yield from describe_first_fetch(told.get("first"))
 
@@ -168,16 +171,6 @@ def _describe_url_state(told: Facts) -> str:
     return f"waiting, {front}{_describe_queue_position(told)}"
 
 
-def _describe_trap(told: Facts) -> Iterator[Fact]:
-    held, known = told["held"], told["known"]
-    if held is not None:
-        until = "never by itself: no page is spelt like this on purpose"
-        yield Fact("Until", until if held["for_good"] else "its host, or pages like it, have brought more good pages")
-        yield Fact("To fetch all such", "write trap into “Overrule” in the settings of its site")
-    elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
-        yield Fact("Instead", _truncate(told["spared"]["rule"]), told["spared"]["instead"])
-
-
 def _describe_fetch(told: Facts) -> Iterator[Fact]:
     page = told["page"]
     if page is None:
@@ -185,14 +178,14 @@ def _describe_fetch(told: Facts) -> Iterator[Fact]:
     yield Fact("Fetched", _format_ago(told, page["fetched_s"]), at_s=page["fetched_s"])
     yield Fact("Answer", f"status {page['status']}, {counted(page['bytes'], 'byte')}", page["location"])
     if page["title"]:
-        yield Fact("Title", _truncate(page["title"]))
+        yield Fact("Title", truncate(page["title"]))
     changed = "then" if page["changed_s"] == page["fetched_s"] else _format_ago(told, page["changed_s"])
     yield Fact("New or changed", changed, at_s=page["changed_s"])
     place = page["archived"]
     if place is not None:
         yield Fact("Archived", f"warc/{place['file']}, {counted(place['length'], 'byte')} from byte {place['offset']}")
     elif told["known"] is not None and told["known"]["copy_lost"]:
-        yield Fact("Archived", f"no: {_truncate(told['known']['copy_lost'])}")
+        yield Fact("Archived", f"no: {truncate(told['known']['copy_lost'])}")
 
 
 def _describe_refetch_plan(told: Facts) -> Iterator[Fact]:
@@ -206,56 +199,8 @@ def _describe_refetch_plan(told: Facts) -> Iterator[Fact]:
     yield from describe_refresh(told["refresh"])
     yield from describe_polling(told.get("look"))
     yield from describe_budget(told.get("budget"))
-    yield Fact("Rule", _truncate(page["rule"]))
-
-
-def _describe_content(told: Facts) -> Iterator[Fact]:
-    content, change = told["content"], told["change"]
-    if content is None:
-        return
-    language = f", {language_name(content['language'])}" if content["language"] else ""
-    yield Fact("Text", f"{counted(content['words'], 'word')}{language}")
-    for name in ("published", "modified"):
-        if content[f"{name}_s"] is not None:
-            yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
-    if content["needs_script"]:
-        yield Fact("Script", "empty without JavaScript, which is not run here")
-    if content["marks"]:
-        yield Fact("Its author's marks", _truncate(", ".join(content["marks"])))
-    if content["canonical"]:
-        yield Fact("Names itself", _truncate(content["canonical"]))
-    if change is not None:
-        yield Fact("Against the version before", _truncate(change["why"]))
-
-
-def _describe_duplicates(told: Facts) -> Iterator[Fact]:
-    copies = told["copies"]
-    if copies is None:
-        return
-    yield Fact("Pages that say the same", counted(copies["pages"], "page"))
-    if copies["stands"]:
-        yield Fact("Stands for them", _truncate(f"because {copies['why']}") if copies["why"] else "", copies["stands"])
-    for url in copies["others"]:
-        yield Fact("Copy", "", url)
-
-
-def _describe_index(told: Facts) -> Iterator[Fact]:
-    for rule in told["hidden"]:
-        yield Fact("Hidden by your rule", str(Rule(rule["kind"], rule["query"], rule["value"])))
-    index = told["index"]
-    if index is None:
-        return
-    for_all = [rule for rule in told["hidden"] if not rule["query"]]
-    yield Fact("Can be found", "yes" if index["would"] and not for_all else "no")
-    for objection in index["objections"]:
-        detail = f": {objection['detail']}" if objection["detail"] else ""
-        overruled = " (you overruled that)" if objection["overruled"] else ""
-        yield Fact("Against it", _truncate(f"{objection['why']}{detail}{overruled}"))
+    yield Fact("Rule", truncate(page["rule"]))
 
 
 def _format_ago(told: Facts, then_s: float) -> str:
     return ago(told["now_s"], then_s)
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

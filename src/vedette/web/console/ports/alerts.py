@@ -1,4 +1,4 @@
-"""What the console needs of whatever tells people of new pages: the watches, and what became of messages."""
+"""Ports of the console's page on alerts: alerts on new pages, and what became of their messages."""
 
 from typing import Final, NamedTuple, Protocol
 

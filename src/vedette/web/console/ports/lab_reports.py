@@ -1,4 +1,4 @@
-"""What the console's pages on the lab need of whoever has its reports: plain values, which come from files.
+"""Ports of the console's pages on the lab: reports as plain values, which come from files.
 
 Nobody knows who wrote the files, so whatever is in these values is shown as text.
 """
@@ -70,19 +70,15 @@ class _NoReports:
     """Nobody has any."""
 
     def has_any(self) -> bool:
-        """Never."""
         return False
 
     def list_reports(self) -> list[ReportLine]:
-        """None."""
         return []
 
     def load_report(self, _name: str) -> Report | None:
-        """None."""
         return None
 
     def load_plot(self, _name: str, _file: str) -> bytes | None:
-        """None."""
         return None
 
 

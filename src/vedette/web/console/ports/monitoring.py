@@ -1,4 +1,4 @@
-"""What the console's pages on what happens need of whatever runs the crawl: values, and who tells them."""
+"""Ports of the console's pages that monitor: the values they show, and the service that loads them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -168,9 +168,9 @@ DERIVED_SERIES: Mapping[str, SeriesInfo] = {
 
 
 class CrawlStatus(NamedTuple):
-    """How a crawl stands now. ``is_running`` is False where no keeper answers: then the numbers are the last known.
+    """How a crawl stands now. ``is_running`` is False where no coordinator answers; then numbers are the last known.
 
-    ``is_busy`` is True where there is a keeper that had no time to answer.
+    ``is_busy`` is True where there is a coordinator that had no time to answer.
     ``waiting_why`` counts hosts by what they wait for, ``in_trouble`` says what is wrong with each host that has
     something wrong with it. ``trouble`` is what keeps the whole crawl from going on. ``unindexed`` pages were fetched
     and cannot be found yet.

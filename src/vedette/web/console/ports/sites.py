@@ -1,4 +1,4 @@
-"""What the console's pages on sites, URLs and results need of whatever runs the crawl: values, and who tells them."""
+"""Ports of the console's pages on sites, URLs, rules and actions: the values they show, and the services behind."""
 
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ class ActionLine(NamedTuple):
 
 
 class AdminService(Protocol):
-    """The operator's rights and orders. Reading is quick; ``run_command`` waits for the keeper: call it in a thread."""
+    """The operator's rights and commands. ``run_command`` waits for the coordinator: call it in a thread."""
 
     def get_signing_secret(self) -> bytes:
         """What tokens of this server are signed with: the same for all its processes, and after a restart."""
@@ -33,7 +33,7 @@ class AdminService(Protocol):
     def session_opened_s(self, digest: str) -> float | None:
         """When (wall time) the session with this digest was opened; None where there is none."""
 
-    def run_command(self, order: Command, by: str) -> CommandResult:
+    def run_command(self, command: Command, by: str) -> CommandResult:
         """Have an order carried out. A ``VedetteError`` says in words why it cannot be; nothing has changed then."""
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:

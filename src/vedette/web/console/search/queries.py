@@ -1,22 +1,19 @@
-"""The console's page on what people search for, and what they do not find."""
+"""The console's page Searches: what people search for, and what they do not find."""
 
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ui.charts import render_bar_table
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_value
-from vedette.web.console.ui.tables import Column, Table
-from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
+from vedette.web.console.ui.tables import Column, Table, find_csv
+from vedette.web.console.ui.time_series import build_range_links, parse_time_range, render_series
 
 CHARTS = ("searches_per_h", "empty_share", "click_share")
 _COLUMNS = (
@@ -33,45 +30,37 @@ _EMPTY_QUERIES = Table(
 )
 
 
-def searches_routes(shell: ConsoleShell, watch: Monitoring) -> list[Route]:
-    """The page Searches."""
-    return [Route("/searches", _SearchesPage(shell, watch).show)]
-
-
 @dataclass(frozen=True, slots=True)
-class _SearchesPage:
-    """The handler, with what it needs."""
+class SearchesPage:
+    """The page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    async def show(self, request: Request) -> Response:
-        """What was asked over the time that was chosen."""
-        over = parse_time_range(request)
-        asked = await run_in_threadpool(self.monitoring.get_search_stats, over.span_s)
-        for table, rows, name in (
-            (_TOP_QUERIES, asked.top, "searches"),
-            (_EMPTY_QUERIES, asked.without_result, "without-result"),
-        ):
-            if table.wants_csv(request):
-                return table.csv_response(request, rows, name)
-        told: dict[str, Any] = {
-            "searched": asked,
-            "over": over,
-            "is_kept": self.monitoring.is_recording(),
-            "charts": await run_in_threadpool(self._build_charts, over),
-            "ways": build_range_links(request),
-            "top": _TOP_QUERIES.paginate(request, asked.top),
-            "empty": _EMPTY_QUERIES.paginate(request, asked.without_result),
-            "left_out": _render_filtered(asked.totals),
-            "share": _format_share,
-            "search_address": lambda query: f"/search?{urlencode({'q': query}, errors='replace')}",
-            "synonym_address": _build_synonym_url,
-        }
-        return self.shell.render_page("searches.html", request, here="searches", title="Searches", **told)
-
-    def _build_charts(self, over: TimeRange) -> list[Markup]:
-        return [render_series(self.monitoring, name, over, self.shell.now_s()) for name in CHARTS]
+    def show(self, request: Request) -> Response:
+        """Show what was asked over the chosen time."""
+        over, now_s = parse_time_range(request), self.shell.now_s()
+        stats = self.monitoring.get_search_stats(over.span_s)
+        tables = (_TOP_QUERIES, stats.top, "searches"), (_EMPTY_QUERIES, stats.without_result, "without-result")
+        if file := find_csv(request, *tables):
+            return file
+        return self.shell.render_page(
+            "searches.html",
+            request,
+            here="searches",
+            title="Searches",
+            searched=stats,
+            over=over,
+            is_kept=self.monitoring.is_recording(),
+            charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
+            ways=build_range_links(request),
+            top=_TOP_QUERIES.paginate(request, stats.top),
+            empty=_EMPTY_QUERIES.paginate(request, stats.without_result),
+            left_out=_render_filtered(stats.totals),
+            share=_format_share,
+            search_address=lambda query: f"/search?{urlencode({'q': query}, errors='replace')}",
+            synonym_address=_build_synonym_url,
+        )
 
 
 def _render_filtered(totals: Totals) -> Markup:

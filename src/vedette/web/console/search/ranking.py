@@ -1,25 +1,22 @@
-"""The console's page on ranking that learns: what is tried, what became of it, and whether it does any good."""
+"""The console's page Ranking: what is tried, what became of it, and whether it does any good."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
 from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
 from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstimate
 from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.explain.page import build_explain_url
-from vedette.web.console.explain.refresh_text import format_percent
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
-from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.scales import format_percent
+from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import THIN, sentence
 from vedette.web.ports import SearchService
 
@@ -38,8 +35,10 @@ BETTER, WORSE = 1.2, 0.8
 def describe_outcome(page: ExploredPage, general: float) -> str:
     """What became of a page that was tried.
 
-    >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2), describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
-    ('liked', 'too few looks yet')
+    >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2)
+    'liked'
+    >>> describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
+    'too few looks yet'
     """
     if page.looks < MIN_LOOKS or general <= 0:
         return "too few looks yet"
@@ -95,9 +94,9 @@ def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
     ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
     if ours is None or ours.robust.said or all(order.robust.said for order in others):
         most = max((order.robust.effective for order in others), default=0.0)
-        return f"Not enough data: {MIN_EFFECTIVE:.0f} readers must have got an order before it is told, and it is {most:.0f}."
-    told = [_compare_order(ours.robust, order) for order in others if not order.robust.said]
-    return " ".join(told)
+        needed = f"{MIN_EFFECTIVE:.0f} readers must have got an order before it is told"
+        return f"Not enough data: {needed}, and it is {most:.0f}."
+    return " ".join(_compare_order(ours.robust, order) for order in others if not order.robust.said)
 
 
 def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
@@ -133,42 +132,33 @@ _EXPLORED_TABLE: Table[ExploredLine] = Table(
 )
 
 
-def ranking_routes(shell: ConsoleShell, search: SearchService, watch: Monitoring) -> list[Route]:
-    """The page, and its switch."""
-    pages = _RankingPage(shell, search, watch)
-    return [Route("/ranking", pages.show), Route("/ranking/set", pages.set_learning, methods=["POST"])]
-
-
 @dataclass(frozen=True, slots=True)
-class _RankingPage:
-    """The handler, with what it needs."""
+class RankingPage:
+    """The page, and the post that switches learning."""
 
     shell: ConsoleShell
     search: SearchService
     monitoring: Monitoring
 
-    async def set_learning(self, request: Request) -> Response:
-        """Learning on, off, or as configured, from now on; or the page again, with why not."""
-        value = _LEARN_CHOICES.get((await self.shell.read_form(request)).get("learn", ""), "")
+    def set_learning(self, request: Request) -> Response:
+        """Switch learning on, off, or to what is configured; or show the page again, with why not."""
+        value = _LEARN_CHOICES.get(read_form(request).get("learn", ""), "")
         try:
             if value == "":
                 raise UsageError("say whether the order is to learn from clicks")
-            return await self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
+            return self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
         except VedetteError as error:
-            return await self._render(request, sentence(str(error)))
+            return self.show(request, sentence(str(error)))
 
-    async def show(self, request: Request) -> Response:
-        """How ranking stands; the table is a file, too."""
-        return await self._render(request)
-
-    async def _render(self, request: Request, problem: str = "") -> Response:
-        asked: Callable[[], RankingReport | None] = getattr(self.search, "ranking", _no_report)
-        found = await run_in_threadpool(asked)
+    def show(self, request: Request, problem: str = "") -> Response:
+        """Show how ranking stands; the table is a file, too."""
+        load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", lambda: None)
+        found = load()
         told = found or RankingReport()
-        machine = await run_in_threadpool(self.monitoring.get_runtime_settings)
+        machine = self.monitoring.get_runtime_settings()
         lines = [ExploredLine(page, describe_outcome(page, told.general)) for page in told.promoted]
-        if _EXPLORED_TABLE.wants_csv(request):
-            return _EXPLORED_TABLE.csv_response(request, lines, "tried-pages")
+        if file := find_csv(request, (_EXPLORED_TABLE, lines, "tried-pages")):
+            return file
         return self.shell.render_page(
             "ranking.html",
             request,
@@ -190,11 +180,4 @@ class _RankingPage:
             estimated=format_estimate,
             taken_off=[(round(looks), why) for why, looks in told.taken_off if round(looks)],
             fewest=int(MIN_EFFECTIVE),
-            per_cent=format_percent,
-            explained_at=build_explain_url,
         )
-
-
-def _no_report() -> RankingReport | None:
-    """Of a search that knows nothing of learning."""
-    return None

@@ -20,14 +20,14 @@ OTHER = "other"
 Family = GaugeMetricFamily | CounterMetricFamily
 
 
-def export_reason_counts(watch: Monitoring) -> bytes:
+def export_reason_counts(monitoring: Monitoring) -> bytes:
     """All of them as they stand now; it may take a moment."""
     return format_families(
         [
-            *_collect_crawl(watch.get_crawl_status()),
-            _collect_filtered(watch.count_filtered()),
-            *_collect_calibration(watch.get_refresh_status().calibration),
-            *_collect_budget(watch.get_budget_report(1)),
+            *_collect_crawl(monitoring.get_crawl_status()),
+            _collect_filtered(monitoring.count_filtered()),
+            *_collect_calibration(monitoring.get_refresh_status().calibration),
+            *_collect_budget(monitoring.get_budget_report(1)),
         ]
     )
 

@@ -214,18 +214,17 @@ def _render_data_table(line: LineChart, points: Sequence[Point]) -> Markup:
     step = math.ceil(len(points) / MAX_ROWS)
     others = dict(_select_second(line)) if line.second else None
     rows = Markup().join(_render_row(line, point, others) for point in points[::-step])
-    title = Markup('<th scope="col" class="n">{}</th>')
+    title, titles = (
+        Markup('<th scope="col" class="n">{}</th>'),
+        [line.title, *([line.second.title] if line.second else [])],
+    )
     csv = Markup(' <a class="csv" href="{}" download="">CSV</a>').format(line.csv) if line.csv else Markup()
     return Markup(
         '<div class="below"><details><summary>Show as table</summary>'
         '<div class="scrolling" tabindex="0"><table class="data">'
         '<thead><tr><th scope="col">When</th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div></details>{}</div>"
-    ).format(Markup().join(title.format(each) for each in _list_titles(line)), rows, csv)
-
-
-def _list_titles(line: LineChart) -> list[str]:
-    return [line.title, *([line.second.title] if line.second else [])]
+    ).format(Markup().join(map(title.format, titles)), rows, csv)
 
 
 def _render_row(line: LineChart, point: Point, others: dict[float, float] | None) -> Markup:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -13,11 +13,11 @@ from vedette.web.branding import Branding
 from vedette.web.commands.commands import Command
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.sites import ActionLine, AdminService
+from vedette.web.console.ui.forms import FormValues, parse_number
+from vedette.web.console.ui.scales import format_percent, format_value, format_worth
 from vedette.web.rendering import render_page
 
-Problems = dict[str, str]  # what is wrong with a form, by the name of its field
 ACTOR = "the console"
-_MAX_DIGITS = 15  # of the number of an action; more is none's
 
 
 class NavItem(NamedTuple):
@@ -63,7 +63,7 @@ class ConsoleShell:
     def render_page(
         self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
     ) -> Response:
-        """A page in the frame. ``here`` names its place in the navigation; ``problems`` may be among what is told."""
+        """Render a page in the frame; ``here`` names its place in the navigation. A form with ``problems`` is a 422."""
         shared: dict[str, object] = {
             "here": here,
             "title": title,
@@ -73,7 +73,12 @@ class ConsoleShell:
             "request_path": get_path(request),
             "now_s": self.now_s(),
             "problems": {},
+            "explained_at": build_explain_url,
+            "said": format_value,
+            "per_cent": format_percent,
+            "worth": format_worth,
         }
+        status = 422 if told.get("problems") else status
         return render_page(f"console/{template}", request, self.branding, status, **{**shared, **told})
 
     def not_found_page(self, request: Request, status: int = 404, said: str = "") -> Response:
@@ -83,21 +88,9 @@ class ConsoleShell:
             "missing.html", request, here="", title="There is nothing here", status=status, said=words
         )
 
-    async def read_form(self, request: Request) -> dict[str, str]:
-        """The fields of the form that was posted; several values of one field stand on lines of their own."""
-        return {name: "\n".join(values).strip() for name, values in (await self.read_form_lists(request)).items()}
-
-    async def read_form_lists(self, request: Request) -> dict[str, list[str]]:
-        """The same with all values of each field. The guard has read them, and left them here."""
-        fields: dict[str, list[str]] = getattr(request.state, "fields", {})
-        return fields
-
-    async def run_command(self, request: Request, order: Command, back: str) -> Response:
-        """Has an order carried out, then leads back to a page that says what was done.
-
-        A ``VedetteError`` is the handler's: it shows the form again, with the words beside the field.
-        """
-        done = await run_in_threadpool(self.admin.run_command, order, self.describe_actor(request))
+    def run_command(self, request: Request, command: Command, back: str) -> Response:
+        """Run a command, then redirect to a page that says what was done; the handler shows a ``VedetteError``."""
+        done = self.admin.run_command(command, self.describe_actor(request))
         return RedirectResponse(add_done_parameter(back, done.action), 303)
 
     def describe_actor(self, request: Request) -> str:
@@ -112,17 +105,34 @@ class ConsoleShell:
 
     def _find_done_action(self, request: Request) -> ActionLine | None:
         """The action that the address names; no text travels in addresses, where anybody could write it."""
-        typed = request.query_params.get("done", "")
-        if not (typed.isascii() and typed.isdigit() and len(typed) <= _MAX_DIGITS):
+        number = parse_number(request.query_params.get("done", ""))
+        if number is None:
             return None
-        return next((line for line in self.admin.list_actions(1, int(typed) + 1) if line.id == int(typed)), None)
+        return next((line for line in self.admin.list_actions(1, number + 1) if line.id == number), None)
+
+
+def build_explain_url(url: str) -> str:
+    """The address of the page about a URL.
+
+    >>> build_explain_url("https://example.org/a?b=c&d")
+    '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
+    """
+    return f"/console/explain?url={quote(url, safe='', errors='replace')}"
+
+
+def read_form(request: Request) -> FormValues:
+    """Return the posted fields, which the session guard has read; several values of a field are lines of it."""
+    fields: dict[str, list[str]] = getattr(request.state, "fields", {})
+    return {name: "\n".join(values).strip() for name, values in fields.items()}
 
 
 def add_done_parameter(back: str, action: int) -> str:
     """The address of a page that says what was done; as it is where that was not logged.
 
-    >>> add_done_parameter("/console/sites", 7), add_done_parameter("/console/sites?sort=pages", 7), add_done_parameter("/console/sites", 0)
-    ('/console/sites?done=7', '/console/sites?sort=pages&done=7', '/console/sites')
+    >>> add_done_parameter("/console/sites", 7), add_done_parameter("/console/sites", 0)
+    ('/console/sites?done=7', '/console/sites')
+    >>> add_done_parameter("/console/sites?sort=pages", 7)
+    '/console/sites?sort=pages&done=7'
     """
     if not action:
         return back

@@ -1,26 +1,35 @@
-"""Numbers of charts as people read them: round ticks, and values with their units (``edges.series.SeriesInfo``)."""
+"""Numbers as people read them: values with their units, shares, intervals, and round ticks of charts."""
 
 import math
 from collections.abc import Sequence
 
+from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.formatting import THIN, number
 
-MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 MAX_VALUE = 1e18  # what is larger is no measurement
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE * n for n in (1, 5, 15, 30)), *(HOUR * n for n in (1, 3, 6, 12)))
+_TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE_S * n for n in (1, 5, 15, 30)), *(HOUR_S * n for n in (1, 3, 6, 12)))
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-_TIMES = (("days", DAY), ("h", HOUR), ("min", MINUTE))
+_TIMES = (("days", DAY_S), ("h", HOUR_S), ("min", MINUTE_S))
+_YEAR_D = 365.25
+# (from so many days on, of so many days each, one of them, several)
+_INTERVALS = (
+    (2 * _YEAR_D, _YEAR_D, "year", "years"),
+    (90.0, 30.44, "month", "months"),
+    (1.0, 1.0, "day", "days"),
+    (1 / 24, 1 / 24, "hour", "hours"),
+    (0.0, 1 / 1440, "minute", "minutes"),
+)
+MAX_INTERVAL_D = 20 * _YEAR_D  # nobody has watched a page for longer
 _RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 
 
 def format_value(value: float, unit: str) -> str:
     """A value as people say it.
 
-    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"))]
-    ['83 %', '1.5 GB', '12 345']
-    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in ((5400, "s"), (2.5, "1/s"), (3.1, "money"))]
-    ['1.5 h', '2.5 /s', '3.10']
+    >>> values = ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"), (5400, "s"), (2.5, "1/s"), (3.1, "money"))
+    >>> [format_value(value, unit).replace(THIN, " ") for value, unit in values]
+    ['83 %', '1.5 GB', '12 345', '1.5 h', '2.5 /s', '3.10']
     """
     if not math.isfinite(value):
         return "\N{EM DASH}"
@@ -36,13 +45,68 @@ def format_value(value: float, unit: str) -> str:
     return f"{value:.2f}" if unit == "money" else _format_short(value)
 
 
+def format_percent(share: float | None) -> str:
+    """A chance or a share; a dash where it is not known. What is not certain is never 0 or 100 %.
+
+    >>> [format_percent(share).replace(THIN, " ") for share in (0.404, 0.0004, 0.9999, 1.0, None)]
+    ['40 %', 'below 1 %', 'above 99 %', '100 %', '—']
+    """
+    if share is None or not math.isfinite(share):
+        return "\N{EM DASH}"
+    share = min(max(share, 0.0), 1.0)
+    if 0 < share < 0.005:
+        return f"below 1{THIN}%"
+    if 0.995 <= share < 1:
+        return f"above 99{THIN}%"
+    return f"{round(100 * share)}{THIN}%"
+
+
+def format_worth(value: float | None) -> str:
+    """Return what a fetch is worth, or must be, with two digits that count; a dash where nobody says.
+
+    >>> format_worth(0.01234), format_worth(12.34), format_worth(None), format_worth(0.0)
+    ('0.012', '12', '—', '0')
+    """
+    if value is None or not math.isfinite(value):
+        return "\N{EM DASH}"
+    return format_value(value, "n") if abs(value) >= 1e-4 else "0"
+
+
+def format_interval(rate_d: float, low_d: float | None = None, high_d: float | None = None) -> str:
+    """How often something happens that happens so many times a day, with the ends of what is probable.
+
+    >>> format_interval(1 / 3, 1 / 9, 1.0).replace(THIN, " "), format_interval(1.0), format_interval(24.0, 12.0, 1e9)
+    ('about every 3 days (between 1 and 9)', 'about every day', 'about every hour (between 0 and 2)')
+    >>> format_interval(0.001, 0.0, 0.01).replace(THIN, " "), format_interval(0.0)
+    ('about every 2.7 years (0.27 or more)', 'hardly ever')
+    """
+    if not 1 / MAX_INTERVAL_D < rate_d < math.inf:
+        return "hardly ever"
+    days = 1 / rate_d
+    _, size, one, several = next(unit for unit in _INTERVALS if days >= unit[0])
+    shown = format_worth(days / size)
+    words = f"about every {one}" if shown == "1" else f"about every {shown}{THIN}{several}"
+    return f"{words}{_format_bounds(low_d, high_d, size)}"
+
+
+def _format_bounds(low_d: float | None, high_d: float | None, size: float) -> str:
+    """The ends, in the unit of the middle; a rate that is low makes a time that is long."""
+    if low_d is None or high_d is None or not high_d > 0 or math.isnan(low_d):
+        return ""
+    shortest = format_worth(1 / high_d / size)
+    if not low_d > 1 / MAX_INTERVAL_D:
+        return f" ({shortest} or more)"
+    longest = format_worth(1 / low_d / size)
+    return f" (between {shortest} and {longest})" if longest != shortest else ""
+
+
 def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     """The end of an axis that begins at zero, of which each tick is a round number.
 
-    >>> round_axis_top([0.3, 0.7], "share"), round_axis_top([7.0], "n"), round_axis_top([], "n"), round_axis_top([5000.0], "s")
-    (1.0, 8.0, 4.0, 7200.0)
-    >>> round_axis_top([0.03], "n"), round_axis_top([1.0], "n")
-    (0.04, 4.0)
+    >>> round_axis_top([0.3, 0.7], "share"), round_axis_top([5000.0], "s"), round_axis_top([], "n")
+    (1.0, 7200.0, 4.0)
+    >>> round_axis_top([7.0], "n"), round_axis_top([0.03], "n"), round_axis_top([1.0], "n")
+    (8.0, 0.04, 4.0)
     """
     most = max((min(value, MAX_VALUE) for value in values if math.isfinite(value)), default=0.0)
     if unit == "share":
@@ -52,7 +116,7 @@ def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     if unit == "s" and most <= ticks * _TIME_STEPS[-1]:
         return ticks * next(step for step in _TIME_STEPS if most <= ticks * step)
     if unit == "s":
-        return ticks * DAY * max(1.0, round_up(most / ticks / DAY))
+        return ticks * DAY_S * max(1.0, round_up(most / ticks / DAY_S))
     # What is counted has whole ticks; what stays below 1 was not counted.
     least = 1.0 if unit == "n" and most >= 1 else 0.01 if unit == "money" else 0.0
     return ticks * max(least, round_up(most / ticks))
@@ -64,7 +128,7 @@ def build_time_ticks(span_s: float) -> list[tuple[float, str]]:
     >>> [words.replace(THIN, " ") for _, words in build_time_ticks(3600)]
     ['1 h ago', '45 min ago', '30 min ago', '15 min ago', 'now']
     """
-    parts = 3 if span_s >= 3 * DAY else 4
+    parts = 3 if span_s >= 3 * DAY_S else 4
     back = [(place / parts, span_s * (parts - place) / parts) for place in range(parts)]
     return [*((place, f"{_format_scaled(ago_s, _TIMES, 's')} ago") for place, ago_s in back), (1.0, "now")]
 

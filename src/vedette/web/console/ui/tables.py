@@ -8,7 +8,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -63,10 +63,10 @@ class TablePage(Generic[Row]):
 
 @dataclass(frozen=True)  # without slots, so that Table[Row](…) can be written
 class Table(Generic[Row]):
-    """A table of one kind of row. ``default_sort`` names the column it is sorted by at first, with a minus for the largest first.
+    """A table of one kind of row, of which ``page_size`` are shown at once.
 
-    ``prefix`` stands before the names of its parameters, so that several tables have room on one page.
-    So many ``page_size`` are shown at once.
+    ``default_sort`` names the column it is sorted by at first, with a minus for the largest first. ``prefix`` stands
+    before the names of its parameters, so that several tables have room on one page.
     """
 
     columns: tuple[Column[Row], ...]
@@ -148,6 +148,12 @@ class _PageUrl(NamedTuple):
     def list_hidden_fields(self, *without: str) -> tuple[tuple[str, str], ...]:
         left_out = {"done", "csv", *without}
         return tuple((name, value) for name, value in self.params.items() if name not in left_out)
+
+
+def find_csv(request: Request, *tables: tuple[Table[Any], Sequence[Any], str]) -> Response | None:
+    """Return the table that the request asks for as CSV, of tables with their rows and file names; else None."""
+    wanted = (one for one in tables if one[0].wants_csv(request))
+    return next((table.csv_response(request, rows, name) for table, rows, name in wanted), None)
 
 
 def csv_response(name: str, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Response:

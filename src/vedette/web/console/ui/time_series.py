@@ -1,16 +1,16 @@
 """Numbers over time on the console's pages: over which time, as charts, as files, and how they changed."""
 
+from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from vedette.adapters.event_store.time_series import SERIES
+from vedette.timeutil import DAY_S
 from vedette.web.auth.access import get_path
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ui.charts import LineChart, SecondLine, render_line_chart
@@ -22,7 +22,6 @@ from vedette.web.formatting import stamp
 CHART_POINTS = 240
 MIN_SPAN_S = 60.0
 MAX_CSV_ROWS = 20_000
-DAY_S = 86_400.0
 SERIES_TITLES = {
     "pages": "Pages kept",
     "known": "URLs known",
@@ -92,14 +91,14 @@ def build_range_links(request: Request) -> list[RangeLink]:
     ]
 
 
-def render_series(watch: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
+def render_series(monitoring: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
     """A number over time; with another one of the same unit beside it, where one is named."""
     words, unit = SERIES[name]
     asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
-    points = watch.load_series(name, now_s - over.span_s, CHART_POINTS)
-    beside = (
-        SecondLine(SERIES_TITLES[other], watch.load_series(other, now_s - over.span_s, CHART_POINTS)) if other else None
-    )
+    since_s = now_s - over.span_s
+    points = monitoring.load_series(name, since_s, CHART_POINTS)
+    others = monitoring.load_series(other, since_s, CHART_POINTS) if other else []
+    beside = SecondLine(SERIES_TITLES[other], others) if other else None
     begin_s, csv = _find_axis_start_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
     return render_line_chart(LineChart(name, SERIES_TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
 
@@ -114,7 +113,8 @@ def _find_axis_start_s(points: list[tuple[float, float]], over: TimeRange, now_s
 def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange) -> str:
     """How a number changed, in words; empty where that cannot be said.
 
-    >>> describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    >>> words = describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1])
+    >>> words.replace("\N{NARROW NO-BREAK SPACE}", " ")
     '1 200 more in the last day'
     """
     if len(points) < 2:
@@ -141,20 +141,21 @@ def compute_daily_growth(points: list[tuple[float, float]]) -> float | None:
     return median((other[1] - one[1]) / (other[0] - one[0]) for one, other in pairs) * DAY_S
 
 
-def series_route(shell: ConsoleShell, watch: Monitoring) -> Route:
+@dataclass(frozen=True, slots=True)
+class SeriesExport:
     """Any number over time as a file."""
 
-    async def shown(request: Request) -> Response:
+    shell: ConsoleShell
+    monitoring: Monitoring
+
+    def show(self, request: Request) -> Response:
+        """Export a series, and another beside it; where that was not measured at a time, its cell is empty."""
         names = [request.query_params.get(key, "") for key in ("name", "other")]
         if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
-            return shell.not_found_page(request, said="No number has this name.")
-        return await run_in_threadpool(filed, [name for name in names if name], parse_time_range(request))
-
-    def filed(names: list[str], over: TimeRange) -> Response:
-        """Times are those of the first; where another was not measured then, there is nothing."""
-        points, *others = (watch.load_series(name, shell.now_s() - over.span_s, MAX_CSV_ROWS) for name in names)
+            return self.shell.not_found_page(request, said="No number has this name.")
+        names = [name for name in names if name]
+        since_s = self.shell.now_s() - parse_time_range(request).span_s
+        points, *others = (self.monitoring.load_series(name, since_s, MAX_CSV_ROWS) for name in names)
         beside = [dict(each) for each in others]
         rows = [(stamp(at_s), value, *(each.get(at_s) for each in beside)) for at_s, value in points]
         return csv_response(names[0], ["when", *(f"{name} ({SERIES[name].unit})" for name in names)], rows)
-
-    return Route("/series.csv", shown)

@@ -1,7 +1,7 @@
-"""What is known of reading a page, as plain values: what it says, who else does, what changed, what speaks against it.
+"""Collect the facts of a page's content, as plain values: what it says, its copies, what speaks against indexing it.
 
-And of URLs that are not fetched because too little is expected of them: why, and until when. Names stay, since programs
-read them; whoever shows them makes words of nothing else.
+And of URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
+``vedette explain`` put them into words; names stay, since programs read them.
 """
 
 import json
@@ -31,22 +31,21 @@ _READABLE_KINDS = frozenset({"page", "document"})
 
 
 def collect_content(
-    page: PageRow | None, site: Site | None, view: StateReader, folder: Path, now_s: float
+    page: PageRow | None, site: Site | None, reader: StateReader, folder: Path, now_s: float
 ) -> JsonObject:
     """What was read in the page as it was last fetched; nothing where that was an error, a redirect or no page."""
     readable = page is not None and 200 <= page.status < 300 and page.kind in _READABLE_KINDS
-    said = view.load_content(page.id) if page is not None and readable else None
+    said = reader.load_content(page.id) if page is not None and readable else None
     if page is None or said is None:
         return _NOTHING
-    copies = _describe_copies(page.id, view.find_duplicates(said.group, MAX_NAMED), view)
-    against, author = _find_objections(page, said, view, folder), _find_author_objection(page, said, view, now_s)
+    copies = _describe_copies(page.id, reader.find_duplicates(said.group, MAX_NAMED), reader)
+    change = {"share": said.share, "why": said.change, "rule": site.change if site else None}
+    against, author = _find_objections(page, said, reader, folder), _find_author_objection(page, said, reader, now_s)
     return {
         "content": _describe_content(said),
         "copies": copies,
         "index": _describe_index(against, site.overrule if site else (), author),
-        "change": {"share": said.share, "why": said.change, "rule": site.change if site else None}
-        if said.change
-        else None,
+        "change": change if said.change else None,
     }
 
 
@@ -65,11 +64,11 @@ def _describe_content(said: PageContent) -> JsonObject:
     }
 
 
-def _describe_copies(id_: int, group: DuplicateGroup | None, view: StateReader) -> JsonObject | None:
+def _describe_copies(id_: int, group: DuplicateGroup | None, reader: StateReader) -> JsonObject | None:
     """The pages that say the same; ``stands_for`` is None where nobody was chosen to stand for them."""
     if group is None:
         return None
-    stands = view.store.get_urls([group.canonical]).get(group.canonical)
+    stands = reader.store.get_urls([group.canonical]).get(group.canonical)
     return {
         "pages": group.pages,
         "stands": stands,
@@ -79,12 +78,12 @@ def _describe_copies(id_: int, group: DuplicateGroup | None, view: StateReader) 
     }
 
 
-def _find_objections(page: PageRow, said: PageContent, view: StateReader, folder: Path) -> dict[str, str]:
+def _find_objections(page: PageRow, said: PageContent, reader: StateReader, folder: Path) -> dict[str, str]:
     """What speaks against a page, by name. A near copy is found and folded; what says the same word for word is not."""
     found = dict(said.objections)
-    stands = view.store.get_canonical(said.group)
-    if stands not in {0, page.id} and _is_exact_copy(page, stands, view) and not _is_indexed(page.id, folder):
-        found["copy"] = view.store.get_urls([stands])[stands]
+    stands = reader.store.get_canonical(said.group)
+    if stands not in {0, page.id} and _is_exact_copy(page, stands, reader) and not _is_indexed(page.id, folder):
+        found["copy"] = reader.store.get_urls([stands])[stands]
     return found
 
 
@@ -93,32 +92,32 @@ def _is_indexed(id_: int, folder: Path) -> bool:
     return generation is not None and PageTable(generation).is_indexed(id_)
 
 
-def _is_exact_copy(page: PageRow, stands: int, view: StateReader) -> bool:
+def _is_exact_copy(page: PageRow, stands: int, reader: StateReader) -> bool:
     """As far as the state tells: its prints of texts leave out digits and case, which the index compares, too."""
-    contents, other = view.store.get_contents([page.id, stands]), view.store.get_page(stands)
+    contents, other = reader.store.get_contents([page.id, stands]), reader.store.get_page(stands)
     if other is None or stands not in contents or not 200 <= other.status < 300:
         return False
     same = contents[page.id].baseline.main_print == contents[stands].baseline.main_print
     return same and page.title == other.title
 
 
-def _find_author_objection(page: PageRow, said: PageContent, view: StateReader, now_s: float) -> str:
+def _find_author_objection(page: PageRow, said: PageContent, reader: StateReader, now_s: float) -> str:
     """What people say against it besides noindex: the operator hides it, its author names another, its time is over."""
-    own = view.store.get_urls([page.id])[page.id]
+    own = reader.store.get_urls([page.id])[page.id]
     named = resolve(said.canonical, own) if said.canonical else None
-    other = view.find_url(named) if named is not None and named != own else None
-    row = view.store.get_page(other.id) if other else None
+    other = reader.find_url(named) if named is not None and named != own else None
+    row = reader.store.get_page(other.id) if other else None
     elsewhere = row is not None and 200 <= row.status < 300
-    concealed = HiddenRules.from_rules((row.kind, row.value) for row in view.store.list_search_rules()).get_reason(own)
-    standing = IndexCandidate(
+    hidden = HiddenRules.from_rules((rule.kind, rule.value) for rule in reader.store.list_search_rules())
+    candidate = IndexCandidate(
         page.status,
         page.kind,
         is_read=True,
         directives=said.marks,
         has_other_canonical=elsewhere,
-        hidden_reason=concealed,
+        hidden_reason=hidden.get_reason(own),
     )
-    return explain_exclusion(standing, (), now_s)
+    return explain_exclusion(candidate, (), now_s)
 
 
 def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> JsonObject:
@@ -138,22 +137,22 @@ def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], a
     return {"would": all(each["overruled"] for each in objections), "objections": objections}
 
 
-def collect_trap_hold(id_: int, why: str, view: StateReader) -> JsonObject | None:
+def collect_trap_hold(id_: int, why: str, reader: StateReader) -> JsonObject | None:
     """Why a refused URL is held back as a trap, and what pages like it have brought; None where it is not."""
     if not why.startswith(Refusal.TRAP):
         return None
-    place = view.find_hold(id_)
+    place = reader.find_hold(id_)
     name, _, pattern = (place or "").partition(" ")
     return {
         "why": why.removeprefix(f"{Refusal.TRAP}: "),
         "for_good": place is None,
         "pattern": pattern or None,
-        "brought": _describe_yield(name, pattern, view) if place else None,
+        "brought": _describe_yield(name, pattern, reader) if place else None,
     }
 
 
-def _describe_yield(name: str, pattern: str, view: StateReader) -> JsonObject | None:
-    kept = view.find_yield(name)
+def _describe_yield(name: str, pattern: str, reader: StateReader) -> JsonObject | None:
+    kept = reader.find_yield(name)
     if kept is None:
         return None
     patterns = HostYield.from_json(name, registrable_domain(name), json.loads(kept)).patterns
@@ -161,9 +160,9 @@ def _describe_yield(name: str, pattern: str, view: StateReader) -> JsonObject | 
     return {"fetches": account.fetched, "barren": account.wasted, "rate": account.rate} if account else None
 
 
-def collect_duplicate(url: str, site: Site | None, view: StateReader) -> JsonObject | None:
+def collect_duplicate(url: str, site: Site | None, reader: StateReader) -> JsonObject | None:
     """The URL that is fetched in place of this one, and the rule about its host that was learned; None without one."""
-    lessons = view.store.get_value(LESSONS_KEY)
+    lessons = reader.store.get_value(LESSONS_KEY)
     if site is None or not lessons or "copy" in site.overrule:
         return None
     target, rule = CopyEvidence.from_json(lessons).build_rules().apply(url)

@@ -1,16 +1,16 @@
-"""What the indexer reads in the state while others write it: the news, and what is known of the pages in it."""
+"""Index queue reader: the pages that the indexer should look at again, and what the state has of them."""
 
 import json
 import sqlite3
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.store import CrawlStore, unpack_anchors
 from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import HiddenRules
+from vedette.errors import StoreCorrupt
 from vedette.model import Site
 
 _KNOWN = (
@@ -26,7 +26,7 @@ _KNOWN = (
 
 
 class QueuedPage(NamedTuple):
-    """A page that should be looked at again, and its text where that was just read."""
+    """A page that the indexer should look at again, and its text where that was just read."""
 
     seq: int
     page: int
@@ -34,10 +34,10 @@ class QueuedPage(NamedTuple):
 
 
 class PageRecord(NamedTuple):
-    """What the state has of a page that was asked for; ``group`` is None where nothing was read in it.
+    """A page as the state has it; ``group`` is None where its content was not read.
 
-    ``canonical_page`` is the page that stands for its group, 0 where it has none. Where it was news when it was found,
-    ``how`` says on what kind of page that was, and ``via`` which; otherwise they are empty.
+    ``canonical_page`` is the canonical page of its group, 0 where it has none. Of a discovery, ``how`` is the kind of
+    page that it was found on, and ``via`` its URL; otherwise they are empty.
     """
 
     id: int
@@ -63,30 +63,30 @@ class PageRecord(NamedTuple):
 
 
 class IndexQueueReader:
-    """Looks into a data folder, a moment at a time."""
+    """Reads the state of a data folder, one moment at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read_batch(self, after: int, most: int) -> tuple[list[QueuedPage], dict[int, PageRecord]]:
-        """The next pieces of news, and what is known of their pages at the same moment."""
+        """Read the next queued pages, and their records at the same moment."""
         with read_state(self._folder) as db:
             rows = db.execute("SELECT seq, page, text FROM news WHERE seq > ? ORDER BY seq LIMIT ?", (after, most))
             news = [QueuedPage(*row) for row in rows]
             return news, _load_pages(db, [one.page for one in news])
 
     def load_pages(self, ids: Sequence[int]) -> dict[int, PageRecord]:
-        """What is known of these pages."""
+        """Load the records of these pages."""
         with read_state(self._folder) as db:
             return _load_pages(db, ids)
 
     def list_page_ids(self, after: int, most: int) -> list[int]:
-        """Pages in the order of their ids, so many at a time."""
+        """List the ids of the next pages after an id."""
         with read_state(self._folder) as db:
             return [row[0] for row in db.execute("SELECT id FROM page WHERE id > ? ORDER BY id LIMIT ?", (after, most))]
 
     def load_texts(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """The latest texts of pages that still wait to be taken, where they do."""
+        """Load the latest texts of those of these pages that are still queued."""
         sql = (
             "SELECT page, text FROM news WHERE text IS NOT NULL AND page IN (SELECT value FROM json_each(?)) "
             "ORDER BY seq"
@@ -95,26 +95,26 @@ class IndexQueueReader:
             return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
     def newest_seq(self) -> int:
-        """The number of the last piece of news there ever was."""
+        """Return the highest sequence number that the queue ever had."""
         with read_state(self._folder) as db:
             return CrawlStore(db).newest_seq()
 
     def count_pages(self) -> int:
-        """How many pages there are."""
+        """Count the pages."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM page").fetchone()[0])
 
     def count_waiting(self, after: int) -> int:
-        """How many pieces of news come after this one."""
+        """Count the queued changes after a number."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM news WHERE seq > ?", (after,)).fetchone()[0])
 
     def load_rules(self) -> tuple[list[Site], HiddenRules]:
-        """The operator's sites, and what is not to be shown."""
+        """Load the operator's sites, and the rules for hidden pages."""
         with read_state(self._folder) as db:
-            book = CrawlStore(db)
-            concealed = HiddenRules.from_rules((row.kind, row.value) for row in book.list_search_rules())
-            return [row.site for row in book.list_sites()], concealed
+            store = CrawlStore(db)
+            hidden = HiddenRules.from_rules((row.kind, row.value) for row in store.list_search_rules())
+            return [row.site for row in store.list_sites()], hidden
 
 
 def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRecord]:
@@ -123,20 +123,17 @@ def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRec
 
 
 def _parse_row(row: Sequence[Any]) -> PageRecord:
-    """A row of ``_KNOWN``; what is damaged in it is taken for nothing."""
+    """Parse a row of ``_KNOWN``; damaged links count as none."""
     *values, links, file, offset, length = row[:12]
     grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
     place = ArchiveLocation(file, offset, length) if file is not None else None
     names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
     rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
-    return PageRecord._make((*values, tuple(_unpack_links(links)), place, *rest))
+    return PageRecord._make((*values, _unpack_links(links), place, *rest))
 
 
-def _unpack_links(blob: object) -> Iterator[tuple[str, str]]:
+def _unpack_links(blob: bytes) -> tuple[tuple[str, str], ...]:
     try:
-        text = zlib.decompress(blob).decode() if isinstance(blob, bytes) else ""
-    except (zlib.error, UnicodeDecodeError):
-        return
-    for line in text.split("\n") if text else ():
-        url, _, anchor = line.partition("\t")
-        yield url, anchor
+        return unpack_anchors(blob)
+    except StoreCorrupt:
+        return ()

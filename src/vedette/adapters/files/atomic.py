@@ -1,0 +1,31 @@
+"""Atomic file replacement: a reader finds the old content or the new, and never a part of one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a draft beside a file; it takes the file's place when the block ends without an error."""
+    draft = path.with_name(f"{path.name}.new")
+    with draft.open("w+b") as file:
+        yield file
+    draft.replace(path)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a small file whole."""
+    with replace_file(path) as file:
+        file.write(text.encode())
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

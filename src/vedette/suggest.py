@@ -1,0 +1,18 @@
+"""Did you mean? The nearest known word, for error messages."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+MAX_LENGTH = 100  # of what was typed: comparing is quadratic in it
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, show: str = "{}", cutoff: float = 0.6) -> str:
+    """Return advice on an unknown word: the nearest known one, or else what to do instead.
+
+    >>> did_you_mean("radnom", ["random", "round-robin"], "see --help")
+    'did you mean random?'
+    >>> did_you_mean("kafka", ["random"], "known are random"), did_you_mean("crwal", ["crawl"], "", show="[{}]")
+    ('known are random', 'did you mean [crawl]?')
+    """
+    near = get_close_matches(word[:MAX_LENGTH], list(known), 1, cutoff)
+    return f"did you mean {show.format(near[0])}?" if near else otherwise

@@ -1,0 +1,76 @@
+"""A page's content in words, for the console: what was read, copies, indexing; facts of ``runtime.explain.content``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from vedette.model import Refusal
+from vedette.web.commands.commands import Rule
+from vedette.web.console.explain.decision_text import Fact
+from vedette.web.formatting import counted, day, language_name
+
+Facts = dict[str, Any]
+
+MAX_LENGTH = 400
+
+
+def describe_content(told: Facts) -> Iterator[Fact]:
+    """Describe what was read in the page."""
+    content, change = told["content"], told["change"]
+    if content is None:
+        return
+    language = f", {language_name(content['language'])}" if content["language"] else ""
+    yield Fact("Text", f"{counted(content['words'], 'word')}{language}")
+    for name in ("published", "modified"):
+        if content[f"{name}_s"] is not None:
+            yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
+    if content["needs_script"]:
+        yield Fact("Script", "empty without JavaScript, which is not run here")
+    if content["marks"]:
+        yield Fact("Its author's marks", truncate(", ".join(content["marks"])))
+    if content["canonical"]:
+        yield Fact("Names itself", truncate(content["canonical"]))
+    if change is not None:
+        yield Fact("Against the version before", truncate(change["why"]))
+
+
+def describe_copies(told: Facts) -> Iterator[Fact]:
+    """Describe the pages that say the same."""
+    copies = told["copies"]
+    if copies is None:
+        return
+    yield Fact("Pages that say the same", counted(copies["pages"], "page"))
+    if copies["stands"]:
+        yield Fact("Stands for them", truncate(f"because {copies['why']}") if copies["why"] else "", copies["stands"])
+    for url in copies["others"]:
+        yield Fact("Copy", "", url)
+
+
+def describe_index(told: Facts) -> Iterator[Fact]:
+    """Describe whether it can be found, and what speaks against it."""
+    for rule in told["hidden"]:
+        yield Fact("Hidden by your rule", str(Rule(rule["kind"], rule["query"], rule["value"])))
+    index = told["index"]
+    if index is None:
+        return
+    for_all = [rule for rule in told["hidden"] if not rule["query"]]
+    yield Fact("Can be found", "yes" if index["would"] and not for_all else "no")
+    for objection in index["objections"]:
+        detail = f": {objection['detail']}" if objection["detail"] else ""
+        overruled = " (you overruled that)" if objection["overruled"] else ""
+        yield Fact("Against it", truncate(f"{objection['why']}{detail}{overruled}"))
+
+
+def describe_trap(told: Facts) -> Iterator[Fact]:
+    """Describe until when a URL is held back, or what is fetched in its place."""
+    held, known = told["held"], told["known"]
+    if held is not None:
+        until = "never by itself: no page is spelt like this on purpose"
+        yield Fact("Until", until if held["for_good"] else "its host, or pages like it, have brought more good pages")
+        yield Fact("To fetch all such", "write trap into “Overrule” in the settings of its site")
+    elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
+        yield Fact("Instead", truncate(told["spared"]["rule"]), told["spared"]["instead"])
+
+
+def truncate(text: str) -> str:
+    """Return the text, cut where it is longer than a fact may be."""
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

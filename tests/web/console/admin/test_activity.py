@@ -1,0 +1,17 @@
+"""The console's page Actions."""
+
+from tests.web.console.explain_facts import DOCS
+from tests.web.small_operator import signed_in
+
+
+def test_the_log_offers_to_undo_and_pages_back() -> None:
+    """What was undone says so; earlier actions are a link away."""
+    console = signed_in()
+    for _ in range(60):
+        console.post("/console/sites/pause", site=DOCS.start, paused="yes")
+    first = console.client.get("/console/actions").text
+    assert first.count('action="/console/undo"') == 50
+    assert "before=" in first
+    console.post("/console/undo", action="60", back="/console/actions")
+    assert "undone" in console.client.get("/console/actions").text
+    assert len(console.client.get("/console/actions?csv=1").text.splitlines()) == 62

@@ -1,0 +1,20 @@
+"""The console's page Discover: hosts that no site takes."""
+
+from tests.web.console.explain_facts import Desk
+from tests.web.small_operator import signed_in
+from tests.web.small_search import NOW_S
+
+from vedette.web.commands.commands import Dismiss
+from vedette.web.console.ports.sites import UnlistedHost
+
+
+def test_hosts_that_pages_link_to_are_offered_and_can_be_dismissed() -> None:
+    """Adding leads to the form with the host in it; dismissing is an order."""
+    desk = Desk()
+    desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
+    console = signed_in(desk)
+    shown = console.client.get("/console/discover").text
+    assert "None of them is crawled by itself" in shown
+    assert "/console/sites/add?site=other.example" in shown
+    console.post("/console/discover/dismiss", host="other.example")
+    assert console.operator.orders == [Dismiss("other.example")]
