@@ -18,6 +18,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,9 +31,7 @@ from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import CrawlRules, FoundUrl
 from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.first_fetch import FIRSTS_KEY, FirstFetches, list_groups
-from vedette.engine.scheduling.impact_lookup import ImpactLookup
-from vedette.engine.scheduling.impact_ports import NO_IMPACT
-from vedette.engine.scheduling.worth_queue import WorthSorter
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactLookup, WorthSorter
 from vedette.frontier.impact.estimates import assign_by_rank
 from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import rng_for
@@ -66,7 +65,7 @@ def sifted(urls: int) -> dict[str, float]:
     gains = np.array([9.0 * (int(url.split("/")[3]) % 2) for url in tried])
     came = FirstFetchModel().add_changes(np.ones(100)).add_first_fetches([list_groups(url, 1) for url in tried], gains)
     book.set_value(FIRSTS_KEY, json.dumps(asdict(came)))
-    firsts = FirstFetches(priced, book, lambda: 600.0)
+    firsts = FirstFetches(priced, book, SimpleNamespace(price=600.0))
     firsts.below_price.add(names[0], 1.0, 600.0, 0.0)
     hosts = HostTable(priced, store, 1)
     by_worth, host = (
@@ -87,7 +86,7 @@ def sifted(urls: int) -> dict[str, float]:
     while host.sort_state is None:
         turn(len(turns_s))
     found = [FoundUrl(url, 1) for url in names[: FOUND * TIMES]]
-    found_s = spent_s(lambda turn: by_worth.get_front_queues(found[FOUND * turn : FOUND * (turn + 1)]), TIMES)
+    found_s = spent_s(lambda turn: by_worth.get_front_queues(found[FOUND * turn : FOUND * (turn + 1)], 600.0), TIMES)
     good = sum(int(book.get_urls([id_])[id_].split("/")[3]) % 2 for id_ in store.get_queue(0)[0][:1000].tolist())
     return {
         "sift_url_us": 1e6 * sum(turns_s) / urls,

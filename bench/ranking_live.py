@@ -36,9 +36,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.index_store.generations import Generations
-from vedette.engine.search.learned_order import hash_query, order_by_learning
 from vedette.engine.search.ports import PageSignals
-from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates
+from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates, hash_query, order_by_learning
 from vedette.engine.search.search import Searcher
 from vedette.lab.core.statistics import Interval, PairedDifference, bootstrap_interval, compare_paired
 from vedette.lab.visitors.habits import Habits, Hit

@@ -332,17 +332,24 @@ def calls_of(hosts: int) -> Iterator[tuple[str, str, str | None]]:
                         yield "found", link, url
 
 
+@dataclass
+class NoRules:
+    """Nothing was learned of copies."""
+
+    copy_rules: CopyRules = field(default_factory=CopyRules)
+
+
 def cost_us(hosts: int) -> tuple[int, float]:
     """How many pages a crawl of the loopback web has, and what the budgets cost for each."""
     calls = list(calls_of(hosts))
     registrable_domain("a.test")  # so that its list is at hand
     ids = {url: id_ for id_, (what, url, _) in enumerate(calls) if what == "found"}
-    learned, rich = CopyRules(), FetchYield(1500)
-    thrift = TrapFilter(lambda: learned)
+    rich = FetchYield(1500)
+    thrift = TrapFilter(NoRules())
     started_s = time.process_time()
     for what, url, source in calls:
         if what == "found":
-            thrift.add_url(url, source, is_named=False)
+            thrift.traps.add_url(url, source, is_named=False)
         elif what == "went":
             thrift.judge(url, _TIDY)
             thrift.on_request(ids[url], url)

@@ -21,7 +21,7 @@ from vedette.discover.urls.scope import read_site
 from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.model import Failure
-from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
+from vedette.runtime.processes.coordinator import SOCKET, build_process
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor
@@ -70,7 +70,7 @@ def crawl_through_outage(settings: RuntimeSettings, outage_s: float) -> None:
         os._exit(run_fetcher(settings, 0))
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
     resolver = Outage(settings, settings.clock.now() + outage_s)
-    keeper = CoordinatorProcess(replace(settings, detours=()), state, resolver)
+    keeper = build_process(replace(settings, detours=()), state, resolver)
     keeper.run()
     keeper.close()
     os.waitpid(worker, 0)

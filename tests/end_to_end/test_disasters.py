@@ -16,7 +16,7 @@ from vedette.adapters.net.ipc import ChannelClosed
 from vedette.engine.ports import HostRow
 from vedette.model import Failure
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.coordinator import CoordinatorProcess
+from vedette.runtime.processes.coordinator import build_process
 from vedette.runtime.processes.supervisor import ask_coordinator
 
 HOUR_S = 3600.0
@@ -83,7 +83,7 @@ def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
         first.urls.intern_hosts(["good0000.test"])
         first.store.save_hosts([HostRow("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")])
         first.close(clean=True)
-        process = CoordinatorProcess(settings, open_state(run.data, "test", settings.clock.wall_now()))
+        process = build_process(settings, open_state(run.data, "test", settings.clock.wall_now()))
         process._restore()
         left_s = process.coordinator.hosts["good0000.test"].ready_s - settings.clock.now()
         process.close()

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from math import sqrt
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -153,7 +154,7 @@ def worths(data: Path) -> tuple[float, float]:
     gains = expected.get_known(np.array([one.id for one in urls], np.uint32)).tolist()
     with closing(sqlite3.connect(data / "state.db")) as db:
         book = CrawlStore(db)
-        firsts = FirstFetches(CrawlRules(budget_per_s=PER_S), book, lambda: 1.0)
+        firsts = FirstFetches(CrawlRules(budget_per_s=PER_S), book, SimpleNamespace(price=1.0))
         firsts.on_first_gains(
             read_new_gains(book, data).first_fetches, 0.0
         )  # as the keeper does when it begins; nothing is committed here

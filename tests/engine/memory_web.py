@@ -22,8 +22,8 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.fetcher.fetcher import Fetcher
 from vedette.engine.messages import ArchiveLocation, FetchReport, FetchResult, FetchSuccess, Recall, WorkBatch
 from vedette.engine.ports import PageRow
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.model import (
     Failure,
@@ -191,7 +191,7 @@ class Drive:
         """Start, or go on where another drive over the same database ended."""
         self.urls.requeue_expired(float("inf"))
         for row in self.book.load_hosts():
-            self.keeper.restore_host(row.name, row.ready_s, row.failure_streak, row.trouble)
+            self.keeper.host_table.restore_host(row, row.ready_s)
         self.keeper.start(self.urls.host_names_with_work(), self.book.load_robots(), self.now_s, clean=clean)
         for site in self.rules.sites:
             self.keeper.add_urls([site.start], 0, self.now_s, front=0)
@@ -323,7 +323,7 @@ class Drive:
 
     def _naming(self, host: str, named: Named) -> Callable[[], None]:
         addresses, failure = ((), named) if isinstance(named, Failure) else (named, None)
-        return lambda: self.keeper.on_dns(host, addresses, failure, self.now_s)
+        return lambda: self.keeper.host_table.on_dns(host, addresses, failure, self.now_s)
 
     def _send(self) -> bool:
         sent = False

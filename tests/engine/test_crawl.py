@@ -62,14 +62,14 @@ def test_no_more_pages_than_wanted_are_asked_for() -> None:
     starts = [f"https://h{number}.test/" for number in range(20)]
     replies: dict[str, Served] = {start: page("/1", "/2", "/none") for start in starts}
     replies |= {f"{start}{number}": page() for start in starts for number in (1, 2)}
-    drive = crawled(replies, *starts, most_pages=33)
+    drive = crawled(replies, *starts, max_pages=33)
     assert sum(kept.status == 200 for kept in drive.pages().values()) == 33
     assert drive.keeper.tally.pages == 33
 
 
 def test_a_missing_page_makes_room_for_another() -> None:
     """While answers are out, no more is asked for than could be needed; what turns out to be no page is made up for."""
-    drive = crawled({f"{A}/": page("/none", "/1", "/2", "/3"), f"{A}/1": page(), f"{A}/2": page()}, most_pages=2)
+    drive = crawled({f"{A}/": page("/none", "/1", "/2", "/3"), f"{A}/1": page(), f"{A}/2": page()}, max_pages=2)
     assert drive.asked_urls() == [f"{A}/", f"{A}/none", f"{A}/1"]
 
 
@@ -85,7 +85,7 @@ def test_copies_that_differ_by_tracking_parameters_are_fetched_once() -> None:
 def test_a_page_is_tried_as_often_as_wanted_and_then_given_up() -> None:
     """A page that fails takes its attempts, each after a longer pause, and the others are fetched all the same."""
     replies: dict[str, Served] = {f"{A}/": page("/bad", "/good"), f"{A}/bad": Reply(500), f"{A}/good": page()}
-    drive = crawled(replies, most_attempts=4)
+    drive = crawled(replies, max_attempts=4)
     assert drive.asked_urls().count(f"{A}/bad") == 4
     assert drive.given_up() == {f"{A}/bad": "status 500"}
     assert drive.pages()[f"{A}/good"].status == 200
@@ -94,7 +94,7 @@ def test_a_page_is_tried_as_often_as_wanted_and_then_given_up() -> None:
 @pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.RESET, Failure.CONNECT])
 def test_no_answer_is_tried_again(failure: Failure) -> None:
     """What may be a matter of the moment is tried again."""
-    drive = crawled({f"{A}/": failure}, most_attempts=2)
+    drive = crawled({f"{A}/": failure}, max_attempts=2)
     assert (drive.asked_urls(), drive.given_up()) == ([f"{A}/"] * 2, {f"{A}/": str(failure)})
 
 
@@ -146,7 +146,7 @@ def test_a_redirect_loop_ends() -> None:
 def test_a_chain_of_redirects_without_end_is_cut() -> None:
     """After the most redirects in a row the last one is given up."""
     replies: dict[str, Served] = {f"{A}/{number}": moved(f"/{number + 1}") for number in range(50)}
-    drive = crawled(replies, f"{A}/0", most_redirects=4)
+    drive = crawled(replies, f"{A}/0", max_redirects=4)
     assert drive.asked_urls() == [f"{A}/{number}" for number in range(5)]
     assert list(drive.given_up()) == [f"{A}/4"]
 
@@ -214,8 +214,8 @@ def test_a_resumed_crawl_fetches_what_waits_and_nothing_else(clean: bool) -> Non
     """What an earlier run fetched, refused or gave up is left alone, its robots.txt is still known."""
     replies: dict[str, Served] = {f"{A}/": page("/1", "/no", "/bad"), f"{A}/1": page("/2"), f"{A}/2": page()}
     replies |= {f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/bad": Failure.TLS}
-    earlier = Drive(MemoryWeb(dict(replies)), rules_for(f"{A}/", most_pages=2)).begin().run()
-    later = earlier.after(clean=clean, most_pages=None).run()
+    earlier = Drive(MemoryWeb(dict(replies)), rules_for(f"{A}/", max_pages=2)).begin().run()
+    later = earlier.after(clean=clean, max_pages=None).run()
     assert sorted(earlier.asked_urls() + later.asked_urls()) == [f"{A}/", f"{A}/1", f"{A}/2", f"{A}/bad"]
     assert later.asked_urls("robots") == []
     assert later.waiting() == 0
@@ -234,8 +234,8 @@ def test_a_resumed_crawl_rests_first(
     """The earlier run may have asked a moment ago: nothing leaves before the host's full delay, whoever set it."""
     site = Site(f"{A}/", delay_s=own_s)
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/robots.txt": robots(*lines)})
-    earlier = Drive(web, rules_for(site, delay_s=2.0, most_pages=1)).begin().run()
-    later = earlier.after(clean=clean, most_pages=None).run()
+    earlier = Drive(web, rules_for(site, delay_s=2.0, max_pages=1)).begin().run()
+    later = earlier.after(clean=clean, max_pages=None).run()
     assert later.log[0].sent_s >= earlier.log[-1].ended_s + least_s
     if not clean:
         assert later.log[0].sent_s >= earlier.now_s + least_s

@@ -80,7 +80,7 @@ class Calendar(MemoryWeb):
 
 def test_a_trap_without_end_ends_with_the_budget() -> None:
     """Flaw: a site that makes up links keeps it for ever. Here the budget ends it, and other hosts had theirs."""
-    drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", most_pages=100)).begin().run()
+    drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=100)).begin().run()
     assert len(drive.pages()) == 100
     assert min(Counter(asked.host for asked in drive.log).values()) > 40
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
 
+from vedette.engine.coordinator.status import explain_host
 from vedette.engine.scheduling import budget
 from vedette.model import Site
 
@@ -78,9 +79,12 @@ def test_a_host_says_that_it_waits_for_the_budget() -> None:
     """Which of the two limits keeps it waiting can be told, and is no trouble that ends a crawl."""
     web = wide_web(A, B, pages=20)
     drive = begun(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
-    assert drive.keeper.explain_wait("a.test", drive.now_s)[0] == "its site's share of the fetch budget is spent"
-    assert drive.keeper.explain_wait("b.test", drive.now_s)[0] == "waiting for the fetch budget"
-    assert drive.keeper.explain_wait("b.test", drive.now_s)[1] > drive.now_s
+    assert (
+        explain_host(drive.keeper.host_table, "a.test", drive.now_s)[0]
+        == "its site's share of the fetch budget is spent"
+    )
+    assert explain_host(drive.keeper.host_table, "b.test", drive.now_s)[0] == "waiting for the fetch budget"
+    assert explain_host(drive.keeper.host_table, "b.test", drive.now_s)[1] > drive.now_s
     assert drive.keeper.get_ending(drive.now_s, 1.0) is None
 
 

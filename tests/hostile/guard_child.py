@@ -23,7 +23,7 @@ from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.model import Failure, ScopeKind, Site
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.coordinator import SOCKET, CoordinatorProcess
+from vedette.runtime.processes.coordinator import SOCKET, build_process
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.version import __version__
@@ -108,7 +108,7 @@ def main() -> None:
                 time.sleep(0.02)
             os._exit(run_fetcher(settings, 0))
         state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
-        keeper = CoordinatorProcess(replace(settings, detours=()), state, Scripted(script.names))
+        keeper = build_process(replace(settings, detours=()), state, Scripted(script.names))
         keeper.run()
         told = keeper.handler.handle(Request("status"), settings.clock.now())
         keeper.close()

@@ -124,7 +124,7 @@ def test_hosts_and_addresses_get_their_rest(world: World) -> None:
 @given(worlds(), st.sampled_from([0.1, 1.0, 2.5, 10.0, 40.0]), st.integers(0, 1))
 def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: float, number: int) -> None:
     """What it held comes back once, what it asked rests first, and in the end every URL has come to its end."""
-    drive = drive_of(world, most_attempts=2).run(after_s)
+    drive = drive_of(world, max_attempts=2).run(after_s)
     died_s, kept = drive.now_s, drive.pages()
     drive.kill_worker(number)
     drive.run()
@@ -154,7 +154,7 @@ def _known_s(drive: Drive, host: str, file: File) -> float:
 @given(worlds())
 def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
     """Fetched, refused or given up: exactly one of them, and never asked for more often than wanted."""
-    drive = crawl(world, most_attempts=2)
+    drive = crawl(world, max_attempts=2)
     ends = [*drive.pages(), *drive.refused(), *drive.given_up()]
     assert sorted(ends) == sorted(drive.depths())
     assert all(drive.asked_urls().count(url) <= 2 for url in drive.depths())
@@ -165,7 +165,7 @@ def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
 def test_no_page_more_than_wanted(world: World, most: int) -> None:
     """Exactly as many pages as wanted, or all that there are."""
     everything = crawl(world).keeper.tally.pages
-    assert crawl(world, most_pages=most).keeper.tally.pages == min(most, everything)
+    assert crawl(world, max_pages=most).keeper.tally.pages == min(most, everything)
 
 
 @given(worlds(), st.sampled_from([0.0, 1.0, 10.0, 100.0, 1000.0]), st.booleans())

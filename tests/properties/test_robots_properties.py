@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vedette.fetch.request import build_conditional_headers
 from vedette.fetch.robots.meta_tags import (
     UNRESTRICTED,
     Directives,
@@ -23,7 +24,6 @@ from vedette.fetch.robots.state import (
     UrlAllowed,
     UrlDisallowed,
     apply_event,
-    build_conditional_headers,
     check_url,
     describe_state,
     state_from_json,
@@ -205,7 +205,7 @@ def test_every_state_survives_a_store_and_can_be_told(taken: list[Step], now_s: 
         state = apply_event(state, _at(step.event, now_s + step.pause_s), "vedette")
     assert state_from_json(json.loads(json.dumps(state_to_json(state))), "vedette") == state
     assert describe_state(state, now_s).endswith(".")
-    assert all(value.isascii() and value.isprintable() for _, value in build_conditional_headers(state))
+    assert all(value.isascii() and value.isprintable() for _, value in build_conditional_headers(*state.validators))
 
 
 def _at(event: RobotsResponse | RobotsFailure, now_s: float) -> RobotsResponse | RobotsFailure:

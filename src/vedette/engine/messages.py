@@ -1,6 +1,6 @@
-"""What keeper and workers say to each other: errands out, results back. Plain values, sent in batches.
+"""What coordinator and fetchers say to each other: tasks out, results back. Plain values, sent in batches.
 
-The keeper decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
+The coordinator decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
 
 They are named tuples, not dataclasses, because they cross a process boundary with every page, and pickle packs a tuple
 several times as fast.
@@ -39,6 +39,7 @@ class StoredCopy(NamedTuple):
 class FetchTask(NamedTuple):
     """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
 
+    ``validators`` are the ETag and Last-Modified of the copy at hand, empty where it is asked for whole.
     ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
     """
 
@@ -49,7 +50,7 @@ class FetchTask(NamedTuple):
     worth: float = 0.0
     depth: int = 0
     hops: int = 0
-    headers: Headers = ()
+    validators: tuple[str, str] = ("", "")
     copy: StoredCopy | None = None
     robots_of: Origin | None = None
     valid_until_s: float = inf
@@ -100,11 +101,11 @@ class Content(NamedTuple):
         return any(name == "missing" for name, _ in self.objections)
 
 
-# Keeper to worker
+# Coordinator to fetcher
 
 
 class WorkBatch(NamedTuple):
-    """Hosts and errands; the rules for links, the operator's and those that were learned, where they have changed."""
+    """Hosts and tasks; the rules for links, the operator's and those that were learned, where they have changed."""
 
     hosts: tuple[HostSettings, ...] = ()
     tasks: tuple[FetchTask, ...] = ()
@@ -113,7 +114,7 @@ class WorkBatch(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Give back every errand of these hosts that has not left yet."""
+    """Give back every task of these hosts that has not left yet."""
 
     hosts: tuple[str, ...]
 
@@ -129,11 +130,11 @@ class Stop:
     """Finish what is on its way, report, and end."""
 
 
-# Worker to keeper
+# Fetcher to coordinator
 
 
 class FetchSuccess(NamedTuple):
-    """An answer, read: what the keeper needs to decide, and where the rest is archived.
+    """An answer, read: what the coordinator needs to decide, and where the rest is archived.
 
     ``unlisted_hosts`` are hosts that no site takes and that a page which is fetched for the first time links to.
     ``dates`` are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it

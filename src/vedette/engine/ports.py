@@ -1,4 +1,4 @@
-"""What the keeper's half of the ring needs from whatever keeps the state: the known URLs, and the book of the rest."""
+"""Ports of the coordinator: the frontier of known URLs, and the store of all else that it knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -22,6 +22,16 @@ def build_user_agent(version: str, contact: str) -> str:
     return f"{PRODUCT}/{version} (+{contact if '://' in contact else 'mailto:' + contact})"
 
 
+def build_conditional_headers(etag: str, last_modified: str) -> Headers:
+    """Ask for an answer only if it differs from the copy with these validators; nothing where there are none.
+
+    >>> build_conditional_headers('"1"', "")
+    (('if-none-match', '"1"'),)
+    """
+    pairs = (("if-none-match", etag), ("if-modified-since", last_modified))
+    return tuple((name, value) for name, value in pairs if value)
+
+
 def build_headers(purpose: Purpose, agent: str) -> Headers:
     """The headers of a request for a page or a robots.txt."""
     return (

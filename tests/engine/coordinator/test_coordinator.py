@@ -165,8 +165,8 @@ def test_what_a_site_left_behind_is_refused() -> None:
 def test_urls_of_other_sites_do_not_keep_a_crawl_from_ending() -> None:
     """A crawl of one site over a state in which another has URLs waiting ends when its own site is done."""
     web = MemoryWeb({f"{A}/": page(*MANY), f"{A}/0": page(), f"{B}/": page("/1")})
-    earlier = Drive(web, rules_for(f"{A}/", most_pages=2)).begin().run()
-    later = earlier.after(clean=True, sites=(Site(f"{B}/"),), paused=(Site(f"{A}/"),), most_pages=None)
+    earlier = Drive(web, rules_for(f"{A}/", max_pages=2)).begin().run()
+    later = earlier.after(clean=True, sites=(Site(f"{B}/"),), paused=(Site(f"{A}/"),), max_pages=None)
     later.run()
     assert later.asked_urls() == [f"{B}/", f"{B}/1"]
     assert later.waiting() > 5
@@ -201,8 +201,8 @@ def test_a_page_that_somebody_waits_for_comes_next() -> None:
 def test_only_what_somebody_waits_for_is_fetched() -> None:
     """A small tree for a few URLs leaves the rest of the queue alone, and ends."""
     web = MemoryWeb({f"{A}/": page(*MANY)})
-    earlier = Drive(web, rules_for(f"{A}/", most_pages=1)).begin().run()
-    later = earlier.after(clean=True, most_pages=None, only_wished=True)
+    earlier = Drive(web, rules_for(f"{A}/", max_pages=1)).begin().run()
+    later = earlier.after(clean=True, max_pages=None, only_requested=True)
     later.keeper.request_urls([f"{A}/7"], later.now_s)
     later.run()
     assert later.asked_urls() == [f"{A}/7"]

@@ -168,6 +168,6 @@ def test_news_goes_before_what_waits_for_the_budget() -> None:
     drive.urls.requeue([drive.pages()[f"{A}{path}"].id for path in old], priority=0)
     drive.run(900.0)
     way = LinkOrigin(drive.pages()[f"{A}/"].id, "push", drive.now_s - 600.0)
-    drive.keeper.add_announced([f"{A}/born"], FoundUrl("", 9, via=way), drive.now_s)
+    drive.keeper.admit_links([([f"{A}/born"], FoundUrl("", 9, via=way))], drive.now_s)
     before = len(drive.asked_urls())
     assert f"{A}/born" in drive.run(900.0).asked_urls()[before : before + 2]

@@ -79,7 +79,7 @@ def test_robots_txt_is_asked_for_again_when_its_time_is_over() -> None:
     links = tuple(f"/{number}" for number in range(30))
     for most_s, least in ((DAY_S, 3), (3 * 3600.0, 20)):
         replies: dict[str, Served] = {f"{A}/": page(*links), f"{A}/robots.txt": robots("Crawl-delay: 7200")}
-        drive = driven(replies, robots_most_s=most_s)
+        drive = driven(replies, robots_max_age_s=most_s)
         assert len(drive.pages()) == 31
         asked_s = -1e9
         for asked in drive.log:

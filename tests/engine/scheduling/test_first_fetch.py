@@ -1,6 +1,7 @@
 """First fetches at the price: what is worth it leaves, what is not waits, and nothing is starved."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
@@ -18,7 +19,7 @@ DEAR, CHEAP = 1e9, 1e-9
 
 def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
     """Somebody who knows nothing yet, at a price."""
-    return FirstFetches(CrawlRules(budget_per_s=budget_per_s), memory_book(), lambda: price)
+    return FirstFetches(CrawlRules(budget_per_s=budget_per_s), memory_book(), SimpleNamespace(price=price))
 
 
 def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
@@ -62,12 +63,12 @@ def test_sections_that_bring_more_are_worth_more_and_a_restart_remembers_it() ->
     web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
     web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), delay_s=0.1), workers=1).begin().run()
-    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, SimpleNamespace(price=1.0))
     rows = {url: row for url, row in drive.pages().items() if url != f"{A}/start"}
     firsts.on_change_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for row in rows.values()], drive.now_s)
     gains = [FetchGain(row.id, row.fetched_s, 9.0 * ("news" in url), None) for url, row in rows.items()]
     firsts.on_first_gains(gains, drive.now_s + 3_600.0)
-    again = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    again = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, SimpleNamespace(price=1.0))
     for known in (firsts, again):
         news, tags = (known.estimate_worth(f"{A}/{part}/new", 1) for part in ("news", "tags"))
         assert news > tags > 0

@@ -1,6 +1,7 @@
 """Unseen URLs by what is foreseen of them: the best leave first, nothing starves, and else nothing changes."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import numpy as np
 from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
@@ -9,8 +10,8 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.decision_record import Decision
 from vedette.engine.ports import Ids
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.lab.core.parity import find_difference
 from vedette.model import Site
 from vedette.policy import Floats, Ints
@@ -58,7 +59,7 @@ def crawled(
 ) -> list[str]:
     """The URLs in the order in which they were asked for."""
     schedule = Schedule(sources=Fixed(), witness=witness.append if witness is not None else None)
-    rules = rules_for(SITE, order=order, most_pages=fetches)
+    rules = rules_for(SITE, order=order, max_pages=fetches)
     return pages_of(Drive(site(), rules, workers=1, schedule=schedule, foresight=foresight).begin().run())
 
 
@@ -107,7 +108,7 @@ def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
 
 def test_what_is_foreseen_is_held_against_the_price_and_what_was_believed_to_bring_nothing_has_hope() -> None:
     """More gain is more worth; and a gain of zero is not worth nothing."""
-    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), lambda: 1.0)
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=1.0))
     firsts._model = firsts._model.add_changes(np.full(9, 0.5)).add_first_fetches([["x"]] * 9, np.full(9, 0.5))
     nothing, little, much = (firsts.estimate_worth(f"{A}/d/1", 1, gain) for gain in (0.0, 0.5, 50.0))
     assert much > 5 * little > 5 * nothing > 0

@@ -10,8 +10,14 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, memory_book
 
 from vedette.engine.ports import PageRow
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
-from vedette.engine.scheduling.poll_results import explain_poll_time
-from vedette.engine.scheduling.polling import MAX_INTERVAL_S, PollCounts, PollResult, SourceCount, SourcePoller
+from vedette.engine.scheduling.polling import (
+    MAX_INTERVAL_S,
+    PollCounts,
+    PollResult,
+    SourceCount,
+    SourcePoller,
+    explain_poll_time,
+)
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.refresh.policies.fixed import Fixed
 

@@ -1,5 +1,7 @@
 """Whatever is believed to bring nothing is looked at again, more and more seldom: for changes, for links, and first."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,6 +63,6 @@ def test_a_section_that_brought_nothing_is_worth_something(fetches: int, change:
 
 def test_unseen_pages_that_are_worth_less_than_any_price_are_tried_again() -> None:
     """A tenth of the budget is for them, so what was once believed to bring nothing can prove otherwise."""
-    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), lambda: DEAR)
+    firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=DEAR))
     tried = sum(firsts.check_price(f"{A}/tags/{n}", 1, 10_000.0 + n) is None for n in range(1_000))
     assert tried >= 100

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, memory_book, page, robots, rules_for
 
-from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.first_fetch import BelowPrice, load_held_summary
 from vedette.engine.scheduling.spending import (
@@ -132,8 +131,7 @@ def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
 def test_what_was_gone_and_what_was_asked_for_have_names_of_their_own() -> None:
     """Whatever else a page is: what the operator asked for is that, and what was gone is tried once more."""
     row = crawled().run(HOUR_S).pages()[f"{A}/two"]
-    result = FetchSuccess(FetchTask(row.id, "a.test", f"{A}/two", "page"), 200, 0.0, 1.0, ())
     gone = row._replace(status=404)
-    assert classify_fetch(result, gone, wished=False, is_looked_at=True) == "gone"
-    assert classify_fetch(result, gone, wished=True, is_looked_at=False) == "asked"
-    assert classify_fetch(result, row, wished=False, is_looked_at=True) == "look"
+    assert classify_fetch(gone, wished=False, is_polled=True) == "gone"
+    assert classify_fetch(gone, wished=True, is_polled=False) == "asked"
+    assert classify_fetch(row, wished=False, is_polled=True) == "look"

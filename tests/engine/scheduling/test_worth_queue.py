@@ -8,7 +8,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
 from tests.engine.shocks import BusyDrive
 
 from vedette.engine.ports import FetchGain
-from vedette.engine.scheduling import worth_queue as by_worth
+from vedette.engine.scheduling import url_order as by_worth
 from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceController
 from vedette.model import Site
 

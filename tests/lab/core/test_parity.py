@@ -15,7 +15,7 @@ from vedette.engine.scheduling.schedule import Schedule
 from vedette.lab.core.parity import Difference, find_difference, replay_log
 from vedette.lab.worlds.own_crawl import load_crawl_history
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.decision_log import DECISIONS_ENV
+from vedette.runtime.processes.settings import DECISIONS_ENV
 from vedette.runtime.processes.supervisor import ask_coordinator
 
 HOME = "http://a.test/"

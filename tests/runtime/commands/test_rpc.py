@@ -15,7 +15,7 @@ from vedette.config import Config, override
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.messages import FetchReport, FetchSuccess, FetchTask, HostUpdate
-from vedette.engine.ports import FetchGain, UrlState
+from vedette.engine.ports import FetchGain, HostRow, UrlState
 from vedette.engine.scheduling.polling import PollResult
 from vedette.errors import SiteError
 from vedette.model import Refusal, Site
@@ -25,6 +25,7 @@ from vedette.runtime.commands.rpc import Request, RequestHandler
 from vedette.runtime.commands.setting_commands import apply_overrides
 from vedette.runtime.explain.url import collect_explanation
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
+from vedette.runtime.push.coordinator import PushHandler
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import (
     AddAlert,
@@ -56,7 +57,9 @@ class Bench:
         self.keeper = Coordinator(
             rules, self.state.urls, self.state.store, build_schedule(self.settings), copies, workers=1
         )
-        self.desk = RequestHandler(self.settings, self.state, self.keeper)
+        self.desk = RequestHandler(
+            self.settings, self.state, self.keeper, PushHandler(self.settings, self.state, self.keeper)
+        )
         self.now_s = time.time()
         self._serial = 0
 
@@ -80,7 +83,7 @@ class Bench:
             self.now_s += 60.0
             orders, lookups = self.keeper.assign_work(self.now_s, self.now_s + 300.0, {0: 100})
             for name in lookups:
-                self.keeper.on_dns(name, (name,), None, self.now_s)
+                self.keeper.host_table.on_dns(name, (name,), None, self.now_s)
             given = sorted((each for order in orders for each in order.batch.tasks), key=lambda each: -each.worth)
             for errand in [each for each in given if each.robots_of is not None]:
                 self.answer(errand, status=404)
@@ -410,8 +413,8 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
         bench.order(AddSite(Site(start)))
     for count, start in enumerate(starts, 1):
         bench.keeper.add_urls([f"{start}{number}" for number in range(count)], 1, bench.now_s)
-    bench.keeper.restore_host("127.0.0.3", bench.now_s + 3600.0, 4, "status 503")
-    bench.keeper.restore_host("127.0.0.99", bench.now_s, 0, "")
+    bench.keeper.host_table.restore_host(HostRow("127.0.0.3", 0.0, 4, "status 503"), bench.now_s + 3600.0)
+    bench.keeper.host_table.restore_host(HostRow("127.0.0.99", 0.0, 0, ""), bench.now_s)
     reply: Any = bench.desk.handle(Request("hosts", {"most": 3}), bench.now_s)
     assert [row["name"] for row in reply["hosts"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4"]
     assert reply["total"] == len(starts)

@@ -16,9 +16,7 @@ from vedette.runtime.monitoring.console import FolderMonitor
 from vedette.runtime.monitoring.refresh import (
     BUCKET_S,
     MAX_DUE,
-    SAMPLE_SIZE,
     GainSums,
-    estimate_current_share,
     load_refresh_report,
 )
 from vedette.web.console.ports.monitoring import RefreshStatus
@@ -42,12 +40,17 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
     """Pages have chance and worth, a source has a rule; the longer ago they were fetched, the fewer are current."""
     fetched(tmp_path, 3)
     soon = load_refresh_report(tmp_path, Schedule(), NOW_S + 60)
-    later = load_refresh_report(tmp_path, Schedule(), NOW_S + 30 * DAY_S)
-    assert soon.judged == 3
+    with opened(tmp_path) as state:
+        refreshing = RefreshScheduler(CrawlRules(recrawl=True), state.store)
+        assert refreshing.freshness.share == soon.current
+        for step in range(3):
+            refreshing.step(NOW_S + (30 + step) * DAY_S)
+        state.commit()
+    later = load_refresh_report(tmp_path, Schedule(), NOW_S + 33 * DAY_S)
+    assert (soon.judged, later.judged) == (3, 3)
     assert soon.current is not None
     assert later.current is not None
     assert 0 < later.current < soon.current < 1
-    assert estimate_current_share(tmp_path, NOW_S + 60) == {"current_share": pytest.approx(soon.current)}
     assert [page.due_s for page in soon.soon] == sorted(page.due_s for page in soon.soon)
     by_url = {page.url.removeprefix(f"https://{HOST}/"): page for page in soon.soon}
     assert set(by_url) == {"", "d/0", "d/1", "d/2"}
@@ -57,11 +60,11 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
     assert by_url[""].rule
 
 
-def test_of_many_pages_some_are_looked_at(tmp_path: Path) -> None:
-    """As many as were said at most, and only so many of those that are due."""
-    fetched(tmp_path, SAMPLE_SIZE + 50)
+def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
+    """However many there are; of those that are due only so many are shown."""
+    fetched(tmp_path, 350)
     told = load_refresh_report(tmp_path, Schedule(), LATER_S)
-    assert 0.5 * SAMPLE_SIZE < told.judged <= SAMPLE_SIZE
+    assert told.judged == 350
     assert len(told.soon) == MAX_DUE
 
 
@@ -75,7 +78,6 @@ def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
     assert watch.get_refresh_status().soon == ()
     assert watch.list_gains(0.0) == []
     assert {"current_share", "gain_day"}.isdisjoint(watch.get_latest_values())
-    assert estimate_current_share(tmp_path / "none", 0.0) == estimate_current_share(tmp_path / "data", 0.0) == {}
 
 
 def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:

@@ -22,11 +22,11 @@ import sys
 from pathlib import Path
 from vedette.config import Config, Serve
 from vedette.adapters.clock import real_clock
-from vedette.runtime.processes.event_recorder import run_recorder
-from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.event_recorder import run_event_recorder
+from vedette.runtime.processes.settings import RuntimeSettings
 
 config = Config(serve=Serve(keep_slates_days=int(sys.argv[2])))
-sys.exit(run_recorder(LiveSettings(config, real_clock(), Path(sys.argv[1]), "test")))
+sys.exit(run_event_recorder(RuntimeSettings(config, real_clock(), Path(sys.argv[1]), "test")))
 """
 
 

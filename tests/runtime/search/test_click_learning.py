@@ -14,7 +14,7 @@ from vedette.adapters.event_store.search_log import EventLog
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
-from vedette.engine.search.learned_order import hash_query
+from vedette.engine.search.scoring import hash_query
 from vedette.learn.clicks.experiment_groups import RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.rollback_guard import RollbackGuard
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent

@@ -1,140 +1,324 @@
-"""The keeper's half of the ring: what is known, what may be asked for, and by which worker.
+"""The coordinator: the only one that decides what is fetched, when and by which fetcher, and the only one that writes.
 
-It alone decides and it alone writes. robots.txt is judged here, before an errand is given out.
+Its work is three pipelines, each a method whose lines are the steps, in order:
 
-    found      1  links become known URLs, if a site takes them          (discover)
-    hand_out   2  the best waiting URLs of hosts that may be asked       (order)
-    taken_in   3  results: robots.txt, redirects, pages, failures        (fetch, parse)
-    renewed    6  known pages whose time has come wait again             (refresh)
+    admit_links      links found    unseen URLs of a site get an id, a front queue and a host that wakes up
+    apply_report     fetch result   tasks end, pages are saved with their next time, their links are admitted
+    assign_work      time passed    hosts whose time has come get a turn each: leases go out
+    wake_due_pages   time passed    the price moves, known pages whose time has come wait again
+
+Beside them there are events: an address was looked up, a fetcher was lost, an operator changed the rules.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from vedette.discover.urls.normalize import normalize
-from vedette.engine.coordinator import status as standing
-from vedette.engine.coordinator.admission import Admission
-from vedette.engine.coordinator.answers import AnswerHandler
+from vedette.engine.coordinator import status
 from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.newness import NoveltyDetector
-from vedette.engine.coordinator.robots_fetch import RobotsFetches
-from vedette.engine.coordinator.state import Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
-from vedette.engine.coordinator.trap_filter import HeldBack, TrapFilter
-from vedette.engine.coordinator.url_states import ResultHandler, UrlStates
+from vedette.engine.coordinator.results import (
+    LinkGroup,
+    PollTracker,
+    build_yield,
+    collect_links,
+    collect_signals,
+    collect_unlisted,
+    find_relinked,
+    find_retry,
+)
+from vedette.engine.coordinator.robots_cache import to_event
+from vedette.engine.coordinator.state import Admitted, Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
+from vedette.engine.coordinator.trap_filter import LAST_FRONT, RELEASE_BATCH, TrapFilter
+from vedette.engine.coordinator.url_states import UrlStates
 from vedette.engine.links import apply_copy_rules
-from vedette.engine.messages import FetchReport, FetchResult, FetchTask, HostUpdate, WorkBatch
-from vedette.engine.ports import CrawlStore, FetchGain, HostRow, UrlFrontier
+from vedette.engine.messages import FetchFailure, FetchReport, FetchResult, FetchSuccess, FetchTask, WorkBatch
+from vedette.engine.ports import CrawlStore, FetchGain, PageRow, UrlFrontier, UrlState
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
-from vedette.engine.scheduling.poll_results import PollTracker
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.engine.scheduling.spending import SpendingLog
+from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.url_selection import NO_FETCHER, UrlSelector
-from vedette.engine.search.hidden import is_in_domains
-from vedette.fetch.robots.state import RobotsFailure, RobotsState
-from vedette.model import Failure, Origin, Refusal
+from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState
+from vedette.model import Origin, Refusal, origin_of
 
 
 class Coordinator:
-    """All that is decided. Ports are handed in; what they are told is durable once the driver commits."""
+    """All that is decided. Ports are handed in; what they are given is durable once the driver commits."""
 
     def __init__(
         self,
         rules: CrawlRules,
         urls: UrlFrontier,
-        book: CrawlStore,
+        store: CrawlStore,
         schedule: Schedule,
         copies: DuplicateDetector,
         workers: int,
-        foresight: ImpactEstimates = NO_IMPACT,
+        impact: ImpactEstimates = NO_IMPACT,
     ) -> None:
-        self.schedule = schedule
-        self.urls = urls
-        self.store = book
+        self.urls, self.store, self.schedule, self.copies = urls, store, schedule, copies
         self.tally = CrawlCounts()
         self.pages_out = 0
-        self.copies = copies
-        self.trap_filter = TrapFilter(lambda: copies.copy_rules)
-        self._hosts = HostTable(rules, urls, workers)
-        self._novelty = NoveltyDetector(self._hosts, urls, book)
-        self._held_back = HeldBack(self._hosts, urls, book, self.trap_filter, self.tally)
-        self._url_states = UrlStates(urls, book, schedule, self.tally)
-        self.first_fetches = FirstFetches(rules, book, lambda: self.refresher.price)
-        witness = schedule.witness
-        self._selector = UrlSelector(
-            self._hosts, urls, book, self._url_states, self.trap_filter, self.first_fetches, witness, foresight
-        )
-        self._robots = RobotsFetches(self._hosts, book, self._add_sitemaps)
-        self.refresher = RefreshScheduler(rules, book, schedule.seed, schedule.witness)
-        self._polls = PollTracker(self._hosts, urls, book, self.refresher)
-        self._admission = Admission(
-            self._hosts, urls, self._selector, self._polls, self._novelty, self._url_states, self.trap_filter
-        )
-        self.spending = SpendingLog(book, self._find_site_start, self.refresher.poller.is_source)
-        self._answers = AnswerHandler(
-            self._hosts, urls, book, schedule, self.refresher, copies, self.trap_filter, self.normalize_url
-        )
-        self._results = ResultHandler(
-            self._hosts, self._robots, self._url_states, self._answers, self.trap_filter, self.tally
-        )
+        hosts = self.host_table = HostTable(rules, urls, workers)
+        self.trap_filter = TrapFilter(copies)
+        states = self._url_states = UrlStates(urls, store, schedule, self.tally)
+        self._novelty = NoveltyDetector(hosts, urls, store)
+        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness)
+        self._polls = PollTracker(hosts, urls, store, self.refresher)
+        firsts = self.first_fetches = FirstFetches(rules, store, self.refresher)
+        self.spending = SpendingLog(store, hosts, self.refresher.poller)
+        self.selector = UrlSelector(hosts, urls, store, states, self.trap_filter, firsts, schedule.witness, impact)
 
     @property
     def rules(self) -> CrawlRules:
         """What the operator decided."""
-        return self._hosts.rules
+        return self.host_table.rules
 
     @property
     def hosts(self) -> dict[str, HostState]:
         """The hosts in play, by name."""
-        return self._hosts.by_name
+        return self.host_table.by_name
 
     @property
     def robots(self) -> dict[Origin, RobotsState]:
         """What is known of robots.txt files."""
-        return self._hosts.robots.states
+        return self.host_table.robots.states
 
-    # 1 discover
+    # links found
+
+    def admit_links(self, groups: Sequence[LinkGroup], now_s: float) -> Admitted:
+        """Let URLs of sites, each in its site's spelling, wait to be fetched; most of them are known.
+
+        All that a report named comes at once, in groups of what has its origin in common, since each batch has a cost.
+        """
+        unseen = self._drop_known(groups)
+        if not unseen:
+            return Admitted(0, Counter())
+        named = Counter(one.source for one in unseen if one.source and not (one.is_refetch and self._is_trap(one.url)))
+        origins = [origin_of(one.url) for one in unseen]
+        host_ids = self.urls.intern_hosts([origin.host for origin in origins])
+        new_ids: list[int] = self.urls.add(self.selector.build_link_batch(unseen, host_ids), now_s).tolist()
+        if any(one.hops for one in unseen) or self._novelty.can_be_new(host_ids, now_s):
+            self._prioritize_news(unseen, host_ids, new_ids, now_s)
+        for one in unseen:
+            self.trap_filter.traps.add_url(one.url, one.source, is_named=one.from_list)
+        for origin, host_id in dict(zip(origins, host_ids, strict=True)).items():
+            self.host_table.add_origin(self.host_table.get_or_add(origin.host, host_id), origin)
+        return Admitted(len(new_ids), named)
+
+    def _drop_known(self, groups: Sequence[LinkGroup]) -> list[FoundUrl]:
+        """Those that are unknown. What a page links to is counted once, not each time that it is fetched."""
+        everything = [(url, one) for urls, one in groups for url in urls]
+        counted = [place for place, (_, one) in enumerate(everything) if not one.is_refetch]
+        others = [place for place, (_, one) in enumerate(everything) if one.is_refetch]
+        unknown = [counted[place] for place in self.urls.find_unknown([everything[place][0] for place in counted])]
+        if others:
+            ids = self.urls.find_ids([everything[place][0] for place in others]).tolist()
+            unknown = sorted(unknown + [place for place, id_ in zip(others, ids, strict=True) if not id_])
+        return [everything[place][1]._replace(url=everything[place][0]) for place in unknown]
+
+    def _is_trap(self, url: str) -> bool:
+        """Whether a URL would not be fetched: a list without end brings nothing, however much it names."""
+        site = self.host_table.sites.find_site(url)
+        return site is not None and self.trap_filter.judge(url, site) is not None
+
+    def _prioritize_news(
+        self, unseen: Sequence[FoundUrl], host_ids: Sequence[int], new_ids: Sequence[int], now_s: float
+    ) -> None:
+        """What is new on the web comes before what is known, or has been waiting for long."""
+        found = dict(zip(self.urls.find_ids([one.url for one in unseen]).tolist(), unseen, strict=True))
+        self._url_states.hops.update({id_: found[id_].hops for id_ in new_ids if found[id_].hops})
+        hosts = {one.url: host for one, host in zip(unseen, host_ids, strict=True)}
+        news = self._novelty.detect({id_: found[id_] for id_ in new_ids}, hosts, now_s)
+        self.urls.move_to_front(news)
+        for id_ in news:
+            host = self.host_table.get(origin_of(found[id_].url).host)
+            host.new_urls[id_] = None
+            if self.host_table.budget is not None:
+                self.host_table.budget.prioritize(host)
 
     def add_urls(
         self, urls: Sequence[str], depth: int, now_s: float, *, hops: int = 0, front: int | None = None
     ) -> int:
-        """URLs that belong to a site, in its spelling: the unseen ones wait from now on. How many those were."""
-        return self._admission.admit([(urls, FoundUrl("", depth, hops, front))], now_s)
-
-    def add_announced(self, urls: Sequence[str], named: FoundUrl, now_s: float) -> int:
-        """URLs that a source named which was not fetched: it was pushed here, or pinged. How many were unseen."""
-        return self._admission.admit([(urls, named)], now_s)
+        """Admit URLs that somebody named, each in its site's spelling; return how many were unseen."""
+        return self.admit_links([(urls, FoundUrl("", depth, hops, front))], now_s).urls
 
     def request_urls(self, urls: Sequence[str], now_s: float) -> list[int]:
-        """Somebody waits for these URLs, each in its site's spelling: they come next when their host may be asked."""
+        """Fetch these URLs, each in its site's spelling, as soon as their host may be asked; return their ids."""
         self.add_urls(urls, 0, now_s, front=0)
-        return self._admission.request(urls)
-
-    def _add_sitemaps(self, urls: Sequence[str], now_s: float) -> None:
-        """What robots.txt names belongs to a site like any other link."""
-        self.add_urls([url for url in map(self.normalize_url, urls) if url is not None], 0, now_s, front=0)
+        ids: list[int] = self.urls.find_ids(urls).tolist()
+        self.urls.requeue(ids, priority=0)
+        self.urls.move_to_front(ids)
+        for url, id_ in zip(urls, ids, strict=True):
+            origin = origin_of(url)
+            host = self._url_states.requested[id_] = self.host_table.get(origin.host)
+            host.requested[id_] = None
+            host.queued_s = None
+            self.host_table.add_origin(host, origin)
+        return ids
 
     def normalize_url(self, url: str) -> str | None:
         """The URL in the spelling of the site that takes it; None where none does."""
-        site = self._hosts.sites.find_site(url)
+        site = self.host_table.sites.find_site(url)
         return apply_copy_rules(normalize(url, site), site, self.copies.copy_rules) if site else None
 
-    def _find_site_start(self, url: str) -> str:
-        site = self._hosts.sites.find_site(url)
-        return site.start if site is not None else ""
+    # fetch result
 
-    # 2 order
+    def apply_report(self, fetcher: int, report: FetchReport) -> None:
+        """Take in what a fetcher did. Of hosts that it lost meanwhile only the wish for rest is heeded."""
+        began_s = min((result.started_s for result in report.results), default=0.0)
+        ended_s = max((result.ended_s for result in report.results), default=0.0)
+        self.store.save_hosts([self.host_table.apply_update(news, fetcher).to_row() for news in report.host_updates])
+        rows = self.store.get_pages([result.task.id for result in report.results if result.task.robots_of is None])
+        self._take_back([task for task in report.returned if self._close_task(task, fetcher)], fetcher)
+        results = [result for result in report.results if self._close_task(result.task, fetcher)]
+        spent = self.spending.classify(results, rows)
+        answers, sitemaps = self._end_tasks(results, fetcher)
+        links = [group for result in answers for group in collect_links(result, self.normalize_url)]
+        self._save_answers(answers, rows, fetcher)
+        admitted = self.admit_links([*sitemaps, *links], ended_s)
+        self.spending.add(spent, admitted.by_source, ended_s)
+        self.first_fetches.below_price.save_periodically(self.store, ended_s)
+        if self.rules.recrawl:
+            self._polls.on_report(report.results, admitted.by_source, ended_s)
+            self.first_fetches.on_results(report.results)
+        for name in dict.fromkeys(task.host for task in (*report.returned, *(one.task for one in report.results))):
+            self._release_held(self.hosts[name])
+            self.host_table.enqueue(self.hosts[name])
+            if report.results:
+                self._novelty.on_host_answered(self.hosts[name], began_s, ended_s)
+
+    def _close_task(self, task: FetchTask, fetcher: int) -> bool:
+        """Whether the fetcher had this task, which is no longer out then; late words of a lost one do not count."""
+        host = self.hosts[task.host]
+        if host.worker != fetcher:
+            return False
+        if task.robots_of is not None:
+            return host.robots_in_flight.pop(task.robots_of, None) is not None
+        had = host.in_flight.pop(task.id, None) is not None
+        self.pages_out -= had
+        return had
+
+    def _take_back(self, tasks: Sequence[FetchTask], fetcher: int) -> None:
+        """What was given back unasked waits again."""
+        for task in tasks:
+            if task.robots_of is not None:
+                self.hosts[task.host].robots_tasks.append(task)
+            else:
+                self._url_states.release([task.id], fetcher)
+                self.trap_filter.on_dropped([task.id])
+                self.host_table.refund_budget(task.url)
+
+    def _apply_robots(self, task: FetchTask, event: RobotsResponse | RobotsFailure) -> RobotsState:
+        """The file is known, or that it cannot be had."""
+        assert task.robots_of is not None
+        owner, state = self.host_table.apply_robots(task.robots_of, event)
+        self.store.save_robots(task.robots_of, state)
+        self.store.save_hosts([owner.to_row()])
+        self.host_table.enqueue(owner)
+        return state
+
+    def _end_tasks(self, results: Sequence[FetchResult], fetcher: int) -> tuple[list[FetchSuccess], list[LinkGroup]]:
+        """The answers that count, and the sitemaps of robots.txt files; the rest is tried again, or has failed."""
+        answers: list[FetchSuccess] = []
+        sitemaps: list[LinkGroup] = []
+        for result in results:
+            task, host = result.task, self.hosts[result.task.host]
+            self.tally.requests += 1
+            is_good = isinstance(result, FetchSuccess) and not host.failure_streak
+            host.success_streak = host.success_streak + 1 if is_good else 0
+            if task.robots_of is not None:
+                self.tally.robots += 1
+                sitemaps.append(self._on_robots(result))
+            elif isinstance(result, FetchFailure) or result.status == 429 or result.status >= 500:
+                why, most = find_retry(result, self.rules.max_attempts)
+                self.trap_filter.on_dropped([task.id])
+                self._url_states.retry(task, why, fetcher, result.ended_s, most)
+            else:
+                answers.append(result)
+        self.tally.add_answers(answers)
+        return self._follow_redirects(answers, fetcher), sitemaps
+
+    def _follow_redirects(self, answers: Sequence[FetchSuccess], fetcher: int) -> list[FetchSuccess]:
+        """All but those that were redirected once too often, which have failed."""
+        followed, most = [], self.rules.max_redirects
+        for result in answers:
+            task = result.task
+            if result.location is not None and task.hops >= most:
+                self._url_states.fail(task.id, task.url, f"more than {most} redirects", fetcher, result.ended_s)
+                continue
+            if result.location is not None:
+                self.tally.redirects += 1
+                self.copies.on_redirect(task.url, result.location)
+            self._url_states.finish(task.id)
+            followed.append(result)
+        return followed
+
+    def _on_robots(self, result: FetchResult) -> LinkGroup:
+        """An answer on the way to a robots.txt; the sitemaps that it names, which belong to sites like any link."""
+        event = to_event(result)
+        if isinstance(event, str):
+            self.host_table.follow_robots_redirect(result.task, event)
+            return (), FoundUrl("", 0)
+        found = map(self.normalize_url, self._apply_robots(result.task, event).sitemaps)
+        return [url for url in found if url is not None], FoundUrl("", 0, front=0)
+
+    def _save_answers(self, answers: Sequence[FetchSuccess], rows: Mapping[int, PageRow], fetcher: int) -> None:
+        """Pages become rows, each with the time at which it is due again; what they say of others is passed on."""
+        if not answers:
+            return
+        ids = [result.task.id for result in answers]
+        now_s = max(result.ended_s for result in answers)
+        self.urls.acknowledge(ids, UrlState.FETCHED, fetcher)
+        due_s: dict[int, float] = {}
+        relinked: list[int] = []
+        if self.schedule.recrawl:  # where nothing is ever fetched again, nobody needs to know when
+            inlinks = dict(zip(ids, self.urls.count_inlinks(np.array(ids, np.uint32)).tolist(), strict=True))
+            due_s = self.refresher.schedule(answers, rows, inlinks)
+            relinked = find_relinked(answers, rows, self.urls, self.store)
+        pairs = [(self.hosts[result.task.host].id, result) for result in answers]
+        self.store.save_pages(list(self.schedule.build_rows(pairs, rows, due_s)))
+        self.refresher.on_new_links(relinked, now_s)
+        self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
+        self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))
+        groups = self.copies.save(answers)
+        for result in answers:
+            canonical = result.content.canonical if result.content else ""
+            named = self.normalize_url(canonical) if canonical else None
+            self.trap_filter.on_result(result.task.id, build_yield(result, groups, named, self.store))
+
+    def _release_held(self, host: HostState) -> None:
+        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
+        if not host.held_back:
+            return
+        overruled = any("trap" in site.overrule for site in self.host_table.sites.find_by_host(host.name))
+        for place in list(host.held_back):
+            most = RELEASE_BATCH if overruled else self.trap_filter.count_releasable(place)
+            if not most:
+                continue
+            ids = self.store.release_urls(host.id, place, most)
+            host.held_back[place] -= len(ids)
+            self.tally.refusals[Refusal.TRAP] -= len(ids)
+            if host.held_back[place] <= 0 or not ids:
+                del host.held_back[place]
+            self.urls.requeue(ids, priority=LAST_FRONT)
+            host.paused_until_s = 0.0
+
+    # time passed
 
     def assign_work(self, now_s: float, until_s: float, room: dict[int, int]) -> tuple[list[Assignment], list[str]]:
-        """Orders for workers with room, and hosts to be looked up; leases end at the wall time ``until_s``.
+        """Work for fetchers with room, and hosts to be looked up; leases end at the wall time ``until_s``.
 
         Each host has one turn, however much there is to judge, so that a call takes no longer than it must.
         """
-        orders, lookups = self._push_host_settings(now_s, room), self._hosts.lookups.pop_due(now_s)
+        orders, lookups = self._push_host_settings(now_s, room), self.host_table.lookups.pop_due(now_s)
         seen: list[HostState] = []
         while not self._is_full() and any(free > 0 for free in room.values()):
-            host = self._hosts.pop_due(now_s)
+            host = self.host_table.pop_due(now_s)
             if host is None:
                 break
             seen.append(host)
@@ -144,148 +328,66 @@ class Coordinator:
                 room[order.worker] -= len(order.batch.tasks)
         lookups += [host.name for host in seen if host.resolving]
         for host in seen:
-            self._hosts.enqueue(host)
-        instead, self._selector.substitutes = self._selector.substitutes, []
-        self._admission.admit([((one.url,), one) for one in instead], now_s)
+            self.host_table.enqueue(host)
+        substitutes, self.selector.substitutes = self.selector.substitutes, []
+        self.admit_links([((one.url,), one) for one in substitutes], now_s)
         return orders, lookups
 
     def next_s(self) -> float | None:
         """When ``assign_work`` may bring something that it does not bring now; None if only an event can help."""
-        return None if self._is_full() else self._hosts.next_s()
+        return None if self._is_full() else self.host_table.next_s()
 
     def _push_host_settings(self, now_s: float, room: dict[int, int]) -> list[Assignment]:
-        """Longer pauses for hosts that a worker is asking."""
+        """Longer pauses for hosts that a fetcher is asking."""
         return [
-            Assignment(host.worker, WorkBatch((self._hosts.build_settings(host, now_s),)))
-            for host in self._robots.pop_changed()
+            Assignment(host.worker, WorkBatch((self.host_table.build_settings(host, now_s),)))
+            for host in self.host_table.pop_changed()
             if host.busy and host.worker is not None and host.worker in room
         ]
 
     def _serve_host(self, host: HostState, now_s: float, until_s: float, room: dict[int, int]) -> Assignment | None:
-        if self._hosts.due_s(host) > now_s:
+        if self.host_table.due_s(host) > now_s:
             return None
         if host.unreachable is not None:
             self._fail_unreachable(host, now_s)
             return None
-        if not host.robots_tasks and (not self._check_scope(host, now_s) or self._selector.hold_back_host(host, now_s)):
+        if not host.robots_tasks and not self.selector.can_select(host, now_s):
             return None
-        if not self._hosts.resolve_address(host, now_s):
+        if not self.host_table.resolve_address(host, now_s):
             return None
-        worker = self._hosts.assign_fetcher(host)
+        worker = self.host_table.assign_fetcher(host)
         return self._build_assignment(host, worker, now_s, until_s) if room.get(worker, 0) > 0 else None
-
-    def _check_scope(self, host: HostState, now_s: float) -> bool:
-        """Whether a running site may have URLs there; those of paused ones wait, those of no site are refused."""
-        why = Refusal.BLOCKED if is_in_domains(host.name, self.rules.blocked) else Refusal.OUT_OF_SCOPE
-        if why is Refusal.OUT_OF_SCOPE:
-            if self._hosts.sites.find_by_host(host.name):
-                return True
-            if self._hosts.paused.find_by_host(host.name):
-                host.paused_until_s = float("inf")
-                return False
-        for one in self.urls.lease([host.id] * self.rules.max_leases, NO_FETCHER, now_s):
-            self._url_states.refuse(one.id, why, str(why), NO_FETCHER, now_s)
-        return False
 
     def _build_assignment(self, host: HostState, worker: int, now_s: float, until_s: float) -> Assignment | None:
         pages: tuple[FetchTask, ...] = ()
         if not host.robots_tasks and not host.robots_pending:
             most = self.rules.max_pages
             room = None if most is None else most - self.tally.pages - self.pages_out
-            pages = self._selector.select(host, worker, now_s, until_s, room)
+            pages = self.selector.select(host, worker, now_s, until_s, room)
         files, host.robots_tasks = host.robots_tasks, []
-        if files and self._hosts.budget is not None:
-            self._hosts.budget.charge_robots(len(files), now_s)
-        self.refresher.add_spent(others=len(files) + sum(errand.copy is None for errand in pages))
-        host.robots_in_flight.update({errand.robots_of: errand for errand in files if errand.robots_of})
-        self.pages_out += sum(errand.id not in host.in_flight for errand in pages)
-        host.in_flight.update((errand.id, errand) for errand in pages)
-        errands = (*files, *pages)
-        return Assignment(worker, WorkBatch((self._hosts.build_settings(host, now_s),), errands)) if errands else None
+        if files and self.host_table.budget is not None:
+            self.host_table.budget.charge_robots(len(files), now_s)
+        self.refresher.add_spent(others=len(files) + sum(task.copy is None for task in pages))
+        host.robots_in_flight.update({task.robots_of: task for task in files if task.robots_of})
+        self.pages_out += sum(task.id not in host.in_flight for task in pages)
+        host.in_flight.update((task.id, task) for task in pages)
+        tasks = (*files, *pages)
+        return Assignment(worker, WorkBatch((self.host_table.build_settings(host, now_s),), tasks)) if tasks else None
 
     def _is_full(self) -> bool:
         most = self.rules.max_pages
         return most is not None and self.tally.pages + self.pages_out >= most
 
-    def on_dns(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """A resolver spoke."""
-        self._hosts.on_dns(name, addresses, failure, now_s)
-
     def _fail_unreachable(self, host: HostState, now_s: float) -> None:
         """No address may be asked: what waits has failed. Whoever names the host again has it looked up again."""
         failure = str(host.unreachable)
         files, host.robots_tasks = host.robots_tasks, []
-        for errand in files:
-            self._robots.apply_event(errand, RobotsFailure(now_s, failure))
+        for task in files:
+            self._apply_robots(task, RobotsFailure(now_s, failure))
         for one in self.urls.lease([host.id] * self.rules.max_leases, NO_FETCHER, now_s):
             self._url_states.fail(one.id, one.url, failure, NO_FETCHER, now_s)
-        if not self._hosts.has_waiting(host):
+        if not self.host_table.has_waiting(host):
             host.unreachable, host.address_until_s = None, 0.0
-
-    # 3 fetch and 4 parse: what came back
-
-    def apply_report(self, worker: int, report: FetchReport) -> None:
-        """A worker's report; what it says of hosts that it lost meanwhile is only heeded where it asks for rest."""
-        self._save_hosts([self._apply_host_update(news, worker) for news in report.host_updates])
-        self.spending.begin_report(report.results)
-        for errand in report.returned:
-            self._on_returned(errand, worker)
-        for result in report.results:
-            self._on_result(result, worker)
-        began_s = min((result.started_s for result in report.results), default=0.0)
-        ended_s = max((result.ended_s for result in report.results), default=0.0)
-        self._admission.admit(self._answers.save(worker), ended_s)
-        self.spending.end_report(self._polls.get_new_count, ended_s)
-        self.first_fetches.below_price.save_periodically(self.store, ended_s)
-        if self.rules.recrawl:
-            self._polls.on_report(report.results, ended_s)
-            self.first_fetches.on_results(report.results)
-        ended = (*report.returned, *(result.task for result in report.results))
-        for name in dict.fromkeys(errand.host for errand in ended):
-            self._held_back.release(self.hosts[name])
-            self._hosts.enqueue(self.hosts[name])
-            if report.results:
-                self._novelty.on_host_answered(self.hosts[name], began_s, ended_s)
-
-    def _apply_host_update(self, news: HostUpdate, worker: int) -> HostState:
-        host = self.hosts[news.name]
-        host.ready_s = max(host.ready_s, news.ready_s)
-        if host.worker == worker:
-            host.failure_streak, host.rest_trouble = news.failure_streak, news.trouble
-        return host
-
-    def _save_hosts(self, hosts: Sequence[HostState]) -> None:
-        self.store.save_hosts(
-            [HostRow(host.name, host.ready_s, host.failure_streak, host.rest_trouble) for host in hosts]
-        )
-
-    def _on_returned(self, errand: FetchTask, worker: int) -> None:
-        host = self.hosts[errand.host]
-        if self._close_task(host, errand, worker):
-            if errand.robots_of is not None:
-                host.robots_tasks.append(errand)
-            else:
-                self._url_states.release([errand.id], worker)
-                self.trap_filter.on_dropped([errand.id])
-                self._hosts.refund_budget(errand.url)
-
-    def _on_result(self, result: FetchResult, worker: int) -> None:
-        host = self.hosts[result.task.host]
-        if self._close_task(host, result.task, worker):
-            self.spending.add_result(result, wished=result.task.id in host.requested)
-            self._results.on_result(host, result, worker)
-
-    def _close_task(self, host: HostState, errand: FetchTask, worker: int) -> bool:
-        """Whether the worker had this errand, which is no longer out then; late words of a lost worker do not count."""
-        if host.worker != worker:
-            return False
-        if errand.robots_of is not None:
-            return host.robots_in_flight.pop(errand.robots_of, None) is not None
-        had = host.in_flight.pop(errand.id, None) is not None
-        self.pages_out -= had
-        return had
-
-    # 6 refresh
 
     def wake_due_pages(self, now_s: float, most: int = 1000) -> int:
         """Time goes by: known pages whose time has come, at the price of the moment, wait again; how many."""
@@ -298,9 +400,9 @@ class Coordinator:
         refreshes = len(woken & judged)
         self.refresher.add_spent(refreshes, len(woken) - refreshes)
         for name in dict.fromkeys(one.host for one in due):
-            host = self._hosts.get(name)
+            host = self.host_table.get(name)
             host.paused_until_s = 0.0
-            self._hosts.enqueue(host)
+            self.host_table.enqueue(host)
         return len(woken)
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = ()) -> None:
@@ -318,22 +420,22 @@ class Coordinator:
         return host.name if host else None
 
     def apply_rules(self, rules: CrawlRules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
-        """Other rules from now on, and hosts that may have work; the hosts whose errands are to be called back."""
+        """Other rules from now on, and hosts that may have work; the hosts whose tasks are to be called back."""
         for name, id_ in zip(names, self.urls.intern_hosts(list(names)), strict=True):
-            self._hosts.get_or_add(name, id_)
-        self._hosts.apply_rules(rules)
+            self.host_table.get_or_add(name, id_)
+        self.host_table.apply_rules(rules)
         self.refresher.apply_rules(rules)
         self.first_fetches.apply_rules(rules)
         self._trust_starts()
         for host in [host for host in self.hosts.values() if host.held_back]:
-            self._held_back.release(host)
-            self._hosts.requeue(host)
+            self._release_held(host)
+            self.host_table.requeue(host)
         for site in rules.sites:
             self.add_urls([site.start], 0, now_s, front=0)
         return tuple(
             host.name
             for host in self.hosts.values()
-            if any(self._hosts.sites.find_site(errand.url) is None for errand in host.in_flight.values())
+            if any(self.host_table.sites.find_site(task.url) is None for task in host.in_flight.values())
         )
 
     # how it stands
@@ -342,39 +444,14 @@ class Coordinator:
         """``done`` when nothing is left, ``stuck`` when only hosts in trouble are, for longer than that; else None."""
         if self.pages_out:
             return None
-        return "done" if self._is_full() else standing.find_ending(self._hosts, now_s, patience_s)
+        return "done" if self._is_full() else status.find_ending(self.host_table, now_s, patience_s)
 
-    def count_waits(self, now_s: float) -> dict[str, int]:
-        """Why hosts are not being asked, and how many for each reason."""
-        return standing.count_waits(self._hosts, now_s)
-
-    def list_hosts(self, now_s: float, most: int) -> tuple[list[standing.HostStatus], int]:
-        """The hosts with something to do, those first that somebody should look at; and how many there are."""
-        return standing.list_hosts(self._hosts, now_s, most)
-
-    def explain_wait(self, name: str, now_s: float) -> tuple[str, float]:
-        """Why a host is not being asked for more, and when it may be asked."""
-        host = self.hosts.get(name)
-        return (
-            (standing.explain_wait(host, now_s), self._hosts.soonest_s(host))
-            if host
-            else ("nothing to ask it for", now_s)
-        )
-
-    def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
-        """What a first fetch of a URL is worth now, and what it must be worth; None where nothing has a price."""
-        return self._selector.estimate_first_worth(id_, url)
+    def save(self, now_s: float) -> None:
+        """Write down what is otherwise written now and then."""
+        self.refresher.poller.save(now_s)
+        self.spending.save(now_s)
 
     # when things break
-
-    def restore_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
-        """What an earlier run knew of a host's pauses."""
-        host = self._hosts.get(name)
-        host.ready_s, host.failure_streak, host.rest_trouble = ready_s, strain, trouble
-
-    def rest_host(self, name: str, asked_s: float) -> None:
-        """Somebody else had an answer of a host then: it has its rest from there."""
-        self._hosts.rest(self._hosts.get(name), asked_s)
 
     def start(
         self,
@@ -391,28 +468,28 @@ class Coordinator:
         """
         self._trust_starts()
         for name, place, count in held:
-            self._hosts.get(name).held_back[place] = count
+            self.host_table.get(name).held_back[place] = count
         self.robots.update(robots)
-        self._hosts.restore(names, robots, now_s, clean=clean)
+        self.host_table.restore(names, robots, now_s, clean=clean)
         for name in dict.fromkeys(name for name, _, _ in held):
-            self._held_back.release(self._hosts.get(name))
-            self._hosts.enqueue(self._hosts.get(name))
+            self._release_held(self.host_table.get(name))
+            self.host_table.enqueue(self.host_table.get(name))
 
     def _trust_starts(self) -> None:
         """The operator named these hosts, whatever became of their accounts in a crash."""
         for site in self.rules.sites:
-            self.trap_filter.add_url(site.start, None, is_named=False)
+            self.trap_filter.traps.add_url(site.start, None, is_named=False)
 
     def on_fetcher_lost(self, worker: int, now_s: float) -> None:
         """A worker died: what it held waits again, and its hosts, which it may just have asked, rest first."""
-        for host in self._hosts.take_orphans(worker, now_s):
+        for host in self.host_table.take_orphans(worker, now_s):
             held, host.in_flight = host.in_flight, {}
             self.trap_filter.on_dropped(held)
             files, host.robots_in_flight = host.robots_in_flight, {}
             self.pages_out -= len(held)
             self._url_states.release(held, worker)
             if held:
-                self._held_back.release(host)
+                self._release_held(host)
             host.robots_tasks += files.values()
             if held or files:
-                self._save_hosts([host])
+                self.store.save_hosts([host.to_row()])

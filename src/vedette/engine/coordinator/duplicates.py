@@ -70,18 +70,13 @@ class DuplicateDetector:
             return {}
         known = [page.id for page in pages if page.is_known]
         before = self._store.get_contents(known) if known else {}
-        groups = self._assign_groups(pages, before)
+        # A page that is like no other is a group of its own.
+        alike = self._find_duplicates([page for page in pages if page.content.baseline.sketch], before)
+        groups = {page.id: alike[page.id].group if page.id in alike else page.id for page in pages}
+        self._learn(pages, groups, {id_: row.id for id_, row in alike.items()})
         self._store.save_contents([(page.id, groups[page.id], page.content) for page in pages])
         joined = [group for id_, group in groups.items() if group != id_]
-        self._update_canonicals(joined, _find_leavers(pages, before, groups))
-        return groups
-
-    def _assign_groups(self, pages: Sequence[PageContent], before: Mapping[int, ContentRow]) -> dict[int, int]:
-        """The group of each page by its id; a page that is like no other is a group of its own."""
-        groups = {page.id: page.id for page in pages}
-        alike = self._find_duplicates([page for page in pages if page.content.baseline.sketch], before)
-        groups.update({id_: row.group for id_, row in alike.items()})
-        self._learn(pages, groups, {id_: row.id for id_, row in alike.items()})
+        self._update_canonicals(joined, _find_leavers(pages, before, groups) if before else {})
         return groups
 
     def _update_canonicals(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
@@ -151,7 +146,8 @@ class DuplicateDetector:
             leader = urls.get(leaders.get(page.id, 0))
             if leader is not None:
                 seen += observe_pair(page.url, leader)
-            seen += self._check_rules(page, groups)
+            if self.copy_rules.rules:
+                seen += self._check_rules(page, groups)
         if self._suspected:
             seen += self._collect_testimony(pages, groups)
         self._observe(seen)

@@ -1,4 +1,4 @@
-"""The hosts in play: their pauses, their addresses, and when the keeper comes back to each.
+"""The hosts in play: their pauses, their addresses, and when the coordinator comes back to each.
 
 Politeness towards a host lives here while nobody asks it, so that it survives the death of any worker.
 """
@@ -12,12 +12,13 @@ import xxhash
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.coordinator.robots_cache import RobotsCache
 from vedette.engine.coordinator.state import CrawlRules, HostState
-from vedette.engine.messages import HostSettings
-from vedette.engine.ports import UrlFrontier
+from vedette.engine.messages import FetchTask, HostSettings, HostUpdate
+from vedette.engine.ports import HostRow, UrlFrontier
 from vedette.engine.scheduling.budget import FetchBudget
 from vedette.fetch.connect_to import find_endpoint
 from vedette.fetch.politeness import find_next_open_s, parse_hours
-from vedette.model import Failure, Origin
+from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState, RobotsStatus
+from vedette.model import Failure, Origin, origin_of
 
 # A heap whose entries are never taken out of its middle: an entry counts only while it says what its host says
 # (``queued_s``). Whoever comes to a host before its time simply puts it back.
@@ -124,6 +125,7 @@ class HostTable:
         self.lookups = DnsLookups()
         self._urls = urls
         self._workers = workers
+        self._changed: dict[str, HostState] = {}
         self._quiet_until_s: dict[str, float] = {}
         self._all_quiet_until_s = 0.0
         self.budget: FetchBudget | None = None
@@ -159,6 +161,49 @@ class HostTable:
             host = self.by_name[name] = HostState(name, id_)
         return host
 
+    def add_origin(self, host: HostState, origin: Origin) -> None:
+        """A URL of this origin waits for the host."""
+        host.origins[origin] = None
+        host.paused_until_s = 0.0
+        self.enqueue(host)
+
+    def apply_update(self, update: HostUpdate, worker: int) -> HostState:
+        """What a fetcher says of a host; one that lost the host meanwhile is only heeded where it asks for rest."""
+        host = self.by_name[update.name]
+        host.ready_s = max(host.ready_s, update.ready_s)
+        if host.worker == worker:
+            host.failure_streak, host.rest_trouble = update.failure_streak, update.trouble
+        return host
+
+    # robots.txt: over as many hosts as it is redirected to, and back to the host that it is for. Each is asked in its
+    # own time, and only pages wait for robots.txt, a robots.txt waits for nothing but politeness: no chain of redirects
+    # can dead-lock.
+
+    def apply_robots(self, origin: Origin, event: RobotsResponse | RobotsFailure) -> tuple[HostState, RobotsState]:
+        """The end of the way: the file of an origin is known, or that it cannot be had. Its host, and the state."""
+        owner = self.by_name[origin.host]
+        state = self.robots.observe(origin, event, self.rules.robots_max_age_s, self.delay_s(owner))
+        owner.robots_pending.pop(origin, None)
+        owner.paused_until_s = 0.0
+        owner.robots_trouble = f"robots.txt: {state.why}" if state.status is RobotsStatus.WAITING else ""
+        # A crawl-delay counts from the answer that told it.
+        owner.ready_s = max(owner.ready_s, event.now_s + (state.crawl_delay_s or 0.0))
+        self._changed[owner.name] = owner
+        return owner, state
+
+    def follow_robots_redirect(self, task: FetchTask, target: str) -> None:
+        """One redirect further, in the line of the host that it leads to."""
+        assert task.robots_of is not None
+        there, owner = self.get(origin_of(target).host), self.by_name[task.robots_of.host]
+        there.robots_tasks.append(task._replace(host=there.name, url=target, hops=task.hops + 1, validators=("", "")))
+        owner.robots_trouble = "" if there is owner else f"its robots.txt is asked of {there.name}"
+        self.enqueue(there)
+
+    def pop_changed(self) -> list[HostState]:
+        """The hosts whose pauses may have changed since this was last asked."""
+        changed, self._changed = self._changed, {}
+        return list(changed.values())
+
     # when
 
     def enqueue(self, host: HostState) -> None:
@@ -183,7 +228,7 @@ class HostTable:
             self.budget.refund(site.start)
 
     def due_s(self, host: HostState) -> float:
-        """When it is time to look at a host: errands leave a little ahead of its time, pauses are not cut short."""
+        """When it is time to look at a host: tasks leave a little ahead of its time, pauses are not cut short."""
         if host.unreachable:
             return 0.0
         ahead_s = host.ready_s - self.rules.ahead_s
@@ -238,7 +283,7 @@ class HostTable:
     # how
 
     def batch_size(self, host: HostState) -> int:
-        """How many errands a worker gets at once: as many as keep it busy for a while, and one where it is strained.
+        """How many tasks a worker gets at once: as many as keep it busy for a while, and one where it is strained.
 
         What a worker holds for a host that rests was paid for, and would leave later together with what others hold.
         """
@@ -319,6 +364,11 @@ class HostTable:
         """Somebody had an answer of a host just now: it rests as long as after any other, or longer."""
         pauses_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0, self.rules.address_delay_s)
         host.ready_s = max(host.ready_s, now_s + max(*pauses_s, least_s))
+
+    def restore_host(self, row: HostRow, ready_s: float) -> None:
+        """What an earlier run knew of a host's pauses."""
+        host = self.get(row.name)
+        host.ready_s, host.failure_streak, host.rest_trouble = ready_s, row.failure_streak, row.trouble
 
     def restore(self, names: Sequence[str], robots: Iterable[Origin], now_s: float, *, clean: bool) -> None:
         """What an earlier run left; whatever address it asked last is left in peace for a moment, too."""

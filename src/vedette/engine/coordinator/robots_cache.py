@@ -57,8 +57,9 @@ class RobotsCache:
 
 def build_robots_task(origin: Origin, state: RobotsState) -> FetchTask:
     """To fetch an origin's file, if it changed since the last good copy."""
-    headers = robots_state.build_conditional_headers(state)
-    return FetchTask(0, origin.host, origin.robots_url, "robots", TOP_PRIORITY, headers=headers, robots_of=origin)
+    return FetchTask(
+        0, origin.host, origin.robots_url, "robots", TOP_PRIORITY, validators=state.validators, robots_of=origin
+    )
 
 
 def to_event(result: FetchResult) -> RobotsResponse | RobotsFailure | str:

@@ -1,11 +1,12 @@
-"""All that the keeper holds in memory: the operator's rules, hosts in play, running numbers."""
+"""All that the coordinator holds in memory: the operator's rules, hosts in play, running numbers."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vedette.engine.messages import FetchTask, WorkBatch
-from vedette.engine.ports import LinkOrigin
+from vedette.engine.messages import FetchSuccess, FetchTask, WorkBatch
+from vedette.engine.ports import HostRow, LinkOrigin
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride
@@ -18,7 +19,7 @@ class CrawlRules:
     """What the operator decided.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its errands are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
+    host's time its tasks are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
     ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
     most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
     """
@@ -66,7 +67,7 @@ class HostState:
     all of that belongs to paused sites or to files that cannot be had. ``in_flight`` are pages by id,
     ``robots_in_flight`` robots.txt files on their way, of its own or of hosts that redirect here; ``robots_tasks`` are
     those that have not left. ``robots_pending`` are its own origins whose file is being asked for, wherever.
-    ``success_streak`` counts pages answered in a row: a host gets more errands ahead as it proves good, so that hosts
+    ``success_streak`` counts pages answered in a row: a host gets more tasks ahead as it proves good, so that hosts
     which hang hold few. ``requested`` are URLs that somebody waits for: they come first, until they have ended.
     ``new_urls`` are URLs that are new on the web and wait to be fetched: they come next. ``held_back`` counts URLs that
     are held back, by what they wait for. ``impact_version`` is the making of ``foresight`` by which its URLs stand in
@@ -107,13 +108,17 @@ class HostState:
 
     @property
     def busy(self) -> bool:
-        """Whether a worker has an errand to it."""
+        """Whether a worker has a task to it."""
         return bool(self.in_flight or self.robots_in_flight)
 
     @property
     def trouble(self) -> str:
         """Why it is not simply asked for one thing after another; empty where it is."""
         return str(self.unreachable or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
+
+    def to_row(self) -> HostRow:
+        """What a later run must know to leave the host in peace."""
+        return HostRow(self.name, self.ready_s, self.failure_streak, self.rest_trouble)
 
 
 class FoundUrl(NamedTuple):
@@ -133,6 +138,13 @@ class FoundUrl(NamedTuple):
     is_refetch: bool = False
 
 
+class Admitted(NamedTuple):
+    """How many URLs were unseen until now, and how many of those each page named."""
+
+    urls: int
+    by_source: Counter[str]
+
+
 @dataclass(slots=True)
 class CrawlCounts:
     """Running numbers for people."""
@@ -147,6 +159,16 @@ class CrawlCounts:
     statuses: Counter[int] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+
+    def add_answers(self, results: Sequence[FetchSuccess]) -> None:
+        """Pages were answered."""
+        for result in results:
+            good = result.status < 300 or result.status == 304
+            self.statuses[result.status] += 1
+            self.bytes += result.body_bytes
+            self.pages += good
+            self.new_pages += good and result.task.copy is None
+            self.unchanged += good and not result.changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,12 @@ def _build_status(hosts: HostTable, host: HostState, now_s: float) -> HostStatus
     )
 
 
+def explain_host(hosts: HostTable, name: str, now_s: float) -> tuple[str, float]:
+    """Why a host is not being asked for more, and when it may be asked."""
+    host = hosts.by_name.get(name)
+    return (explain_wait(host, now_s), hosts.soonest_s(host)) if host else ("nothing to ask it for", now_s)
+
+
 def explain_wait(host: HostState, now_s: float) -> str:
     """Why a host is not being asked for more."""
     if host.trouble:

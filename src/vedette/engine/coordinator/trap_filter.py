@@ -5,13 +5,10 @@ until then it counts as refused, for a reason that can be read. An operator who 
 judgement by name.
 """
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from vedette.discover.urls.duplicate_rules import CopyRules
-from vedette.engine.coordinator.hosts import HostTable
-from vedette.engine.coordinator.state import CrawlCounts, HostState
-from vedette.engine.ports import CrawlStore, UrlFrontier
 from vedette.frontier.pattern_yield import FetchAccount
 from vedette.frontier.traps import PERMIT, Deferral, FetchYield, Refuse, TrapDetector, get_authority
 from vedette.model import Refusal, Site
@@ -19,6 +16,8 @@ from vedette.model import Refusal, Site
 # So many of what was held back are tried before the next verdict; more where not one request will come of it.
 RELEASE_BATCH = 8
 COVERED_BATCH = 256
+# What was held back waits in the last front queue.
+LAST_FRONT = 7
 SCHEMES = ("https", "http")
 # What is fetched to check the rules about copies waits apart from what they cover.
 CHECK_SUFFIX = "check"
@@ -39,24 +38,26 @@ class Spared(NamedTuple):
     substitute: str | None = None
 
 
+class LearnedRules(Protocol):
+    """Where the rules about copies are, as far as they were learned."""
+
+    copy_rules: CopyRules
+
+
 class TrapFilter:
     """The accounts of traps, and the spellings that were learned."""
 
-    def __init__(self, learned: Callable[[], CopyRules]) -> None:
+    def __init__(self, copies: LearnedRules) -> None:
         self.traps = TrapDetector()
         self.changed_hosts: dict[str, None] = {}
-        self._learned = learned
+        self._copies = copies
         self._out: dict[int, FetchAccount] = {}
-
-    def add_url(self, url: str, source: str | None, *, is_named: bool) -> None:
-        """An unseen URL was found on a page, or named by a sitemap or feed, or (without source) by the operator."""
-        self.traps.add_url(url, source, is_named=is_named)
 
     def judge(self, url: str, site: Site) -> Hold | Spared | None:
         """Why a URL that was never fetched is not to be fetched now; None where it may."""
         rule = None
         if "copy" not in site.overrule:
-            target, rule = self._learned().apply(url)
+            target, rule = self._copies.copy_rules.apply(url)
             if rule is not None and target != url:
                 return Spared(Refusal.COPY, f"{Refusal.COPY}: {rule}", target)
         if "trap" in site.overrule:
@@ -82,7 +83,7 @@ class TrapFilter:
 
     def _is_covered(self, name: str, pattern: str) -> bool:
         """Whether rules about copies lead from URLs of a pattern, which is spelled like one of them, to others."""
-        learned = self._learned()
+        learned = self._copies.copy_rules
         return bool(learned.rules) and any(
             learned.find_covering(f"{scheme}://{name}{pattern}")[1] for scheme in SCHEMES
         )
@@ -104,36 +105,3 @@ class TrapFilter:
             account = self._out.pop(id_, None)
             if account is not None:
                 self.traps.on_dropped(account)
-
-
-LAST_FRONT = 7
-
-
-class HeldBack:
-    """The URLs of hosts that are held back, place by place; ``thrift`` judges which places have proved better."""
-
-    def __init__(
-        self, hosts: HostTable, urls: UrlFrontier, book: CrawlStore, thrift: TrapFilter, tally: CrawlCounts
-    ) -> None:
-        self._hosts = hosts
-        self._urls = urls
-        self._store = book
-        self._trap_filter = thrift
-        self._tally = tally
-
-    def release(self, host: HostState) -> None:
-        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
-        if not host.held_back:
-            return
-        overruled = any("trap" in site.overrule for site in self._hosts.sites.find_by_host(host.name))
-        for place in list(host.held_back):
-            most = RELEASE_BATCH if overruled else self._trap_filter.count_releasable(place)
-            if not most:
-                continue
-            ids = self._store.release_urls(host.id, place, most)
-            host.held_back[place] -= len(ids)
-            self._tally.refusals[Refusal.TRAP] -= len(ids)
-            if host.held_back[place] <= 0 or not ids:
-                del host.held_back[place]
-            self._urls.requeue(ids, priority=LAST_FRONT)
-            host.paused_until_s = 0.0

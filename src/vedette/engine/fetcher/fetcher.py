@@ -1,7 +1,7 @@
-"""The worker's half of the ring: ask hosts for what the keeper ordered, each in its own time, and read the answers.
+"""The fetcher: asks hosts for what the coordinator ordered, each in its own time, and reads the answers.
 
-It holds only what was leased to it. A host that must rest for long gives its errands back, so that nothing waits in a
-worker that could wait in the keeper.
+It holds only what was leased to it. A host that must rest for long gives its tasks back, so that nothing waits in a
+worker that could wait in the coordinator.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from vedette.engine.fetcher.page_reader import parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchResult, FetchTask, HostSettings, HostUpdate, Recall, WorkBatch
 from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
-from vedette.fetch.request import build_headers
-from vedette.frontier.queues import Frontier, TakenItem
+from vedette.fetch.request import build_conditional_headers, build_headers
+from vedette.frontier.queues import Frontier
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 
 
@@ -32,7 +32,7 @@ class AssignedHost:
 class Fetcher:
     """All that a worker knows.
 
-    ``hold_s`` is how long (world time) a host may rest with errands in hand. With a ``latency_factor`` a host rests at
+    ``hold_s`` is how long (world time) a host may rest with tasks in hand. With a ``latency_factor`` a host rests at
     least that many times as long as its answer took; ``speed`` is how many world seconds pass in one of ours.
     """
 
@@ -49,7 +49,7 @@ class Fetcher:
     host_updates: dict[str, HostUpdate] = field(default_factory=dict)
 
     def accept_batch(self, orders: WorkBatch) -> None:
-        """Hosts come first, then the errands to them."""
+        """Hosts come first, then the tasks to them."""
         if orders.sites is not None or orders.copy_rules is not None:
             self.copy_rules = self.copy_rules if orders.copy_rules is None else orders.copy_rules
             self.links = LinkResolver(
@@ -65,12 +65,12 @@ class Fetcher:
             enter = self.frontier.open_host if known is None else self.frontier.move
             enter(host.name, host.address, host.ready_s)
             self.hosts[host.name] = AssignedHost(host, FailureStreak(host.failure_streak))
-        for errand in orders.tasks:
-            asked = self.hosts[errand.host]
-            if asked.rests_until_s > asked.settings.ready_s:  # given out before the keeper heard that it rests
-                self.returned.append(errand)
+        for task in orders.tasks:
+            asked = self.hosts[task.host]
+            if asked.rests_until_s > asked.settings.ready_s:  # given out before the coordinator heard that it rests
+                self.returned.append(task)
             else:
-                self.frontier.add(errand.host, errand, errand.worth)
+                self.frontier.add(task.host, task, task.worth)
 
     def recall(self, recall: Recall) -> None:
         """Whatever has not left of these hosts goes back."""
@@ -85,17 +85,20 @@ class Fetcher:
     def take_request(self, now_s: float) -> FetchRequest | None:
         """A request that may leave now."""
         while (taken := self.frontier.take(now_s)) is not None:
-            if taken.item.valid_until_s > now_s:
-                return self._build_request(taken)
+            task = taken.item
+            if task.valid_until_s > now_s:
+                self.hosts[taken.host].in_flight = task
+                headers = build_headers(task.purpose, self.agent) + build_conditional_headers(*task.validators)
+                return FetchRequest(task.url, task.purpose, headers)
             self.frontier.drop(taken)
-            self.returned.append(taken.item)
+            self.returned.append(task)
         return None
 
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
         """A request ended: its host rests, and what came is read."""
         asked = self.hosts[host]
-        errand, asked.in_flight = asked.in_flight, None
-        assert errand is not None, f"{host} had nothing out"
+        task, asked.in_flight = asked.in_flight, None
+        assert task is not None, f"{host} had nothing out"
         rest = compute_delay(
             outcome,
             asked.failure_streak,
@@ -105,27 +108,25 @@ class Fetcher:
             latency_factor=self.latency_factor,
             speed=self.speed,
         )
-        rest = _limit_bandwidth(rest, outcome, asked.settings.bytes_per_s)
+        if asked.settings.bytes_per_s is not None and isinstance(outcome, FetchResponse):
+            # A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough.
+            spread_s = len(outcome.payload or outcome.body) / asked.settings.bytes_per_s
+            rest = replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + spread_s))
         asked.failure_streak = rest.failure_streak
         self.frontier.complete(host, rest.host_ready_s, rest.address_ready_s)
         self._apply_rest(host, rest, outcome.ended_s)
-        if errand.robots_of is not None and errand.robots_of.host == host:
+        if task.robots_of is not None and task.robots_of.host == host:
             self._return_pages(host)
         held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
-        return parse_outcome(errand, outcome, self.links)._replace(connection_s=held_s)
-
-    def _build_request(self, taken: TakenItem[FetchTask]) -> FetchRequest:
-        errand = taken.item
-        self.hosts[taken.host].in_flight = errand
-        return FetchRequest(errand.url, errand.purpose, build_headers(errand.purpose, self.agent) + errand.headers)
+        return parse_outcome(task, outcome, self.links)._replace(connection_s=held_s)
 
     def _return_pages(self, host: str) -> None:
-        """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""
-        for errand in self.frontier.clear(host):
-            if errand.purpose == "robots":
-                self.frontier.add(host, errand, errand.worth)
+        """A host's own robots.txt came: from now on its word counts, so the coordinator judges its pages anew."""
+        for task in self.frontier.clear(host):
+            if task.purpose == "robots":
+                self.frontier.add(host, task, task.worth)
             else:
-                self.returned.append(errand)
+                self.returned.append(task)
 
     def _apply_rest(self, host: str, rest: HostDelay, now_s: float) -> None:
         trouble = rest.why if rest.failure_streak.count else ""
@@ -133,11 +134,3 @@ class Fetcher:
         if rest.host_ready_s > now_s + self.hold_s:
             self.hosts[host].rests_until_s = rest.host_ready_s
             self.returned += self.frontier.clear(host)
-
-
-def _limit_bandwidth(rest: HostDelay, outcome: FetchOutcome, bytes_per_s: float | None) -> HostDelay:
-    """A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough."""
-    if bytes_per_s is None or not isinstance(outcome, FetchResponse):
-        return rest
-    size_bytes = len(outcome.payload or outcome.body)
-    return replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + size_bytes / bytes_per_s))

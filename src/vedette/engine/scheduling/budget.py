@@ -190,7 +190,7 @@ class BudgetBuckets:
 
 BUDGET_SPENT = "waiting for the fetch budget"
 SHARE_SPENT = "its site's share of the fetch budget is spent"
-# What may leave at once: as much as comes in so many times as errands leave ahead. With the usual two
+# What may leave at once: as much as comes in so many times as tasks leave ahead. With the usual two
 # seconds that is a fiftieth of a minute, so that what was saved never makes a minute dearer than 102 % of its budget.
 BURST_TIMES = 0.6
 

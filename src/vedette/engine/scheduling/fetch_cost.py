@@ -11,7 +11,6 @@ from math import isfinite
 
 import numpy as np
 
-from vedette.model import origin_of
 from vedette.policy import Floats
 
 MAX_HOSTS = 5_000
@@ -22,18 +21,17 @@ WINDOW_FETCHES = 10
 class HostLatency:
     """The mean of each host, bounded in number: who was not asked for longest is forgotten first.
 
-    >>> seconds = HostLatency().observe(["https://a.test/1", "https://a.test/2"], [1.0, 3.0])
-    >>> seconds.estimate(["https://a.test/3", "https://b.test/"])
+    >>> seconds = HostLatency().observe(["a.test", "a.test"], [1.0, 3.0])
+    >>> seconds.estimate(["a.test", "b.test"])
     [2.0, None]
     """
 
     def __init__(self, means: Mapping[str, tuple[float, int]] | None = None) -> None:
         self._means = dict(means or {})
 
-    def observe(self, urls: Sequence[str], seconds: Sequence[float]) -> "HostLatency":
-        """After requests for these that took so long; the same object."""
-        for url, took_s in zip(urls, seconds, strict=True):
-            host = origin_of(url).host
+    def observe(self, hosts: Sequence[str], seconds: Sequence[float]) -> "HostLatency":
+        """After requests of these hosts that took so long; the same object."""
+        for host, took_s in zip(hosts, seconds, strict=True):
             mean_s, seen = self._means.pop(host, (0.0, 0))
             seen = min(seen + 1, WINDOW_FETCHES)
             self._means[host] = mean_s + (took_s - mean_s) / seen, seen
@@ -41,9 +39,9 @@ class HostLatency:
             del self._means[next(iter(self._means))]
         return self
 
-    def estimate(self, urls: Sequence[str]) -> list[float | None]:
-        """How long a request for each may take; None where nobody knows."""
-        return [self._means.get(origin_of(url).host, (None, 0))[0] for url in urls]
+    def estimate(self, hosts: Sequence[str]) -> list[float | None]:
+        """How long a request of each host may take; None where nobody knows."""
+        return [self._means.get(host, (None, 0))[0] for host in hosts]
 
     def to_json(self) -> str:
         """For the next run."""
@@ -53,10 +51,12 @@ class HostLatency:
     def from_json(cls, text: str | None) -> "HostLatency":
         """What an earlier run wrote; nothing where that makes no sense.
 
-        >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["http://a.test/"])
+        >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["a.test"])
         [0.25]
-        >>> HostLatency.from_json('{"a.test": [-1, 3]}').estimate(["http://a.test/"]), HostLatency.from_json("[").estimate([])
-        ([None], [])
+        >>> HostLatency.from_json('{"a.test": [-1, 3]}').estimate(["a.test"])
+        [None]
+        >>> HostLatency.from_json("[").estimate([])
+        []
         """
         try:
             kept = {str(host): (float(mean_s), int(seen)) for host, (mean_s, seen) in json.loads(text or "{}").items()}
@@ -79,8 +79,10 @@ class FetchCost:
     """The mean size of what is fetched, and how long that takes; a page that is so large and so slow costs 1.
 
     >>> cost = FetchCost().observe([50_000, 250_000], [0.0, 1.0])
-    >>> cost.estimate([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist(), cost.estimate([150_000] * 3, [0.0, 5.0, 99.0]).tolist()
-    ([1.0, 0.5, 3.0], [0.8333333333333334, 2.5, 3.0])
+    >>> cost.estimate([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist()
+    [1.0, 0.5, 3.0]
+    >>> cost.estimate([150_000] * 3, [0.0, 5.0, 99.0]).tolist()
+    [0.8333333333333334, 2.5, 3.0]
     """
 
     mean_bytes: float = 0.0

@@ -13,16 +13,16 @@ What was learned is written down now and then: a crash loses some minutes of it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from math import isfinite, nan
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.messages import FetchResult, FetchSuccess
-from vedette.engine.ports import CrawlStore, FetchGain, KnownPage
+from vedette.engine.ports import CrawlStore, FetchGain
 from vedette.engine.scheduling.budget import TokenBucket
 from vedette.engine.scheduling.fetch_cost import FetchCost
 from vedette.policy import Floats
@@ -129,14 +129,22 @@ MAX_FOLDERS = 20_000
 INITIAL_COSTS = Returns(usual=1.0, hope=0.0)
 
 
+class PriceSource(Protocol):
+    """What a fetch must be worth now; None where nothing has a price."""
+
+    @property
+    def price(self) -> float | None:
+        """The price."""
+
+
 class FirstFetches:
-    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price.
+    """What is known of first fetches; ``refresher`` says what a fetch must be worth.
 
     ``below_count`` counts how often a URL was looked at that was not worth the price.
     """
 
-    def __init__(self, rules: CrawlRules, book: CrawlStore, price: Callable[[], float | None]) -> None:
-        self._store, self._price = book, price
+    def __init__(self, rules: CrawlRules, book: CrawlStore, refresher: PriceSource) -> None:
+        self._store, self._refresher = book, refresher
         self._model = _parse_firsts(book.get_value(FIRSTS_KEY))
         self._cost, self._costs = FetchCost(), INITIAL_COSTS
         self._floor = TokenBucket(1.0, 1.0)
@@ -153,6 +161,8 @@ class FirstFetches:
         self._is_priced = per_s > 0
         if self._is_priced:
             self._floor.set_rate(per_s, max(1.0, MAX_SAVED_S * per_s))
+        else:
+            self.below_price = BelowPrice()
 
     def estimate_worth(self, url: str, in_links: int, gain: float = nan) -> float:
         """What a first fetch of a URL is worth, per unit of cost; ``gain`` is what is foreseen of it."""
@@ -185,7 +195,7 @@ class FirstFetches:
     @property
     def price(self) -> float | None:
         """What a first fetch must be worth; None where nothing has a price."""
-        return self._price() if self._is_priced else None
+        return self._refresher.price if self._is_priced else None
 
     def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
@@ -217,7 +227,8 @@ class FirstFetches:
         if not looks:
             return
         self._model = self._model.add_first_fetches(
-            [_list_groups(look) for look in looks], _gain_column(brought, looks)
+            [list_groups(look.url, look.state.links or 1) for look in looks],
+            np.array([brought[look.page.id] for look in looks], np.float64),
         )
         self._save_periodically(now_s)
 
@@ -232,14 +243,6 @@ class FirstFetches:
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(FIRSTS_KEY, json.dumps(asdict(self._model)))
             self._kept_s = now_s
-
-
-def _list_groups(look: KnownPage) -> tuple[str, str, str]:
-    return list_groups(look.url, look.state.links or 1)
-
-
-def _gain_column(brought: dict[int, float], looks: Sequence[KnownPage]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([brought[look.page.id] for look in looks], np.float64)
 
 
 def _parse_firsts(text: str | None) -> FirstFetchModel:

@@ -99,5 +99,56 @@ class Forecast:
         return made if sound else cls()
 
 
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How many pages are still as they were fetched, by what their policy says as a round goes over all of them.
+
+    ``share`` and ``judged`` are of the last whole round, or of the one that goes on where that is the first.
+
+    >>> first = Freshness("nutch").observe(np.array([0.25, 0.75]))
+    >>> first.share, first.judged, first.end_round().observe(np.array([1.0])).share
+    (0.5, 2, 0.5)
+    """
+
+    policy: str
+    share: float | None = None
+    judged: int = 0
+    is_whole: bool = False
+    changed: float = 0.0
+    count: int = 0
+
+    def observe(self, chance: Floats | None) -> "Freshness":
+        """With these pages; ``chance`` is how probably each has changed since it was fetched, None where unknown."""
+        if chance is None or not len(chance):
+            return self
+        more = replace(self, changed=self.changed + float(chance.sum()), count=self.count + len(chance))
+        return more if self.is_whole else replace(more, share=1.0 - more.changed / more.count, judged=more.count)
+
+    def end_round(self) -> "Freshness":
+        """A round has gone over all pages."""
+        if not self.count:
+            return self
+        return Freshness(self.policy, 1.0 - self.changed / self.count, self.count, is_whole=True)
+
+    def to_json(self) -> str:
+        """For the console, and for the next run."""
+        return json.dumps({"policy": self.policy, "share": self.share, "judged": self.judged})
+
+    @classmethod
+    def from_json(cls, text: str | None, policy: str) -> "Freshness":
+        """What was written last; nothing where that is of another policy, or makes no sense.
+
+        >>> kept = Freshness("nutch", 0.5, 2).to_json()
+        >>> Freshness.from_json(kept, "nutch").share, Freshness.from_json("[", "nutch").share
+        (0.5, None)
+        """
+        try:
+            read = json.loads(text or "{}")
+            kept = cls(str(read["policy"]), float(read["share"]), int(read["judged"]), is_whole=True)
+        except (TypeError, ValueError, KeyError):
+            return cls(policy)
+        return kept if kept.policy == policy and isfinite(kept.share or 0.0) else cls(policy)
+
+
 def _add_to_bins(sums: tuple[float, ...], bins: Ints, more: Floats) -> tuple[float, ...]:
     return tuple((np.array(sums) + np.bincount(bins, more, minlength=BINS)).tolist())

@@ -17,6 +17,7 @@ from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, Refr
 from vedette.engine.scheduling.fetch_cost import FetchCost, HostLatency
 from vedette.engine.scheduling.policy_runner import PolicyRunner
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
+from vedette.model import origin_of
 from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.sections import section_of, site_of
@@ -282,14 +283,14 @@ class PolicyMemory:
         """Pages that were just fetched; what is usual to send is learned from them."""
         self._learn_cost([one for one in came if not one.is_gone])
         picked = self._groups.select([one.result.task.url for one in came])
-        seconds = self._seconds.estimate([one.result.task.url for one in came])
+        seconds = self._seconds.estimate([one.result.task.host for one in came])
         batch = batch_from_results(came, picked, self._cost.estimate([one.body_bytes for one in came], seconds))
         return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
         """Pages at hand."""
         picked = self._groups.select([look.url for look in looks])
-        seconds = self._seconds.estimate([look.url for look in looks])
+        seconds = self._seconds.estimate([origin_of(look.url).host for look in looks])
         batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
 
@@ -304,7 +305,7 @@ class PolicyMemory:
         held_s = [one.result.connection_s for one in came]
         self._cost = self._cost.observe([one.body_bytes for one in came], held_s)
         self._store.set_value(COST_KEY, self._cost.to_json())
-        self._seconds.observe([one.result.task.url for one in came], held_s)
+        self._seconds.observe([one.result.task.host for one in came], held_s)
         now_s = came[-1].result.ended_s
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(SECONDS_KEY, self._seconds.to_json())

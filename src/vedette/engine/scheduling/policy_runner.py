@@ -1,7 +1,7 @@
 """A refresh policy and what it remembers, whatever kind of memory it has: rows of numbers for pages and for groups.
 
-The keeper has the rows of pages on disk and those of groups in memory. It hands over those of a batch, with places 0,
-1, 2 …, so a batch costs what the batch is large. Lab and keeper go through this door, so they decide alike.
+The coordinator has the rows of pages on disk and those of groups in memory. It hands over those of a batch, with
+places 0, 1, 2 …, so a batch costs what the batch is large. The lab goes through this door, too, so they decide alike.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The discovery policy at work in the keeper: which known pages are looked at again for what they link to, and when.
+"""The discovery policy at work: which known pages are polled for what they link to, and when.
 
 Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
 becomes one when a later fetch of it shows something that nobody knew. What each is expected to bring is for the policy
@@ -11,7 +11,7 @@ What is learned of sources is held in memory and written down now and then: a cr
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +27,67 @@ from vedette.discover.polling.poll_value import (
     get_weekly_pace,
 )
 from vedette.discover.polling.sources import Bools, Sources
-from vedette.engine.ports import CrawlStore
-from vedette.engine.scheduling.alert_interest import AlertInterest
+from vedette.engine.ports import CrawlStore, PageRow
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
+from vedette.index.fields import list_site_values
 from vedette.policy import Floats, Ints, rng_for
 from vedette.pricing import DEFAULT_WORTH
 
 # A look is a fetch of a source that had been fetched before: at a first fetch everything is unknown, which says nothing
 # of what is new. One that names nothing unknown, or is not answered, was in vain.
+
+
+# A page that somebody waits for counts for so many others. What is lost by waiting grows about with the square of the
+# time, so what is watched as a whole is looked at about twice as often.
+ALERT_WEIGHT = 4.0
+EVERYWHERE = "*"
+# So many links of a source, from all over it, speak for the others.
+LINK_SAMPLE = 64
+
+
+class AlertInterest:
+    """Which sources bring what somebody waits for: new pages at a watched place are worth more than others.
+
+    A watch names a place: a host, a path on one, or everywhere. What a source will bring lies where the rest of what it
+    links to lies, so its part of watched links, as it was last kept, is the part of its new pages that somebody waits
+    for. A watch for a query alone says nothing of where, and moves no poll; a query within a place counts as the place.
+    What the store says is remembered until the source is polled again, or watches are others.
+    """
+
+    def __init__(self, book: CrawlStore) -> None:
+        self._store = book
+        self._places: frozenset[str] = frozenset()
+        self._share: dict[int, float] = {}
+
+    def get_weights(self, ids: Sequence[int]) -> Floats:
+        """How many ordinary new pages one of each of these sources counts for."""
+        return 1.0 + (ALERT_WEIGHT - 1.0) * np.array(self.get_shares(ids), np.float64)
+
+    def get_shares(self, ids: Sequence[int]) -> list[float]:
+        """The part of what each of these sources links to that lies where somebody watches."""
+        places = frozenset(self._store.get_alert_places())
+        if places != self._places:
+            self._places, self._share = places, {}
+        if not places or EVERYWHERE in places:
+            return [float(bool(places))] * len(ids)
+        for id_ in ids:
+            if id_ not in self._share:
+                self._share[id_] = _compute_share(self._store.get_links(id_), places)
+        return [self._share[id_] for id_ in ids]
+
+    def invalidate(self, id_: int) -> None:
+        """A source was looked at: what it links to may be other than before."""
+        self._share.pop(id_, None)
+
+
+def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
+    """The part of some links that lies at one of these places.
+
+    >>> _compute_share(["https://a.example/news/1", "https://a.example/shop"], frozenset({"a.example/news"}))
+    0.5
+    """
+    some = links[:: len(links) // LINK_SAMPLE + 1]
+    return sum(not places.isdisjoint(list_site_values(link)) for link in some) / len(some) if some else 0.0
 
 
 class SourceCount(NamedTuple):
@@ -263,10 +316,6 @@ class SourcePoller:
             return False
         return abs(dated.price - price) <= PRICE_TOLERANCE * price
 
-    def get_cost(self, id_: int) -> float:
-        """What a look at a source costs, in ordinary fetches."""
-        return self._costs.get(self._place[id_], 1.0) if id_ in self._place else 1.0
-
     def _get_costs(self, places: Ints) -> Floats:
         return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
 
@@ -401,3 +450,20 @@ def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]
     return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())
+
+
+SAME_TIME_S = 60.0
+
+
+def explain_poll_time(page: PageRow, look_s: float, *, is_list: bool, fixed_s: float) -> str:
+    """Why a source is looked at when it is due; empty where that is for another rule, which has its own words.
+
+    ``look_s`` is when the discovery policy wants a look, ``fixed_s`` the pace of lists where there is no budget.
+    """
+    if page.due_s == inf:
+        return "its time has come: it waits for its host"
+    wait_s = page.due_s - page.fetched_s
+    if is_list and wait_s >= MAX_INTERVAL_S - SAME_TIME_S:
+        return "accrual: it brings less than a look costs, and is looked at once a day all the same"
+    by_price = abs(wait_s - fixed_s) > 1.0 if is_list else look_s <= page.due_s + SAME_TIME_S
+    return "accrual: by then, what is lost by waiting is worth the price of a look" if by_price else ""

@@ -140,7 +140,8 @@ class PriceController:
     def from_json(cls, text: str | None, policy: str) -> "PriceController":
         """What an earlier run wrote; a new one where that was for another policy, or makes no sense.
 
-        >>> PriceController.from_json(PriceController("nutch", price=2.0).to_json(), "nutch").price, PriceController.from_json("{", "nutch").price
+        >>> kept = PriceController("nutch", price=2.0).to_json()
+        >>> PriceController.from_json(kept, "nutch").price, PriceController.from_json("{", "nutch").price
         (2.0, None)
         """
         try:

@@ -23,7 +23,7 @@ from vedette.engine.decision_record import DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import ChangeSignal, CrawlStore, DuePage, FetchGain, KnownPage, PageRow, RefreshState
 from vedette.engine.scheduling.deferred import DeferredPages
-from vedette.engine.scheduling.forecast import Forecast
+from vedette.engine.scheduling.forecast import Forecast, Freshness
 from vedette.engine.scheduling.gone_pages import GonePages
 from vedette.engine.scheduling.policy_memory import (
     PageBatch,
@@ -51,7 +51,7 @@ from vedette.policy import Floats, rng_for
 from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
 
-FORECAST_KEY = "refresh forecast"
+FORECAST_KEY, FRESHNESS_KEY = "refresh forecast", "refresh current"
 ROUND_S = 3_600.0
 MAX_REVIEWED = 200
 # So often each source may be looked at, on average, where a budget is large.
@@ -87,6 +87,8 @@ class RefreshScheduler:
         self._memory = PolicyMemory(self._runner, book, self._seed, self._recorder)
         self._price = PriceController.from_json(book.get_value(PRICE_KEY), self._runner.policy.name)
         self.forecast = self._forecast_kept = Forecast.from_json(book.get_value(FORECAST_KEY))
+        kept = book.get_value(FRESHNESS_KEY)
+        self.freshness = self._freshness_kept = Freshness.from_json(kept, self._runner.policy.name)
         self._pages = book.count_refresh_states()
         self._cursor, self._to_ask = 0, 0.0
         self._deferred = DeferredPages()
@@ -133,7 +135,11 @@ class RefreshScheduler:
         kept = self._store.get_refresh_states(ids)
         if self._learn_unmeasured(kept):
             kept = self._store.get_refresh_states(ids)
-        came = [self._build_result(result, earlier, kept, links) for result in answers]
+        own = [kept.get(result.task.id) or RefreshState(result.task.id, result.ended_s) for result in answers]
+        came = [
+            RefreshResult(result, earlier.get(state.id), state, self._memory.has_memory(state), links.get(state.id))
+            for result, state in zip(answers, own, strict=True)
+        ]
         came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
         gone = self._gone.schedule(answers, earlier, self.price or DEFAULT_PRICE)
         measuring = self._is_measuring
@@ -185,17 +191,6 @@ class RefreshScheduler:
         self._memory.save(made, after, [one.new_state for one in came])
         self._update_page_count(came)
         return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
-
-    def _build_result(
-        self,
-        result: FetchSuccess,
-        earlier: Mapping[int, PageRow],
-        kept: Mapping[int, RefreshState],
-        links: Mapping[int, int],
-    ) -> RefreshResult:
-        id_ = result.task.id
-        own = kept.get(id_) or RefreshState(id_, result.ended_s)
-        return RefreshResult(result, earlier.get(id_), own, self._memory.has_memory(own), links.get(id_))
 
     def _update_forecast(self, made: PageBatch, now_s: float) -> None:
         """What was expected of refreshes, held against what they found."""
@@ -254,6 +249,9 @@ class RefreshScheduler:
         if self.forecast is not self._forecast_kept:
             self._forecast_kept = self.forecast
             self._store.set_value(FORECAST_KEY, self.forecast.to_json())
+        if self.freshness is not self._freshness_kept:
+            self._freshness_kept = self.freshness
+            self._store.set_value(FRESHNESS_KEY, self.freshness.to_json())
 
     @property
     def _should_clear_price(self) -> bool:
@@ -308,7 +306,18 @@ class RefreshScheduler:
         self._to_ask -= most
         judged = [look for look in looks if not is_source(look.url, look.page.kind)]
         self._adopt([look for look in judged if not self._memory.has_memory(look.state)], now_s)
-        self._update_due_times([look for look in judged if self._memory.has_memory(look.state)], now_s)
+        known = [look for look in judged if self._memory.has_memory(look.state)]
+        self._measure_freshness(known, now_s)
+        self._update_due_times(known, now_s)
+
+    def _measure_freshness(self, known: Sequence[KnownPage], now_s: float) -> None:
+        """How probably these have changed; also those that are overdue, and wait for their turn."""
+        if known:
+            made = self._memory.batch_pages(known)
+            chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
+            self.freshness = self.freshness.observe(chance)
+        if not self._cursor:
+            self.freshness = self.freshness.end_round()
 
     def _update_due_times(self, known: Sequence[KnownPage], now_s: float) -> None:
         """But for those whose time has come and that wait for their turn: else they would be put off ever again."""

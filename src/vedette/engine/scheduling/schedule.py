@@ -7,7 +7,7 @@ from math import inf, isfinite
 import numpy as np
 
 from vedette.engine.decision_record import Decision, DecisionRecorder
-from vedette.engine.messages import ArchiveLocation, FetchSuccess, Kind
+from vedette.engine.messages import FetchSuccess, Kind
 from vedette.engine.ports import Outlinks, PageRow
 from vedette.policy import rng_for
 from vedette.refresh.gone_pages import ReturnModel
@@ -76,7 +76,11 @@ class Schedule:
             before = earlier.get(result.task.id)
             anchors = result.content.anchors if result.content else ()
             links = None if before and _is_not_modified(result) else (result.links, anchors)
-            interval_s, due_s = times.get(result.task.id) or self._policy_times(result, judged)
+            if result.task.id in times:
+                interval_s, due_s = times[result.task.id]
+            else:  # the wait, within bounds, is how long a page rests that cannot be had next time
+                due_s = judged[result.task.id]
+                interval_s = min(max(due_s - result.ended_s, self.pages.min_interval_s), self.pages.max_interval_s)
             yield _build_row(host, result, before, interval_s, due_s if self.recrawl else inf), links
 
     def due_after_failure(self, url: str, row: PageRow, now_s: float) -> float:
@@ -108,12 +112,6 @@ class Schedule:
             wait_s = row.due_s - row.fetched_s if planned else ReturnModel().wait_s(gone_duration_s(row), DEFAULT_PRICE)
             return ReturnModel.reason(gone_duration_s(row), wait_s)
         return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
-
-    def _policy_times(self, result: FetchSuccess, judged: Mapping[int, float]) -> tuple[float, float]:
-        """The wait, within bounds, is how long a page rests that cannot be had next time."""
-        due_s = judged[result.task.id]
-        wait_s = min(max(due_s - result.ended_s, self.pages.min_interval_s), self.pages.max_interval_s)
-        return wait_s, due_s
 
     def _compute_times(
         self, results: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]
@@ -172,6 +170,8 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
     """What an answer leaves behind; of a page that has not changed, what was known stays."""
     same = earlier if earlier is not None and _is_not_modified(result) else None
     changed = has_changed(result, earlier)
+    # The first copy of what is still the same to the byte, unless it was given up; a 304 brings none.
+    kept = earlier.place if earlier is not None and not changed and result.digest == earlier.digest else None
     return PageRow(
         id=result.task.id,
         host=host,
@@ -187,14 +187,7 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
         payload_digest=same.payload_digest if same else result.payload_digest,
         location=result.location or "",
         body_bytes=same.body_bytes if same else result.body_bytes,
-        place=_choose_place(result, earlier),
+        place=kept or (None if same else result.place),
         interval_s=interval_s,
         due_s=due_s,
     )
-
-
-def _choose_place(result: FetchSuccess, earlier: PageRow | None) -> ArchiveLocation | None:
-    """The first copy of what is still the same to the byte, unless it was given up; a 304 brings none."""
-    same = earlier is not None and not has_changed(result, earlier) and result.digest == earlier.digest
-    kept = earlier.place if earlier is not None and same else None
-    return kept or (None if earlier is not None and _is_not_modified(result) else result.place)

@@ -10,13 +10,15 @@ What is told here is written down now and then, and a crash loses a minute of it
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from math import isfinite
 from typing import Final, Literal, NamedTuple
 
+from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain, PageRow
+from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source
 from vedette.timeutil import DAY_S
 
@@ -83,8 +85,9 @@ class DaySpending(NamedTuple):
         """What was written; None where that makes no sense.
 
         >>> day = DaySpending(7, {"https://a.test/": {"first": FetchStats(fetches=2.0, gain=0.5)}})
-        >>> DaySpending.from_json(day.to_json()) == day, DaySpending.from_json("["), DaySpending.from_json('{"day": 1, "sites": {"a": 3}}')
-        (True, None, None)
+        >>> DaySpending.from_json(day.to_json()) == day, DaySpending.from_json("[")
+        (True, None)
+        >>> DaySpending.from_json('{"day": 1, "sites": {"a": 3}}')
         """
         try:
             kept = json.loads(text or "")
@@ -94,20 +97,20 @@ class DaySpending(NamedTuple):
             return None
 
 
-def classify_fetch(result: FetchResult, row: PageRow | None, *, wished: bool, is_looked_at: bool) -> FetchKind:
-    """What a fetch was for; ``row`` is what was known of the page before."""
-    if result.task.robots_of is not None:
-        return "robots"
+def classify_fetch(row: PageRow | None, *, wished: bool, is_polled: bool) -> FetchKind:
+    """What a fetch of a page was for; ``row`` is what was known of the page before."""
     if wished:
         return "asked"
     if row is None:
         return "first"
     if not is_good(row.status):
         return "gone"
-    return "look" if is_looked_at or is_source(result.task.url, row.kind) else "refresh"
+    return "look" if is_polled else "refresh"
 
 
-class _CountedResult(NamedTuple):
+class CountedResult(NamedTuple):
+    """A fetch that counts: its site, what it was for, and what was known of the page before."""
+
     result: FetchResult
     site: str
     kind: FetchKind
@@ -117,33 +120,32 @@ class _CountedResult(NamedTuple):
 class SpendingLog:
     """Counts what a report brings, and writes it down now and then."""
 
-    def __init__(self, book: CrawlStore, site_of: Callable[[str], str], is_looked_at: Callable[[int], bool]) -> None:
-        self._store, self._site_of, self._is_looked_at = book, site_of, is_looked_at
-        self._rows: Mapping[int, PageRow] = {}
-        self._results: list[_CountedResult] = []
+    def __init__(self, book: CrawlStore, hosts: HostTable, poller: SourcePoller) -> None:
+        self._store, self._hosts, self._poller = book, hosts, poller
         self._recent: dict[int, tuple[int, str, FetchKind]] = {}
         self._day: DaySpending | None = None
         self._kept_s: float | None = None
         self._is_kept = True
         self.all_time = load_all_time(book)
 
-    def begin_report(self, results: Sequence[FetchResult]) -> None:
-        """These came: what was known of their pages is asked now, before anything is learned from them."""
-        ids = [result.task.id for result in results if result.task.robots_of is None]
-        self._rows = self._store.get_pages(ids) if ids else {}
+    def classify(self, results: Sequence[FetchResult], rows: Mapping[int, PageRow]) -> list[CountedResult]:
+        """What fetches were for; ``rows`` is what was known of their pages before."""
+        counted = []
+        for result in results:
+            task, site = result.task, self._hosts.sites.find_site(result.task.url)
+            row: PageRow | None = None
+            kind: FetchKind = "robots"
+            if task.robots_of is None:
+                row, wished = rows.get(task.id), task.id in self._hosts.by_name[task.host].requested
+                is_polled = row is not None and (self._poller.is_source(task.id) or is_source(task.url, row.kind))
+                kind = classify_fetch(row, wished=wished, is_polled=is_polled)
+            counted.append(CountedResult(result, site.start if site is not None else "", kind, row))
+        return counted
 
-    def add_result(self, result: FetchResult, *, wished: bool) -> None:
-        """One of them counts: it was not taken from its worker meanwhile."""
-        id_ = result.task.id
-        row = self._rows.get(id_) if result.task.robots_of is None else None
-        kind = classify_fetch(result, row, wished=wished, is_looked_at=row is not None and self._is_looked_at(id_))
-        self._results.append(_CountedResult(result, self._site_of(result.task.url), kind, row))
-
-    def end_report(self, found: Callable[[str], int], now_s: float) -> None:
-        """All that came is known; ``found`` says how many unknown URLs the page at a URL just named."""
-        came, self._results, self._rows = self._results, [], {}
+    def add(self, came: Sequence[CountedResult], found: Mapping[str, int], now_s: float) -> None:
+        """Count fetches; ``found`` says how many unknown URLs the page at a URL just named."""
         for one in came:
-            self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found(one.result.task.url)))
+            self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found.get(one.result.task.url, 0)))
             if one.kind != "robots":
                 self._recent.pop(one.result.task.id, None)
                 self._recent[one.result.task.id] = int(now_s // DAY_S), one.site, one.kind
@@ -197,7 +199,9 @@ def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
         DaySpending.from_json(book.get_value(_day_key(number)))
         for number in range(today - min(count, DAYS) + 1, today + 1)
     )
-    return sorted((day for day in found if day is not None and today - count < day.number <= today), key=_day_number)
+    return sorted(
+        (day for day in found if day is not None and today - count < day.number <= today), key=lambda day: day.number
+    )
 
 
 def load_all_time(book: CrawlStore) -> StatsByKind:
@@ -208,16 +212,12 @@ def load_all_time(book: CrawlStore) -> StatsByKind:
         return {}
 
 
-def _day_number(day: DaySpending) -> int:
-    return day.number
-
-
 def _day_key(number: int) -> str:
     """Days take turns in so many places, so that old ones go by themselves."""
     return f"{SPENDING_KEY} {number % DAYS}"
 
 
-def _compute_stats(one: _CountedResult, found: int) -> FetchStats:
+def _compute_stats(one: CountedResult, found: int) -> FetchStats:
     result = one.result
     spent = FetchStats(fetches=1.0, seconds=result.connection_s, found=float(found))
     if not isinstance(result, FetchSuccess):

@@ -21,9 +21,8 @@ from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchTask, StoredCopy
 from vedette.engine.ports import ContentRow, CrawlStore, LeasedUrl, LinkBatch, PageRow, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_lookup import ImpactLookup
-from vedette.engine.scheduling.impact_ports import NO_IMPACT, ImpactEstimates
-from vedette.engine.scheduling.worth_queue import NEXT_STEP_S, WorthSorter
+from vedette.engine.scheduling.url_order import NEXT_STEP_S, NO_IMPACT, ImpactEstimates, ImpactLookup, WorthSorter
+from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.frontier.queues import ORDER_POLICIES, OrderName, assign_by_worth
 from vedette.frontier.traps import get_authority
@@ -94,7 +93,11 @@ class UrlSelector:
     def build_link_batch(self, named: Sequence[FoundUrl], hosts: Sequence[int]) -> LinkBatch:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
         urls = [one.url for one in named]
-        foreseen = self._impact.get_front_queues(urls) or self._by_worth.get_front_queues(named)
+        foreseen: dict[int, int] = {}
+        if self._impact.is_active:
+            foreseen = self._impact.get_front_queues(urls)
+        elif self._by_worth.price is not None:
+            foreseen = self._by_worth.get_front_queues(named, self._by_worth.price)
         fronts = [
             (foreseen.get(place) or self._default_queue(one.depth)) if one.front is None else one.front
             for place, one in enumerate(named)
@@ -104,7 +107,9 @@ class UrlSelector:
     def select(
         self, host: HostState, worker: int, now_s: float, until_s: float, most: int | None
     ) -> tuple[FetchTask, ...]:
-        """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_until_s`` says when.
+        """Tasks for a host that may be asked.
+
+        Its ``robots_tasks`` are what must be known before, ``paused_until_s`` says when.
 
         ``most`` is how many pages may be asked for beside what somebody waits for.
         """
@@ -140,7 +145,24 @@ class UrlSelector:
             self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + RETRY_EMPTY_S))
         return given
 
-    def hold_back_host(self, host: HostState, now_s: float) -> bool:
+    def can_select(self, host: HostState, now_s: float) -> bool:
+        """Whether a host may have URLs to be asked for; otherwise what waits for it is refused, or held back."""
+        return self._check_scope(host, now_s) and not self._hold_back_host(host, now_s)
+
+    def _check_scope(self, host: HostState, now_s: float) -> bool:
+        """Whether a running site may have URLs there; those of paused ones wait, those of no site are refused."""
+        why = Refusal.BLOCKED if is_in_domains(host.name, self._hosts.rules.blocked) else Refusal.OUT_OF_SCOPE
+        if why is Refusal.OUT_OF_SCOPE:
+            if self._hosts.sites.find_by_host(host.name):
+                return True
+            if self._hosts.paused.find_by_host(host.name):
+                host.paused_until_s = float("inf")
+                return False
+        for one in self._urls.lease([host.id] * self._hosts.rules.max_leases, NO_FETCHER, now_s):
+            self._url_states.refuse(one.id, why, str(why), NO_FETCHER, now_s)
+        return False
+
+    def _hold_back_host(self, host: HostState, now_s: float) -> bool:
         """Whether a host is one too many of its domain: what waits for it is held back, before any request."""
         if (
             host.busy
@@ -246,7 +268,8 @@ class UrlSelector:
         ids = np.array([one.id for one in leased], np.uint32)
         depths = np.array([one.depth for one in leased], np.int64)
         named = self._urls.count_inlinks(ids).astype(np.int64)
-        worths = self._score(self._impact.add_impact(leased, UnseenUrls(depths, ids.astype(np.int64), named))).tolist()
+        batch = UnseenUrls(depths, ids.astype(np.int64), named)
+        worths = self._score(self._impact.add_impact(leased, batch) if self._impact.is_active else batch).tolist()
         drawn = [
             _Candidate(
                 one, REQUESTED_WORTH if one.id in host.requested else NEW_WORTH if one.id in host.new_urls else worth
@@ -260,7 +283,7 @@ class UrlSelector:
     def _judge_batch(
         self, host: HostState, drawn: list[_Candidate], worker: int, now_s: float
     ) -> tuple[tuple[FetchTask, ...], list[float]]:
-        """The errands among them, and until when those wait that may not be asked for now."""
+        """The tasks among them, and until when those wait that may not be asked for now."""
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
         verdicts = [
@@ -279,7 +302,7 @@ class UrlSelector:
     def _judge_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, worker: int, now_s: float
     ) -> FetchTask | float | None:
-        """The errand for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
+        """The task for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
         id_, url = one.leased.id, one.leased.url
         site = self._hosts.sites.find_site(url)
         if site is None:
@@ -304,7 +327,7 @@ class UrlSelector:
     def _admit_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float, until_s: float
     ) -> FetchTask | float | None:
-        """The errand for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
+        """The task for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
         id_, url = one.leased.id, one.leased.url
         unseen = copy.row is None and id_ not in host.requested
         if unseen:
@@ -317,9 +340,12 @@ class UrlSelector:
                 if judged.substitute is not None:
                     self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
-            if one.leased.depth and (later_s := self._check_price(one.leased, now_s)) is not None:
-                self._release_leases(host, [id_], worker)
-                return later_s
+            if one.leased.depth and self._first_fetches.price is not None:
+                (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
+                later_s = self._first_fetches.check_price(url, named, now_s, self._impact.get_gain(one.leased))
+                if later_s is not None:
+                    self._release_leases(host, [id_], worker)
+                    return later_s
         if not self._charge_budget(host, id_, site, now_s):
             self._release_leases(host, [id_], worker)
             return None
@@ -334,11 +360,6 @@ class UrlSelector:
         news = [id_ for id_ in ids if id_ in host.new_urls]
         if news:
             self._urls.move_to_front(news)
-
-    def _check_price(self, leased: LeasedUrl, now_s: float) -> float | None:
-        """When to look again at an unseen URL that is not worth the price; None where it is."""
-        (named,) = self._urls.count_inlinks(np.array([leased.id], np.uint32)).tolist()
-        return self._first_fetches.check_price(leased.url, named, now_s, self._impact.get_gain(leased))
 
     def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
         """What a first fetch of a URL is worth now, and the price of the moment; None where there is none."""
@@ -368,7 +389,6 @@ def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, 
     """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
     leased = one.leased
     at_hand = build_copy(copy.row, copy.content) if copy.row and copy.row.place else None
-    pairs = (("if-none-match", at_hand.etag), ("if-modified-since", at_hand.last_modified)) if at_hand else ()
     return FetchTask(
         leased.id,
         host.name,
@@ -377,7 +397,7 @@ def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, 
         one.worth,
         leased.depth,
         hops,
-        headers=tuple((name, value) for name, value in pairs if value),
+        validators=(at_hand.etag, at_hand.last_modified) if at_hand else ("", ""),
         copy=at_hand,
         valid_until_s=valid_until_s,
     )

@@ -1,4 +1,4 @@
-"""Which queries do pages answer, and how well? Pages are scored as when gains are measured (``index.select_tracked_terms``).
+"""Which queries do pages answer, and how well? Scores are those by which gains are measured.
 
     score(q, p) = sum over the words of q of idf(word) text_score(word, p),   0 where p has not all of them
 

@@ -22,7 +22,8 @@ def find_parent_domain(host: str, domains: Container[str]) -> str | None:
 def is_in_domains(host: str, domains: Container[str]) -> bool:
     """Whether a host, or a domain that it belongs to, is among these.
 
-    >>> is_in_domains("www.example.org", frozenset({"example.org"})), is_in_domains("badexample.org", frozenset({"example.org"}))
+    >>> domains = frozenset({"example.org"})
+    >>> is_in_domains("www.example.org", domains), is_in_domains("badexample.org", domains)
     (True, False)
     """
     return find_parent_domain(host, domains) is not None

@@ -16,9 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.search.learned_order import LearnedOrder, order_by_learning
 from vedette.engine.search.ports import IndexSnapshot
-from vedette.engine.search.scoring import IndexHints, ScoredCandidates, score_candidates
+from vedette.engine.search.scoring import (
+    IndexHints,
+    LearnedOrder,
+    ScoredCandidates,
+    order_by_learning,
+    score_candidates,
+)
 from vedette.index.fields import PUBLIC, list_site_values
 from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
@@ -91,8 +96,9 @@ class Searcher:
         plan = build_plan(asked, self._build_forms(), access)
         found = self._find_candidates(plan, wish)
         words = tuple(word for group in asked.every for part in group for word in part.words)
-        pins = self._find_pages(self._rules.get_pinned(words), access)
-        found = self._filter_permitted(found, access, self._rules.get_hidden(words), pins)
+        pins = self._find_pages(self._rules.get_pinned(words) if self._rules.pinned else (), access)
+        hidden = self._rules.get_hidden(words) if self._rules.hidden else frozenset()
+        found = self._filter_permitted(found, access, hidden, pins)
         weighed = score_candidates(found.ids, plan.wanted, self._snapshot, now_s, found.known, self._rules.favoured)
         shown = _order_results(weighed, wish, pins, self._reputation, is_spread=not asked.sites)
         return self._build_slate(wish, asked, plan, found, weighed, shown)
@@ -120,7 +126,8 @@ class Searcher:
 
         def forms(word: str) -> Sequence[tuple[str, float]]:
             if word not in known:
-                named = dict.fromkeys(rules.get_synonyms((word,)), SYNONYM_WEIGHT)
+                synonyms = rules.get_synonyms((word,)) if rules.synonyms else ()
+                named = dict.fromkeys(synonyms, SYNONYM_WEIGHT)
                 known[word] = tuple((dict(shelf.get_word_forms(word)) | named).items())
             return known[word]
 
@@ -192,19 +199,16 @@ class Searcher:
         needed = [slot for slot in plan.wanted if slot.is_needed] or plan.wanted  # small words show nothing
         wanted = [[word for word, _ in slot.words] for slot in needed]
         words = " ".join(slot.words[0][0] for slot in plan.wanted)
-        results = [
-            shown.learned.annotate(
-                _build_result(stored, weighed, row, wanted)._replace(
+        results = []
+        for row, stored in zip(rows, self._snapshot.get_stored(weighed.ids[rows]), strict=True):
+            if stored is not None:
+                result = _build_result(stored, weighed, row, wanted)._replace(
                     sentence=weighed.explain(row, words),
                     note=shown.notes.get(row, ""),
                     similar=shown.similar.get(row, 0),
-                ),
-                row,
-            )
-            for row, stored in zip(rows, self._snapshot.get_stored(weighed.ids[rows]), strict=True)
-            if stored is not None
-        ]
-        deeper = self._build_deeper(wish, found, len(shown.rows), wanted)
+                )
+                results.append(shown.learned.annotate(result, row) if shown.learned.believed else result)
+        deeper = self._build_deeper(wish, found, len(shown.rows), wanted) if len(found.rest) else []
         return Slate(
             wish,
             found.total,

@@ -101,6 +101,11 @@ class RobotsState:
         """The sitemaps that the valid copy names."""
         return self.rules.sitemaps
 
+    @property
+    def validators(self) -> tuple[str, str]:
+        """ETag and Last-Modified of the last good copy; empty where there is none."""
+        return (self.last_good.etag, self.last_good.last_modified) if self.last_good is not None else ("", "")
+
 
 @dataclass(frozen=True, slots=True)
 class UrlAllowed:
@@ -318,14 +323,6 @@ def check_url(state: RobotsState, url: str, now_s: float) -> RobotsVerdict:
         return RobotsWait(state.until_s, state.why)
     found = state.rules.check(url)
     return UrlAllowed(found.line) if found.allowed else UrlDisallowed(found.line or "")
-
-
-def build_conditional_headers(state: RobotsState) -> Headers:
-    """The request headers that ask for robots.txt only if it changed since the last good copy."""
-    if state.last_good is None:
-        return ()
-    pairs = (("if-none-match", state.last_good.etag), ("if-modified-since", state.last_good.last_modified))
-    return tuple((name, value) for name, value in pairs if value)
 
 
 def _on_success(event: RobotsResponse, user_agent: str) -> RobotsState:

@@ -15,6 +15,7 @@ from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.url_store.store import QueuePosition
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.status import count_waits, explain_host, list_hosts
 from vedette.engine.ports import PageRow, UrlState
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.refresh import RefreshScheduler
@@ -62,13 +63,13 @@ class _RateMeter:
 class RequestHandler:
     """Answers calls on behalf of a coordinator."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
+    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator, push: PushHandler) -> None:
         self._settings = settings
         self._state = state
         self._coordinator = coordinator
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
-        self.push = PushHandler(settings, state, coordinator)
+        self.push = push
         self.stop_requested = False
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()
@@ -121,10 +122,12 @@ class RequestHandler:
     def _explain_url(self, now_s: float, url: str) -> Response:
         """Where a URL stands that is given in the spelling of its site, and when its host may be asked."""
         id_ = int(self._state.urls.find_ids([url])[0])
-        wait, ready_s = self._coordinator.explain_wait(origin_of(url).host, now_s)
+        wait, ready_s = explain_host(self._coordinator.host_table, origin_of(url).host, now_s)
         place = {**self._get_url_state(id_), "source": self._get_source(id_, now_s)} if id_ else {}
         worth, price = (
-            self._coordinator.estimate_first_worth(id_, url) if place.get("standing") == "waiting" else (None, None)
+            self._coordinator.selector.estimate_first_worth(id_, url)
+            if place.get("standing") == "waiting"
+            else (None, None)
         )
         first: Response = {"first_worth": worth, "price": price}
         return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place, **first}
@@ -144,7 +147,7 @@ class RequestHandler:
 
     def _list_hosts(self, now_s: float, most: int = 200) -> Response:
         """Hosts with something to do, those in trouble first."""
-        rows, total = self._coordinator.list_hosts(now_s, most)
+        rows, total = list_hosts(self._coordinator.host_table, now_s, most)
         return {"now_s": now_s, "hosts": [row._asdict() for row in rows], "total": total}
 
     def _fetch_now(self, now_s: float, urls: list[str]) -> Response:
@@ -183,7 +186,7 @@ class RequestHandler:
             return {**reply, **_describe_page(page)}
         if reply["standing"] in {"refused", "failed"} and note is not None:
             return {**reply, "why": note[0]}
-        return {**reply, "why": self._coordinator.explain_wait(host, now_s)[0] if host else ""}
+        return {**reply, "why": explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""}
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
         """Execute a command as a whole: each checks what it needs before it writes anything."""
@@ -194,7 +197,8 @@ class RequestHandler:
         if is_of_sites:
             self.reload_rules(now_s)
         if isinstance(order, AddSite) and order.asked_s is not None:
-            self._coordinator.rest_host(origin_of(order.site.start).host, order.asked_s)
+            hosts = self._coordinator.host_table
+            hosts.rest(hosts.get(origin_of(order.site.start).host), order.asked_s)
         return {"done": done.words, "action": done.action}
 
 
@@ -224,7 +228,7 @@ def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
         "urls_waiting": counts.waiting,
         "urls_out": counts.leased,
         "hosts": len(coordinator.hosts),
-        "hosts_waiting": coordinator.count_waits(now_s),
+        "hosts_waiting": count_waits(coordinator.host_table, now_s),
         "statuses": {str(status): tally.statuses[status] for status in sorted(tally.statuses)},
         "failures": {why: tally.failures[why] for why in sorted(tally.failures)},
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
@@ -277,4 +281,6 @@ def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
         "counted": list(forecast.count),
         "expected": list(forecast.expected),
         "found": list(forecast.found),
+        "current_share": refresher.freshness.share,
+        "judged": refresher.freshness.judged,
     }

@@ -17,8 +17,7 @@ from vedette.adapters.index_store.indexer_store import read_anchors
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage, PageRow
 from vedette.engine.scheduling.policy_memory import PolicyVerdict
-from vedette.engine.scheduling.poll_results import explain_poll_time
-from vedette.engine.scheduling.polling import SourcePoller, SourceSummary
+from vedette.engine.scheduling.polling import SourcePoller, SourceSummary, explain_poll_time
 from vedette.engine.scheduling.price_controller import load_policy, load_price
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule, is_good, is_source

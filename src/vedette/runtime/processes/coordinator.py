@@ -1,4 +1,4 @@
-"""The keeper process: the only writer of the state. Reports and commands come in, leases and answers go out.
+"""The coordinator process: the only writer of the state. Reports and commands come in, leases and answers go out.
 
 Each round: read what came, decide, commit, and only then tell anybody. So what a worker was told is durable, and a
 request that leaves has its lease in the state.
@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import socket
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,8 +34,10 @@ from vedette.runtime.commands.rpc import Request, RequestHandler
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.gain_reader import read_new_gains
 from vedette.runtime.processes.housekeeping import Housekeeper
+from vedette.runtime.processes.loop import print_error
 from vedette.runtime.processes.settings import RuntimeSettings, build_schedule
 from vedette.runtime.processes.throttle import Throttle
+from vedette.runtime.push.coordinator import PushHandler
 
 MAX_SLEEP_S = 0.05
 CHORES_EVERY_S = 1.0
@@ -72,24 +73,22 @@ class _Peer:
 
 
 class CoordinatorProcess:
-    """State, decisions and connections of the keeper."""
+    """State, decisions and connections of the coordinator."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> None:
-        self.settings = settings
-        self.clock = settings.clock
-        self.state = state
-        _add_named_sites(settings, state)
-        rules = load_rules(settings, state)
-        copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
-        self._impact = ImpactEstimates(settings.folder / "index")
-        schedule = build_schedule(settings)
-        self.coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, self._impact)
-        self.handler = RequestHandler(settings, state, self.coordinator)
-        self._housekeeper = Housekeeper(
-            state, settings.config.store, settings.agent.partition(" ")[0], settings.workers
-        )
+    def __init__(
+        self,
+        settings: RuntimeSettings,
+        state: State,
+        coordinator: Coordinator,
+        handler: RequestHandler,
+        housekeeper: Housekeeper,
+        impact: ImpactEstimates,
+        resolver: Resolver,
+    ) -> None:
+        self.settings, self.clock, self.state = settings, settings.clock, state
+        self.coordinator, self.handler = coordinator, handler
+        self._housekeeper, self._impact, self._resolver = housekeeper, impact, resolver
         self._generations = Generations(settings.folder)
-        self._resolver = resolver or Resolver()
         self._listener = listen(settings.folder / SOCKET)
         self._poll = select.epoll()
         self._poll.register(self._listener.fileno(), select.EPOLLIN)
@@ -99,7 +98,7 @@ class CoordinatorProcess:
         self._stopping_s: float | None = None
         self._last_status: dict[str, object] = {}
         self._status_throttle, self._ending_throttle = Throttle(), Throttle()
-        self._lessons = copies.lessons
+        self._lessons = coordinator.copies.lessons
         self._lessons_saved_s = settings.clock.wall_now()
 
     def run(self) -> str:
@@ -123,8 +122,7 @@ class CoordinatorProcess:
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
         self._resolver.close()
         self._poll.close()
-        self.coordinator.refresher.poller.save(self.clock.now())
-        self.coordinator.spending.save(self.clock.now())
+        self.coordinator.save(self.clock.now())
         self._begin_transaction()
         self._save_lessons()
         self._housekeeper.close()
@@ -134,10 +132,10 @@ class CoordinatorProcess:
         now_s, book = self.clock.now(), self.state.store
         behind_s = max(float(book.get_value("clock_s") or 0.0) - now_s, 0.0)
         if behind_s >= 1.0:
-            _print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
+            print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
         for row in book.load_hosts():
             ready_s = min(row.ready_s - behind_s, now_s + MAX_REST_S)
-            self.coordinator.restore_host(row.name, ready_s, row.failure_streak, row.trouble)
+            self.coordinator.host_table.restore_host(row, ready_s)
         robots = _shift_robots(book.load_robots(), now_s, behind_s)
         for name, account in book.load_yields().items():
             self.coordinator.trap_filter.traps.from_json(name, json.loads(account))
@@ -162,7 +160,7 @@ class CoordinatorProcess:
             elif fd in self._peers:
                 self._read_peer(fd, self._peers[fd])
         for lookup in self._resolver.take_answers():
-            self.coordinator.on_dns(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
+            self.coordinator.host_table.on_dns(lookup.host, lookup.addresses, lookup.failure, self.clock.now())
 
     def _accept_peer(self) -> None:
         sock, _ = self._listener.accept()
@@ -292,9 +290,7 @@ class CoordinatorProcess:
         """A lease ends by time: every word of its worker renews it, and none came."""
         for fd, peer in list(self._peers.items()):
             if peer.worker is not None and wall_s - peer.last_seen_s > self.settings.lease_wall_s:
-                _print_error(
-                    f"worker {peer.worker} has said nothing for {wall_s - peer.last_seen_s:.0f} s and is ended"
-                )
+                print_error(f"worker {peer.worker} has said nothing for {wall_s - peer.last_seen_s:.0f} s and is ended")
                 _kill_sibling(peer.pid)
                 self._disconnect(fd, peer)
 
@@ -361,16 +357,25 @@ def _kill_sibling(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _print_error(words: str) -> None:
-    sys.stderr.write(f"vedette: {words}\n")
-    sys.stderr.flush()
+def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> CoordinatorProcess:
+    """Put the process together, over an open state."""
+    _add_named_sites(settings, state)
+    rules, schedule = load_rules(settings, state), build_schedule(settings)
+    copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
+    impact = ImpactEstimates(settings.folder / "index")
+    coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, impact)
+    handler = RequestHandler(settings, state, coordinator, PushHandler(settings, state, coordinator))
+    software = settings.agent.partition(" ")[0]
+    housekeeper = Housekeeper(state, settings.config.store, software, settings.workers)
+    return CoordinatorProcess(settings, state, coordinator, handler, housekeeper, impact, resolver or Resolver())
 
 
 def run_coordinator(settings: RuntimeSettings) -> int:
-    """The life of a keeper process."""
+    """The life of a coordinator process."""
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
-    process = CoordinatorProcess(settings, state)
-    sys.stderr.writelines(f"vedette: {words}\n" for words in state.notices)
+    process = build_process(settings, state)
+    for words in state.notices:
+        print_error(words)
     with explain_database_errors(settings.folder):
         process.run()
     told = process.handler.handle(Request("status"), settings.clock.now())

@@ -3,21 +3,18 @@
 It is never in the way of a search, and searches do not wait for it: while it is away, log files wait for it.
 """
 
-import os
-import signal
-import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import closing
 
 from vedette.adapters.event_store.schema import EVENTS_FILE
 from vedette.adapters.event_store.search_log import delete_old_salts
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.event_store.time_series import measure_crawl, measure_searches, measure_sizes
 from vedette.adapters.net.ipc import ChannelClosed
-from vedette.errors import StoreCorrupt, StoreError
+from vedette.errors import StoreError
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.monitoring.refresh import estimate_current_share
+from vedette.runtime.processes.loop import StepLoop, StoreGuard
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import Throttle
@@ -26,7 +23,6 @@ FOLD_EVERY_S = 0.5
 SAMPLE_EVERY_S = 5.0
 TIDY_EVERY_S = 60.0
 COORDINATOR_TIMEOUT_S = 2.0
-NICENESS = 5
 CRAWL_SERIES = {"known": "urls_known", "waiting": "urls_waiting"}
 REFRESH_SERIES = {
     "price": "price",
@@ -34,6 +30,7 @@ REFRESH_SERIES = {
     "wasted_share": "wasted_share",
     "change_expected": "expected_share",
     "change_found": "found_share",
+    "current_share": "current_share",
 }
 POLL_SERIES = {"looks": "looks", "looks_wasted_share": "wasted_share"}
 
@@ -53,19 +50,19 @@ class Sampler:
         return measure_searches(self._folder, now_s) | self._sample_state(now_s) | self._sample_coordinator()
 
     def _sample_state(self, now_s: float) -> dict[str, float]:
-        """What folder and state say; of a state that cannot be read the keeper tells."""
+        """What folder and state say; of a state that cannot be read the coordinator tells."""
         try:
             found = measure_sizes(self._folder)
             started_s = time.monotonic()
             if started_s >= self._full_scan.next_s:
-                found |= measure_crawl(self._folder, now_s) | estimate_current_share(self._folder, now_s)
+                found |= measure_crawl(self._folder, now_s)
                 self._full_scan.record_run(started_s, time.monotonic())
         except (StoreError, OSError):
             return {}
         return found
 
     def _sample_coordinator(self) -> dict[str, float]:
-        """What only the keeper knows; nothing where it is away."""
+        """What only the coordinator knows; nothing where it is away."""
         try:
             told = ask_coordinator(self._folder, Request("status"), COORDINATOR_TIMEOUT_S)
         except (OSError, ChannelClosed):
@@ -91,7 +88,7 @@ class Sampler:
         return found
 
     def _sample_rate(self, requests: float) -> dict[str, float]:
-        """Requests a second since the last time; a keeper that began anew counts from nought."""
+        """Requests a second since the last time; a coordinator that began anew counts from nought."""
         wall_s, before = time.monotonic(), self._requests
         self._requests = (wall_s, requests)
         if before is None or before[1] > requests or before[0] >= wall_s:
@@ -108,21 +105,26 @@ def _select_numbers(told: object) -> dict[str, float]:
 class EventRecorder:
     """The record of a data folder, kept up to date step by step; whatever happens to it, the process goes on."""
 
-    def __init__(self, settings: RuntimeSettings) -> None:
+    def __init__(self, settings: RuntimeSettings, sampler: Sampler) -> None:
         self._folder, self._clock = settings.folder, settings.clock
         self._keep_days = settings.config.serve.keep_slates_days
-        self._sampler = Sampler(settings)
+        self._sampler = sampler
         self._store: EventStore | None = None
         self._sample_s = self._tidy_s = 0.0
-        self._trouble = ""
+        self._guard = StoreGuard(
+            settings.folder,
+            EVENTS_FILE,
+            trouble="searches are not recorded for now",
+            recovered="searches are recorded again",
+        )
 
     def step(self) -> bool:
         """Do what is due; whether there is more to fold at once."""
-        return self._run_safely(self._run_step)
+        return self._guard.run(self._run_step, self.close)
 
     def finish(self) -> None:
         """Take in what was logged until now, and let go."""
-        self._run_safely(self._fold_logs)
+        self._guard.run(self._fold_logs, self.close)
         self.close()
 
     def close(self) -> None:
@@ -136,21 +138,8 @@ class EventRecorder:
             self._store = EventStore(self._folder)
         return self._store
 
-    def _run_safely(self, work: Callable[[EventStore], bool]) -> bool:
-        try:
-            more = work(self._open_store())
-        except StoreCorrupt as error:
-            self.close()
-            _print_error(f"{error}; it is kept as {EVENTS_FILE.move_aside(self._folder).name}")
-            return False
-        except (StoreError, OSError) as error:
-            self._report_trouble(str(error))
-            return False
-        self._report_trouble("")
-        return more
-
-    def _run_step(self, book: EventStore) -> bool:
-        more = self._fold_logs(book)
+    def _run_step(self) -> bool:
+        more, book = self._fold_logs(), self._open_store()
         wall_s = time.monotonic()
         if wall_s >= self._sample_s:
             self._sample_s = wall_s + SAMPLE_EVERY_S
@@ -160,7 +149,8 @@ class EventRecorder:
             self._delete_old(book)
         return more
 
-    def _fold_logs(self, book: EventStore) -> bool:
+    def _fold_logs(self) -> bool:
+        book = self._open_store()
         folded = book.ingest_logs()
         if not self._keep_days and (folded.slates or folded.events):
             book.prune(self._clock.now(), 0)
@@ -169,42 +159,15 @@ class EventRecorder:
     def _delete_old(self, book: EventStore) -> None:
         now_s = self._clock.now()
         book.prune(now_s, self._keep_days)
-        delete_old_salts(
-            self._folder, time.strftime("%Y-%m-%d", time.gmtime())
-        )  # marks are good for a day of the wall's
-
-    def _report_trouble(self, trouble: str) -> None:
-        """The same trouble is said once, until it is over."""
-        if trouble and trouble != self._trouble:
-            _print_error(f"searches are not recorded for now: {trouble}")
-        elif self._trouble and not trouble:
-            _print_error("searches are recorded again")
-        self._trouble = trouble
+        # Marks are good for a day of the wall's.
+        delete_old_salts(self._folder, time.strftime("%Y-%m-%d", time.gmtime()))
 
 
 def run_event_recorder(settings: RuntimeSettings) -> int:
     """The life of the recorder process; it ends when it is told to, with everything folded that was logged."""
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    os.nice(NICENESS)
-    _wait_for_folder(settings.folder, stopping)
-    recorder = EventRecorder(settings)
-    try:
-        while not stopping:
-            if not recorder.step():
-                time.sleep(FOLD_EVERY_S)
+    loop = StepLoop(FOLD_EVERY_S)
+    loop.wait_for_folder(settings.folder)
+    with closing(EventRecorder(settings, Sampler(settings))) as recorder:
+        loop.run(recorder.step)
         recorder.finish()
-    finally:
-        recorder.close()
     return 0
-
-
-def _wait_for_folder(folder: Path, stopping: list[int]) -> None:
-    """The keeper is about to make the folder."""
-    while not (folder / "format").exists() and not stopping:
-        time.sleep(FOLD_EVERY_S)
-
-
-def _print_error(words: str) -> None:
-    sys.stderr.write(f"vedette: {words}\n")
-    sys.stderr.flush()

@@ -1,17 +1,16 @@
-"""A worker process: asks for what the keeper ordered, archives every answer, and reports.
+"""A worker process: asks for what the coordinator ordered, archives every answer, and reports.
 
 It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. A request
 that has been under way for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep no place
-from those that answer. What it has reported and the keeper has not yet made durable is bounded, so that a crash costs
-few repeated requests.
+from those that answer. What it has reported and the coordinator has not yet made durable is bounded, so that a crash
+costs few repeated requests.
 
-What it holds, it holds for a time (the lease), which every word to the keeper renews. One that was stopped for longer
-than that asks for nothing more: the keeper has given its errands to another.
+What it holds, it holds for a time (the lease), which every word to the coordinator renews. One that was stopped for
+longer than that asks for nothing more: the coordinator has given its tasks to another.
 """
 
 import os
 import resource
-import sys
 from contextlib import suppress
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ from vedette.adapters.files.secret_files import read_secrets
 from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
 from vedette.engine.fetcher.fetcher import Fetcher
-from vedette.engine.fetcher.page_reader import add_document, get_document
+from vedette.engine.fetcher.page_reader import add_document
 from vedette.engine.messages import (
     Ack,
     ArchiveLocation,
@@ -41,12 +40,13 @@ from vedette.fetch.credentials import Secrets, select_headers
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
 from vedette.runtime.processes.coordinator import SOCKET, Hello
 from vedette.runtime.processes.housekeeping import archive_file_limit
+from vedette.runtime.processes.loop import print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 
 MAX_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MAX_UNACKED = 32
-# Small reports: the keeper works on one while the next is being read. None waits longer than this to become full.
+# Small reports: the coordinator works on one while the next is being read. None waits longer than this to become full.
 REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
 STOP_TIMEOUT_S = 1.5
@@ -60,38 +60,32 @@ EXIT_GONE = 3
 class FetcherProcess:
     """Orders, sockets and archive of one worker."""
 
-    def __init__(self, settings: RuntimeSettings, number: int, channel: Channel) -> None:
-        crawl = settings.config.crawl
-        self._settings = settings
-        self._clock = settings.clock
-        self._lease_wall_s = settings.lease_wall_s
-        self._channel = channel
-        limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
-        self._client = HttpClient(settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+    def __init__(
+        self,
+        settings: RuntimeSettings,
+        channel: Channel,
+        client: HttpClient,
+        queue: Fetcher,
+        archive: WarcWriter,
+        documents: PdfReader[tuple[FetchSuccess, FetchResponse]],
+    ) -> None:
+        self._settings, self._clock, self._lease_wall_s = settings, settings.clock, settings.lease_wall_s
+        self._channel, self._client, self._queue = channel, client, queue
+        self._archive, self._documents = archive, documents
         self._client.watch_fd(channel.fd, lambda: None)
-        hold_s = HOLD_WALL_S * settings.clock.speed
-        self._queue = Fetcher(
-            settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=settings.clock.speed
-        )
+        self._client.watch_fd(documents.fd, lambda: None)
         self._secrets: dict[Site, Secrets] = {}
-        software, largest = (
-            settings.agent.partition(" ")[0],
-            archive_file_limit(settings.config.store, settings.workers),
-        )
-        self._archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
         self._results: list[FetchResult] = []
-        self._serial = self._noted = 0
+        self._serial = 0
         self._unacked: dict[int, int] = {}
         self._unacked_results = 0
         self._young: dict[str, float] = {}
         self._detours: dict[Origin, Endpoint | None] = {}
-        self._documents: PdfReader[tuple[FetchSuccess, FetchResponse]] = PdfReader()
-        self._client.watch_fd(self._documents.fd, lambda: None)
         self._last_report_s = self._last_wake_s = settings.clock.wall_now()
         self._stopping_s: float | None = None
 
     def run(self) -> None:
-        """Until the keeper says stop, or is gone."""
+        """Until the coordinator says stop, or is gone."""
         while not self._is_done():
             self._check_leases()
             for message in self._channel.receive():
@@ -178,15 +172,14 @@ class FetcherProcess:
         result = self._queue.on_outcome(origin_of(outcome.url).host, outcome)
         if isinstance(outcome, FetchResponse) and isinstance(result, FetchSuccess):
             result = self._archive_answer(result, outcome)
-            document = get_document(result, outcome)
-            if document is not None:
-                self._documents.submit((result, outcome), document)
+            if result.kind == "document":  # read elsewhere, since nobody can tell how long that takes
+                self._documents.submit((result, outcome), outcome.body)
                 return
-        self._results.append(self._mark_private(result))
+        self._results.append(self._mark_private(result) if self._secrets else result)
 
     def _mark_private(self, result: FetchResult) -> FetchResult:
         """With the site whose secrets opened it, if any did: not everybody may see it."""
-        if not self._secrets or not isinstance(result, FetchSuccess) or result.content is None:
+        if not isinstance(result, FetchSuccess) or result.content is None:
             return result
         url = result.task.url
         opened = (site.start for site, secrets in self._secrets.items() if select_headers(secrets, site, url))
@@ -195,7 +188,7 @@ class FetcherProcess:
     def _read_document(self, result: FetchSuccess, answer: FetchResponse, found: PdfText | PdfFailure) -> FetchResult:
         text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
         read = add_document(result, answer, self._queue.links, title=found.title, text=text, trouble=trouble)
-        return self._mark_private(read)
+        return self._mark_private(read) if self._secrets else read
 
     def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
         """Every answer is kept; one whose bytes are kept already only says so."""
@@ -252,37 +245,50 @@ def _load_secrets(site: Site) -> Secrets:
     try:
         return read_secrets(site.secrets)
     except ConfigError as error:
-        sys.stderr.write(f"vedette: {site.start} is asked without its secrets: {error}\n")
+        print_error(f"{site.start} is asked without its secrets: {error}")
         return Secrets()
 
 
-def _build_revisit(errand: FetchTask, answer: FetchResponse, payload_digest: str) -> Revisit | None:
-    copy = errand.copy
+def _build_revisit(task: FetchTask, answer: FetchResponse, payload_digest: str) -> Revisit | None:
+    copy = task.copy
     if copy is None or not copy.payload_digest:
         return None
     if answer.status == 304:
-        return Revisit("server-not-modified", errand.url, copy.fetched_s, copy.payload_digest)
+        return Revisit("server-not-modified", task.url, copy.fetched_s, copy.payload_digest)
     if answer.status == 200 and payload_digest == copy.payload_digest:
-        return Revisit("identical-payload-digest", errand.url, copy.fetched_s, copy.payload_digest)
+        return Revisit("identical-payload-digest", task.url, copy.fetched_s, copy.payload_digest)
     return None
 
 
 def run_fetcher(settings: RuntimeSettings, number: int) -> int:
-    """The life of a worker process; ``EXIT_GONE`` when there is no keeper to work for."""
+    """The life of a worker process; ``EXIT_GONE`` when there is no coordinator to work for."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
         return EXIT_GONE
     _raise_file_limit()
     channel.send(Hello(number, os.getpid()))
-    worker = FetcherProcess(settings, number, channel)
+    process = build_process(settings, number, channel)
     try:
-        worker.run()
+        process.run()
     except ChannelClosed:
         return EXIT_GONE
     finally:
-        worker.close()
+        process.close()
     return 0
+
+
+def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> FetcherProcess:
+    """Put the process together, on a channel to the coordinator."""
+    crawl, clock = settings.config.crawl, settings.clock
+    limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
+    client = HttpClient(clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
+    hold_s = HOLD_WALL_S * clock.speed
+    queue = Fetcher(settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=clock.speed)
+    largest = archive_file_limit(settings.config.store, settings.workers)
+    software = settings.agent.partition(" ")[0]
+    archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
+    return FetcherProcess(settings, channel, client, queue, archive, PdfReader())
 
 
 def _raise_file_limit() -> None:

@@ -1,4 +1,4 @@
-"""What the indexer found out about fetches, read by the keeper: once each, a bounded number at a time."""
+"""What the indexer found out about fetches, read by the coordinator: once each, a bounded number at a time."""
 
 from collections.abc import Sequence
 from math import isfinite

@@ -1,4 +1,4 @@
-"""What the keeper does on the side, a little every second: retention, and an eye on the disk.
+"""What the coordinator does on the side, a little every second: retention, and an eye on the disk.
 
 With too little room on the disk nothing more is fetched, and it is said; when there is room again, things go on by
 themselves. The mark at which they do lies a little higher, so that it does not go back and forth.
@@ -36,7 +36,7 @@ def _free_bytes(folder: Path) -> int:
 
 @dataclass(slots=True)
 class Housekeeper:
-    """The keeper's housekeeping over an open state."""
+    """The coordinator's housekeeping over an open state."""
 
     state: State
     store: Store

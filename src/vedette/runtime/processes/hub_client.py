@@ -1,13 +1,9 @@
 """The process that calls hubs: it looks through the feeds that were fetched for hubs, and asks those to push.
 
-It writes nothing itself. What it found goes to the keeper, which decides; what the keeper wants asked, it asks, one hub
+It writes nothing itself. What it found goes to the coordinator, which decides; what that wants asked, it asks, one hub
 after the other, so that neither the crawl nor a server ever waits for a hub.
 """
 
-import os
-import signal
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, cast
@@ -39,6 +35,7 @@ from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Origin, origin_of
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.push.subscriptions import HubRequest
@@ -160,11 +157,10 @@ CHECK_EVERY_S = 1.0
 FEEDS_AT_ONCE = 50
 READ_BYTES = 10 << 20
 MAX_SEEN = 200_000
-NICENESS = 5
 
 
 class HubSubscriber:
-    """One round after the other; each tells the keeper of some feeds, and asks some hubs."""
+    """One round after the other; each tells the coordinator of some feeds, and asks some hubs."""
 
     def __init__(
         self, settings: RuntimeSettings, ask: Callable[[Path, Request], dict[str, object]] = ask_coordinator
@@ -175,7 +171,7 @@ class HubSubscriber:
         self._has_warned = False
 
     def run_once(self) -> None:
-        """Look, tell, ask. A keeper that is away is told the next time."""
+        """Look, tell, ask. A coordinator that is away is told the next time."""
         try:
             self._find_hubs()
             self._call_hubs()
@@ -218,8 +214,7 @@ class HubSubscriber:
         if not self._settings.config.serve.public_url and not self._has_warned:
             self._has_warned = True
             feeds = "1 feed names a hub" if hubs == 1 else f"{hubs} feeds name a hub"
-            sys.stderr.write(f"vedette: {feeds}, which cannot reach this server: set serve.public_url to subscribe\n")
-            sys.stderr.flush()
+            print_error(f"{feeds}, which cannot reach this server: set serve.public_url to subscribe")
 
     def _call_hubs(self) -> None:
         if not self._settings.config.serve.public_url:
@@ -237,14 +232,6 @@ class HubSubscriber:
 
 def run_push(settings: RuntimeSettings) -> int:
     """The life of the process; it ends when it is told to."""
-    os.nice(NICENESS)
-    ending: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
-    _run_until(lambda: bool(ending), HubSubscriber(settings))
+    loop = StepLoop(CHECK_EVERY_S)  # hubs are in no hurry, and the coordinator has other things to do
+    loop.run(HubSubscriber(settings).run_once)
     return 0
-
-
-def _run_until(is_over: Callable[[], bool], caller: HubSubscriber) -> None:
-    while not is_over():
-        caller.run_once()
-        time.sleep(CHECK_EVERY_S)  # hubs are in no hurry, and the keeper has other things to do

@@ -3,66 +3,91 @@
 A new generation that somebody built meanwhile (``vedette reindex``, or ``renewal``) is taken over where it is.
 """
 
-import os
-import signal
-import sys
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.errors import StoreError
 from vedette.runtime.indexing.impact import ImpactJob
-from vedette.runtime.indexing.indexer import RebuildJob, open_indexer
+from vedette.runtime.indexing.indexer import Indexer, RebuildJob, open_indexer
 from vedette.runtime.indexing.pagerank import ImportanceJob
 from vedette.runtime.indexing.term_curves import CurvesJob
+from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.search.click_learning import LearningJob
 
 CHECK_EVERY_S = 0.2
 # How long what is known already may take to become findable at the end.
 DRAIN_S = 2.0
-NICENESS = 5
+
+
+class IndexerProcess:
+    """The indexer of the generation that serves, and the jobs beside it."""
+
+    def __init__(self, settings: RuntimeSettings, indexer: Indexer) -> None:
+        folder, clock, config = settings.folder, settings.clock, settings.config
+        self._folder, self._clock = folder, clock
+        self._generations = Generations(folder)
+        self._indexer = indexer
+        self._importance = ImportanceJob()
+        self._rebuild = RebuildJob(folder, clock)
+        self._curves = CurvesJob(folder, clock)
+        self._learning = LearningJob(folder, clock, configured=config.serve.learn)
+        self._impact = ImpactJob(folder, clock, is_on=config.crawl.order == "impact")
+
+    def step(self) -> bool:
+        """Start what is due beside, and take what is next; whether there was anything."""
+        if self._generations.current() != self._indexer.builder.generation:
+            self._indexer.close()
+            self._indexer = open_indexer(self._folder, self._clock)
+        builder, now_s = self._indexer.builder, time.monotonic()
+        if builder.hidden_changed and not builder.pending:
+            builder.hidden_changed = False
+            self._importance.request_run()
+        self._importance.step(builder.table, now_s)
+        self._rebuild.step(builder.table, now_s)
+        self._curves.step(builder.table, builder.gain_meter.changes, now_s)
+        self._learning.step(builder.generation, now_s)
+        self._impact.step(builder.table, builder.gain_meter.changes, now_s)
+        return self._indexer.step()
+
+    def drain(self) -> None:
+        """Take what is known already, for a moment."""
+        until_s = time.monotonic() + DRAIN_S
+        while self._indexer.step() and time.monotonic() < until_s:
+            pass
+
+    def close(self) -> None:
+        """End the jobs; what was taken is made durable."""
+        for job in (self._importance, self._rebuild, self._curves, self._learning, self._impact):
+            job.close()
+        self._indexer.close()
 
 
 def run_indexer(settings: RuntimeSettings) -> int:
     """The life of the indexer process; it ends when it is told to, with everything durable."""
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    os.nice(NICENESS)
-    generations = Generations(settings.folder)
-    while not (settings.folder / "format").exists() and not stopping:
-        time.sleep(CHECK_EVERY_S)  # the keeper is about to make the folder
-    try:
-        indexer = open_indexer(settings.folder, settings.clock)
-    except StoreError as error:
-        sys.stderr.write(f"vedette: {error}\n")
-        return 1
-    ranking, renewal = ImportanceJob(), RebuildJob(settings.folder, settings.clock)
-    curving = CurvesJob(settings.folder, settings.clock)
-    learning = LearningJob(settings.folder, settings.clock, configured=settings.config.serve.learn)
-    impacting = ImpactJob(settings.folder, settings.clock, is_on=settings.config.crawl.order == "impact")
-    try:
-        while not stopping:
-            if generations.current() != indexer.builder.generation:
-                indexer.close()
-                indexer = open_indexer(settings.folder, settings.clock)
-            if indexer.builder.hidden_changed and not indexer.builder.pending:
-                indexer.builder.hidden_changed = False
-                ranking.request_run()
-            ranking.step(indexer.builder.table, time.monotonic())
-            renewal.step(indexer.builder.table, time.monotonic())
-            curving.step(indexer.builder.table, indexer.builder.gain_meter.changes, time.monotonic())
-            learning.step(indexer.builder.generation, time.monotonic())
-            impacting.step(indexer.builder.table, indexer.builder.gain_meter.changes, time.monotonic())
-            if not indexer.step():
-                time.sleep(CHECK_EVERY_S)  # nothing is new; this is how often we look
-        until_s = time.monotonic() + DRAIN_S
-        while indexer.step() and time.monotonic() < until_s:
-            pass
-    finally:
-        ranking.close()
-        renewal.close()
-        curving.close()
-        learning.close()
-        impacting.close()
-        indexer.close()
+    loop = StepLoop(CHECK_EVERY_S)
+    loop.wait_for_folder(settings.folder)
+    with _explain_errors(settings.folder / "index"):
+        try:
+            indexer = open_indexer(settings.folder, settings.clock)
+        except StoreError as error:
+            print_error(str(error))
+            return 1
+        with closing(IndexerProcess(settings, indexer)) as process:
+            loop.run(process.step)
+            process.drain()
     return 0
+
+
+@contextmanager
+def _explain_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        raise StoreError(
+            f"{folder}: {error}; it can be made anew, nothing is lost: make room, or check permissions"
+        ) from error

@@ -5,30 +5,22 @@ two days, and then given up; what came of it is in the book, for the console to 
 answer was not noted is sent again, under the same id.
 """
 
-import os
-import signal
-import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import closing
 
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, Delivery
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.webhook import PostResult
-from vedette.errors import StoreCorrupt, StoreError
 from vedette.runtime.alerts.publisher import AlertMatcher
 from vedette.runtime.alerts.webhooks import WebhookSender
-
-if TYPE_CHECKING:
-    from vedette.runtime.processes.settings import RuntimeSettings
-
+from vedette.runtime.processes.loop import StepLoop, StoreGuard
+from vedette.runtime.processes.settings import RuntimeSettings
 
 CHECK_EVERY_S = 0.25
 TIDY_EVERY_S = 60.0
-NICENESS = 5
 # Messages on their way at once, one for each watch.
 MAX_IN_FLIGHT = 8
 # How long after each try the next one is made; after the last the message is given up. Wall time.
@@ -38,7 +30,7 @@ RETRY_DELAYS_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 3 * 3600.0, 8 * 3600.0, 12 * 
 class Notifier:
     """The book of a data folder, told from step by step; whatever happens to it, the process goes on."""
 
-    def __init__(self, settings: "RuntimeSettings") -> None:
+    def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
         self._folder = settings.folder
         self._sender = WebhookSender(settings)
@@ -46,11 +38,16 @@ class Notifier:
         self._in_flight: dict[str, tuple[Delivery, Future[PostResult]]] = {}
         self._store_and_matcher: tuple[AlertStore, AlertMatcher] | None = None
         self._tidy_s = 0.0
-        self._trouble = ""
+        self._guard = StoreGuard(
+            settings.folder,
+            ALERTS_FILE,
+            trouble="nobody is told of new pages for now",
+            recovered="new pages are told of again",
+        )
 
     def step(self) -> bool:
         """Do what is due; whether there may be more at once."""
-        return self._run_safely(self._run_step)
+        return self._guard.run(self._run_step, self._close_store)
 
     def close(self) -> None:
         """Let go; what is on its way and not answered yet will be sent again."""
@@ -97,50 +94,16 @@ class Notifier:
         with read_state(self._folder) as db:
             return {watch.alert_id: watch for watch in CrawlStore(db).list_alerts()}
 
-    def _run_safely(self, work: Callable[[], bool]) -> bool:
-        try:
-            more = work()
-        except StoreCorrupt as error:
-            self._close_store()
-            _print_error(f"{error}; it is kept as {ALERTS_FILE.move_aside(self._folder).name}")
-            return False
-        except (StoreError, OSError) as error:
-            self._report_trouble(str(error))
-            return False
-        self._report_trouble("")
-        return more
-
-    def _report_trouble(self, trouble: str) -> None:
-        """The same trouble is said once, until it is over."""
-        if trouble and trouble != self._trouble:
-            _print_error(f"nobody is told of new pages for now: {trouble}")
-        elif self._trouble and not trouble:
-            _print_error("new pages are told of again")
-        self._trouble = trouble
-
     def _close_store(self) -> None:
         if self._store_and_matcher is not None:
             self._store_and_matcher[0].close()
         self._store_and_matcher = None
 
 
-def run_notifier(settings: "RuntimeSettings") -> int:
-    """The life of the herald process; it ends when it is told to."""
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    os.nice(NICENESS)
-    while not (settings.folder / "format").exists() and not stopping:
-        time.sleep(CHECK_EVERY_S)  # the keeper is about to make the folder
-    herald = Notifier(settings)
-    try:
-        while not stopping:
-            if not herald.step():
-                time.sleep(CHECK_EVERY_S)  # nothing is new; this is how often we look
-    finally:
-        herald.close()
+def run_notifier(settings: RuntimeSettings) -> int:
+    """The life of the notifier process; it ends when it is told to."""
+    loop = StepLoop(CHECK_EVERY_S)
+    loop.wait_for_folder(settings.folder)
+    with closing(Notifier(settings)) as notifier:
+        loop.run(notifier.step)
     return 0
-
-
-def _print_error(words: str) -> None:
-    sys.stderr.write(f"vedette: {words}\n")
-    sys.stderr.flush()

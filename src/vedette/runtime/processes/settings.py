@@ -1,6 +1,8 @@
 """What a process tree is started with: plain values that every process of it gets."""
 
+import os
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,11 +10,12 @@ from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.config import Config
 from vedette.engine.coordinator.state import CrawlRules
+from vedette.engine.decision_record import Decision, DecisionRecorder, format_decision
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.errors import UsageError
 from vedette.fetch.connect_to import ConnectOverride
 from vedette.model import Site
 from vedette.refresh.policies.fixed import Fixed
-from vedette.runtime.processes.decision_log import open_decision_log
 
 LEASE_SPAN_WALL_S = 10.0
 AHEAD_WALL_S = 1.0
@@ -47,7 +50,7 @@ class RuntimeSettings:
 
 
 def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> CrawlRules:
-    """The keeper's rules, from settings, the sites of the state, and the domains that are blocked."""
+    """The coordinator's rules, from settings, the sites of the state, and the domains that are blocked."""
     crawl = settings.config.crawl
     named = {site.start for site in settings.sites}
     active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
@@ -77,3 +80,26 @@ def build_schedule(settings: RuntimeSettings) -> Schedule:
     """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
     sources = Fixed(interval_s=settings.config.crawl.source_interval_s)
     return Schedule(recrawl=True, sources=sources, witness=open_decision_log())
+
+
+DECISIONS_ENV = "VEDETTE_DECISIONS"
+
+
+def open_decision_log() -> DecisionRecorder | None:
+    """Who writes decisions down, if the environment asks for it."""
+    name = os.environ.get(DECISIONS_ENV)
+    return _build_writer(Path(name)) if name else None
+
+
+def _build_writer(path: Path) -> DecisionRecorder:
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{DECISIONS_ENV}: {path} cannot be written: {error.strerror}; name another file") from error
+
+    def write(decision: Decision) -> None:
+        # A full disk ends the log, not the crawl.
+        with suppress(OSError), path.open("a", encoding="utf-8") as file:
+            file.write(format_decision(decision) + "\n")
+
+    return write

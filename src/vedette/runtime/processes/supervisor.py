@@ -2,7 +2,7 @@
 
 The end of the parent ends them all.
 
-Workers end with their keeper, and come back with it. A child that dies soon after its start, again and again, is
+Workers end with their coordinator, and come back with it. A child that dies soon after its start, again and again, is
 started again later and later, and each time it is said.
 """
 
@@ -13,19 +13,19 @@ import os
 import shutil
 import signal
 import socket
-import sqlite3
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from math import inf
 from pathlib import Path
 
 from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
 from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
-from vedette.errors import StoreError, VedetteError
+from vedette.errors import VedetteError
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.coordinator import FINAL_STATUS_FILE, SOCKET, run_coordinator
 from vedette.runtime.processes.fetcher import EXIT_GONE, run_fetcher
@@ -67,7 +67,7 @@ class Supervisor:
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start everything; the keeper first, since workers report to it."""
+        """Start everything; the coordinator first, since workers report to it."""
         settings = self.settings
         self._final_status_path = self.settings.folder / FINAL_STATUS_FILE
         self._final_status_path.unlink(missing_ok=True)
@@ -77,12 +77,24 @@ class Supervisor:
             _Child(f"worker {number}", lambda number=number: run_fetcher(settings, number))  # type: ignore[misc]  # the default binds the number
             for number in range(settings.workers)
         ]
-        self._children.append(_Child("indexer", lambda: _run_indexer(settings), ends_by_signal=True))
+        self._children.append(
+            _Child("indexer", lambda: _run_lazily("indexer", "run_indexer", settings), ends_by_signal=True)
+        )
         if settings.forever:  # a crawl that ends finds nothing but what is new here
-            self._children.append(_Child("herald", lambda: _run_notifier(settings), ends_by_signal=True))
+            self._children.append(
+                _Child("herald", lambda: _run_lazily("notifier", "run_notifier", settings), ends_by_signal=True)
+            )
         if settings.listener is not None:
-            self._children.append(_Child("recorder", lambda: _run_event_recorder(settings), ends_by_signal=True))
-            self._children.append(_Child("push", lambda: _run_push(settings), ends_by_signal=True))
+            self._children.append(
+                _Child(
+                    "recorder",
+                    lambda: _run_lazily("event_recorder", "run_event_recorder", settings),
+                    ends_by_signal=True,
+                )
+            )
+            self._children.append(
+                _Child("push", lambda: _run_lazily("hub_client", "run_push", settings), ends_by_signal=True)
+            )
             self._children += self._build_servers(settings, settings.listener)
         self.restart_dead()
 
@@ -101,11 +113,11 @@ class Supervisor:
 
     @property
     def is_over(self) -> bool:
-        """Whether the keeper came to its own good end, or had its time to."""
+        """Whether the coordinator came to its own good end, or had its time to."""
         return self._stopping or time.monotonic() > self._stop_deadline_s
 
     def set_stop_deadline(self) -> None:
-        """Somebody wants it to end and the keeper is told so: from the first call on, there are some seconds left."""
+        """The coordinator was asked to end: from the first call on, there are some seconds left."""
         self._stop_deadline_s = min(self._stop_deadline_s, time.monotonic() + STOP_DEADLINE_S)
 
     def stop(self) -> None:
@@ -128,7 +140,7 @@ class Supervisor:
             own.close()
 
     def read_final_status(self) -> dict[str, object]:
-        """The numbers with which the keeper ended; nothing if it did not end by itself."""
+        """The numbers with which the coordinator ended; nothing if it did not end by itself."""
         try:
             told: dict[str, object] = json.loads(self._final_status_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -155,7 +167,7 @@ class Supervisor:
         ]
 
     def _send_sigterm(self) -> None:
-        """Those that the keeper does not tell; again and again, since one may not have been listening yet."""
+        """Those that the coordinator does not tell; again and again, since one may not have been listening yet."""
         for child in self._children:
             if child.pid and child.ends_by_signal:
                 os.kill(child.pid, signal.SIGTERM)
@@ -175,7 +187,7 @@ class Supervisor:
         if child.name == "keeper":
             self._remove_socket()
             self._stopping = self._stopping or code == 0
-        # A worker without a keeper ends in peace, and waits for the next one.
+        # A worker without a coordinator ends in peace, and waits for the next one.
         if self._stopping or code in {0, EXIT_GONE}:
             return ""
         child.deaths = 1 if now_s - child.started_s > STABLE_AFTER_S else child.deaths + 1
@@ -201,41 +213,15 @@ class Supervisor:
         child.pid, child.started_s = pid, time.monotonic()
 
 
-def _run_indexer(settings: RuntimeSettings) -> int:
-    from vedette.runtime.processes.indexer import run_indexer  # the index is needed in this process alone
-
-    try:
-        return run_indexer(settings)
-    except (sqlite3.OperationalError, OSError) as error:
-        where = settings.folder / "index"
-        raise StoreError(
-            f"{where}: {error}; it can be made anew, nothing is lost: make room, or check permissions"
-        ) from error
-
-
-def _run_event_recorder(settings: RuntimeSettings) -> int:
-    from vedette.runtime.processes.event_recorder import run_event_recorder  # so is what people did with results
-
-    return run_event_recorder(settings)
-
-
-def _run_notifier(settings: RuntimeSettings) -> int:
-    from vedette.runtime.processes.notifier import run_notifier  # so is what goes out to those who watch
-
-    return run_notifier(settings)
-
-
-def _run_push(settings: RuntimeSettings) -> int:
-    from vedette.runtime.processes.hub_client import run_push  # so is what hubs are asked
-
-    return run_push(settings)
+def _run_lazily(module: str, function: str, settings: RuntimeSettings) -> int:
+    """Run a process whose modules no other process needs: they are imported in the child alone."""
+    run: Callable[[RuntimeSettings], int] = getattr(import_module(f"vedette.runtime.processes.{module}"), function)
+    return run(settings)
 
 
 def _run_server(settings: RuntimeSettings, counts: str) -> int:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # where servers add up what they count; read at the import
-    from vedette.runtime.processes.server import run_server  # so is everything that serves pages
-
-    return run_server(settings)
+    return _run_lazily("server", "run_server", settings)
 
 
 def _describe_exit(code: int) -> str:

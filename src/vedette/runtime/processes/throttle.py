@@ -14,7 +14,7 @@ CACHE_REST_FACTOR = 20.0
 
 @dataclass(slots=True)
 class Throttle:
-    """When something may be done again: ``rest_factor`` what it took after it was done, and after ``min_interval_s`` at the soonest.
+    """When something may be done again: after ``rest_factor`` times what it took, and ``min_interval_s`` at least.
 
     Times are of one clock, whichever its user has.
     """

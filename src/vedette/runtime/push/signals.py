@@ -116,7 +116,7 @@ class SignalHandler:
             return 0
         front = 1 if credit.wait_cut == 1.0 else None
         named = FoundUrl("", 1, front=front, source=via, from_list=bool(credit.wait_cut), via=self._get_discovery(via))
-        return self.coordinator.add_announced(urls, named, now_s)
+        return self.coordinator.admit_links([(urls, named)], now_s).urls
 
     def _get_discovery(self, via: str) -> LinkOrigin | None:
         """How what is told here was found, so that those who watch hear of it; ``via`` was fetched, or nobody knows."""

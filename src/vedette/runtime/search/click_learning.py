@@ -21,7 +21,7 @@ from vedette.adapters.event_store.reader import load_counted_clicks, load_latest
 from vedette.adapters.event_store.schema import EVENTS_NAME
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.engine.search.learned_order import hash_query
+from vedette.engine.search.scoring import hash_query
 from vedette.errors import StoreError
 from vedette.learn.clicks.impressions import Bools, Impressions, build_impressions
 from vedette.learn.clicks.off_policy import OrderEstimate, estimate_orders

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import NamedTuple, Protocol
 
 from vedette.config import Rate
-from vedette.engine.search.learned_order import QUALITY
+from vedette.engine.search.scoring import QUALITY
 from vedette.errors import StoreError
 from vedette.learn.bot_filter import RateMeter, check_event
 from vedette.learn.clicks.impressions import ADDRESS_DIGITS

@@ -1,8 +1,10 @@
-"""Where the price binds, the unseen URLs of a host stand in line by what first fetches like them brought.
+"""How the unseen URLs of a host stand in line: by the impact that is foreseen, or else by worth at the price.
+
+Where the price binds, the unseen URLs of a host stand in line by what first fetches like them brought.
 
 Without it, what is worth the price would wait behind what is not, where the latter was found first. Nothing happens
 while nothing has a price, before anything was held back for it, before any first fetch was measured (breadth first
-then), and where ``foresight`` says more (``foreseeing``).
+then), and where ``foresight`` says more.
 
 What is worth the price stands in the front queues 2 to 5, the rest in the last: queues are drawn with weights that
 halve, so of a host that has both a small part of what is drawn is of the others, and nothing starves. What is found is
@@ -16,16 +18,107 @@ many in-links; for that somebody must search.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, nan
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import FoundUrl, HostState, SortState
-from vedette.engine.ports import CrawlStore, Ids, UrlFrontier
+from vedette.engine.ports import CrawlStore, Ids, LeasedUrl, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.impact_lookup import ImpactLookup
+from vedette.frontier.impact.estimates import UnseenWithGain, assign_by_rank
+from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, Ints
+
+
+class ImpactEstimates(Protocol):
+    """Whoever has what was worked out. ``version`` tells one making from another; 0 where there is none."""
+
+    @property
+    def version(self) -> int:
+        """Which making this is."""
+
+    def get_known(self, ids: Ids) -> Floats:
+        """What a first fetch of each of these URLs is expected to bring; NaN where it was not worked out."""
+
+    def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
+        """The same; where it was not worked out, what is usual where the URL lies, and NaN only where nothing is."""
+
+    def get_front_queues(self, gains: Floats) -> Ints:
+        """The front queues for URLs that are found now and of which so much is expected."""
+
+
+class NoImpact:
+    """Nobody knows anything.
+
+    >>> NO_IMPACT.version, NO_IMPACT.get_gains(np.array([1], np.uint32), ["https://a.test/"]).tolist()
+    (0, [nan])
+    """
+
+    version = 0
+
+    def get_known(self, ids: Ids) -> Floats:
+        """Nothing."""
+        return np.full(len(ids), np.nan)
+
+    def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:  # noqa: ARG002 - the shape that all have
+        """Nothing."""
+        return self.get_known(ids)
+
+    def get_front_queues(self, gains: Floats) -> Ints:
+        """The last of all; nobody asks."""
+        return np.full(len(gains), 7)
+
+
+NO_IMPACT = NoImpact()
+
+
+class ImpactLookup:
+    """Asks ``foresight``; to be used where ``is_active``: the order is by impact, and something was worked out."""
+
+    def __init__(self, hosts: HostTable, urls: UrlFrontier, foresight: ImpactEstimates) -> None:
+        self._hosts, self._urls, self._estimates = hosts, urls, foresight
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something is foreseen, and the operator wants it heeded."""
+        return self._hosts.rules.order == "impact" and self._estimates.version > 0
+
+    def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
+        """The front queues of URLs that are found now, by their places, as far as what they bring is foreseen."""
+        gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
+        known = np.flatnonzero(np.isfinite(gains))
+        return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
+
+    def reorder_host(self, host: HostState) -> None:
+        """After each making of what is foreseen, those that wait for a host stand in line by it, the best first.
+
+        Of whom nothing is foreseen (known pages that wait again, what was found since) stays in its queue, in front.
+        """
+        if not self.is_active or host.impact_version == self._estimates.version:
+            return
+        host.impact_version = self._estimates.version
+        ids, before = self._urls.get_queue(host.id)
+        gains = self._estimates.get_known(ids)
+        known = np.isfinite(gains)
+        fronts = before.astype(np.int64)
+        fronts[known] = assign_by_rank(gains[known])
+        order = np.argsort(np.where(known, -gains, -inf), kind="stable")
+        self._urls.set_queue(host.id, ids[order], fronts[order])
+
+    def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
+        """The batch with what is foreseen of each."""
+        return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self._get_gains(leased))
+
+    def get_gain(self, leased: LeasedUrl) -> float:
+        """What is foreseen of one; NaN where nothing is."""
+        return float(self._get_gains([leased])[0]) if self.is_active else nan
+
+    def _get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
+        return self._estimates.get_gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])
+
 
 # So many times the price, and more, is worth a better front queue.
 PRICE_LEVELS = np.array([4.0, 2.0, 1.4, 1.0])
@@ -61,7 +154,7 @@ class WorthSorter:
         self._sifting: dict[int, _SortJob] = {}
 
     @property
-    def _price(self) -> float | None:
+    def price(self) -> float | None:
         """The price where it binds and worths differ; None where nothing is to be done."""
         is_mine = self._hosts.rules.order == "impact" and not self._impact.is_active
         return (
@@ -70,11 +163,10 @@ class WorthSorter:
             else None
         )
 
-    def get_front_queues(self, named: Sequence[FoundUrl]) -> dict[int, int]:
+    def get_front_queues(self, named: Sequence[FoundUrl], price: float) -> dict[int, int]:
         """The front queues of URLs that are found now, by their places; what somebody named needs no worth."""
-        price = self._price
         places = [place for place, one in enumerate(named) if one.depth and one.front is None]
-        if price is None or not places:
+        if not places:
             return {}
         worth = self._first_fetches.estimate_worths([named[place].url for place in places], [1] * len(places))
         return dict(zip(places, queues_at_price(worth, price).tolist(), strict=True))
@@ -83,14 +175,14 @@ class WorthSorter:
         """Whether a host is being sifted: it is where half of those looked at in a turn were below the price."""
         if host.id in self._sifting:
             return True
-        price = self._price
+        price = self.price
         if price is None or 2 * below < max(looked, 1) or self._is_fresh(host, price, now_s):
             return False
         return self._start_sort(host, now_s)
 
     def step(self, host: HostState, now_s: float) -> None:
         """Weigh some more URLs of a host that is being sifted; the last step puts all of them in line."""
-        sifting, price = self._sifting.get(host.id), self._price
+        sifting, price = self._sifting.get(host.id), self.price
         if sifting is None:
             return
         if price is None:

@@ -5,7 +5,7 @@ import pytest
 from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
 from tests.serve.rank.test_reranking import reputation
 
-from vedette.engine.search.learned_order import hash_query
+from vedette.engine.search.scoring import hash_query
 from vedette.engine.search.search import Searcher
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.reranking import UNPROVEN

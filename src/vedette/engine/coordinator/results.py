@@ -1,0 +1,167 @@
+"""What the results of a report say: whether to try again, where links lead, what changed, what a fetch was worth."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import FoundUrl
+from vedette.engine.messages import FetchResult, FetchSuccess, Kind
+from vedette.engine.ports import (
+    ChangeSignal,
+    CrawlStore,
+    LinkOrigin,
+    PageRow,
+    SignalKind,
+    UnlistedLink,
+    UrlFrontier,
+)
+from vedette.engine.scheduling.polling import MAX_INTERVAL_S, MAX_LINKS, PollResult
+from vedette.engine.scheduling.refresh import RefreshScheduler
+from vedette.engine.scheduling.schedule import is_good, is_source
+from vedette.frontier.traps import FetchYield
+from vedette.model import Failure
+
+PERMANENT_FAILURES = frozenset({Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS, Failure.NAME})
+LISTS = frozenset({"feed", "sitemap"})
+_SIGNAL_KINDS: Mapping[Kind, SignalKind] = {"feed": "feed", "sitemap": "sitemap"}
+# A list of links is worth as much as a page of so many words.
+LIST_WORDS = 300
+NOT_MODIFIED = 304
+MAX_BIRTH_AGE_S = 30 * 86_400.0
+
+LinkGroup = tuple[Sequence[str], FoundUrl]
+
+
+def find_retry(result: FetchResult, max_attempts: int) -> tuple[str, int]:
+    """Why a result does not count, and how often such a page is tried at most."""
+    if isinstance(result, FetchSuccess):
+        return f"status {result.status}", max_attempts
+    return str(result.failure), 1 if result.failure in PERMANENT_FAILURES else max_attempts
+
+
+def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | None]) -> list[LinkGroup]:
+    """Links lead one deeper; a redirect is where the page itself went, if a site takes that."""
+    task = result.task
+    found: list[LinkGroup] = []
+    before_s = task.copy.fetched_s if task.copy else None
+    target = normalize_url(result.location) if result.location is not None else None
+    if target is not None:
+        way = LinkOrigin(task.id, "redirect", before_s)
+        found.append(((target,), FoundUrl("", task.depth, task.hops + 1, source=task.url, via=way)))
+    way = LinkOrigin(task.id, result.kind, before_s)
+    if result.sources:
+        found.append((result.sources, FoundUrl("", 0, front=0, source=task.url, from_list=True, via=way)))
+    listed, again = result.kind in LISTS, task.copy is not None
+    deeper = FoundUrl("", task.depth + 1, source=task.url, from_list=listed, via=way, is_refetch=again)
+    return [*found, (result.links, deeper)]
+
+
+def find_relinked(
+    results: Sequence[FetchSuccess], rows: Mapping[int, PageRow], urls: UrlFrontier, store: CrawlStore
+) -> list[int]:
+    """What is gone and stands in a list of links, or on a page, on which it did not stand before."""
+    linking = [result for result in results if result.changed and result.links]
+    named = list(dict.fromkeys(url for result in linking for url in result.links))
+    known = store.get_gone_pages(urls.find_ids(named).tolist()) if named else []
+    gone = {one.url: one.page.id for one in known}
+    found: list[int] = []
+    for result in linking if gone else ():
+        links = [url for url in result.links if url in gone]
+        before = frozenset(store.get_links(result.task.id) if links and result.task.id in rows else ())
+        found += [gone[url] for url in links if url not in before]
+    return found
+
+
+def collect_signals(results: Sequence[FetchSuccess], urls: UrlFrontier) -> list[ChangeSignal]:
+    """What sitemaps and feeds say of when known pages changed."""
+    said: list[ChangeSignal] = []
+    for result in results:
+        kind = _SIGNAL_KINDS.get(result.kind)
+        if result.dates and kind is not None:
+            pages = zip(urls.find_ids(result.links).tolist(), result.dates, strict=True)
+            said += [ChangeSignal(id_, at_s, kind) for id_, at_s in pages if id_ and at_s is not None]
+    return said
+
+
+def collect_unlisted(
+    results: Sequence[FetchSuccess], rows: Mapping[int, PageRow], paused: SiteIndex
+) -> list[UnlistedLink]:
+    """Links to hosts of no site. A page counts once, at its first fetch; fetchers do not know the paused sites."""
+    return [
+        UnlistedLink(host, result.task.url, result.ended_s)
+        for result in results
+        if result.task.id not in rows
+        for host in result.unlisted_hosts
+        if not paused.find_by_host(host)
+    ]
+
+
+def build_yield(
+    result: FetchSuccess, groups: Mapping[int, int], canonical: str | None, store: CrawlStore
+) -> FetchYield:
+    """What a fetch was worth, for pages like it; ``canonical`` is the URL of a site that the page calls its own."""
+    content, id_ = result.content, result.task.id
+    if content is None:
+        return FetchYield(LIST_WORDS if result.kind in LISTS else 0, result.status)
+    stands = groups[id_] == id_ or store.get_canonical(groups[id_]) == id_
+    is_copy = not stands or canonical not in {None, result.task.url}
+    return FetchYield(content.words, result.status, is_copy, content.is_missing)
+
+
+class PollTracker:
+    """Learns from polls: what each showed that nobody knew, and when to poll again.
+
+    A poll is an ordinary fetch. What it brought is known when its links were admitted, so due times are set again then.
+    Where the operator set no budget there is nothing to be thrifty with, and lists come round at their fixed pace.
+    """
+
+    def __init__(self, hosts: HostTable, urls: UrlFrontier, store: CrawlStore, refresher: RefreshScheduler) -> None:
+        self._hosts, self._urls, self._store, self._refresher = hosts, urls, store, refresher
+
+    def on_report(self, results: Sequence[FetchResult], new: Counter[str], now_s: float) -> None:
+        """All links of these results were admitted; ``new`` is how many unseen URLs each page named."""
+        self._store.save_births(list(self._collect_births([each for each in results if new[each.task.url]], now_s)))
+        pages = [result for result in results if result.task.robots_of is None]
+        rows = self._store.get_pages([result.task.id for result in pages])
+        costs = self._refresher.estimate_costs(pages).tolist()
+        looks = [
+            self._build_poll(result, new, rows.get(result.task.id))._replace(cost=cost)
+            for result, cost in zip(pages, costs, strict=True)
+        ]
+        lists = {look.id for look in looks if look.is_list}
+        looking, price = self._refresher.poller, self._refresher.price
+        sources = looking.on_polls(looks, now_s)
+        times = looking.get_due_times(
+            [id_ for id_ in sources if self._refresher.has_budget or id_ not in lists], price, now_s
+        )
+        self._store.save_due_times(
+            [
+                (id_, min(at_s, now_s + MAX_INTERVAL_S) if id_ in lists else min(at_s, rows[id_].due_s))
+                for id_, at_s in times.items()
+                if id_ in rows and is_good(rows[id_].status)
+            ]
+        )
+
+    def _collect_births(self, results: Sequence[FetchResult], now_s: float) -> Iterator[ChangeSignal]:
+        """What lists that named something new say of when it was made; old dates are of what is only new here."""
+        for result in results:
+            if isinstance(result, FetchSuccess) and result.dates and result.kind in {"feed", "sitemap"}:
+                ids = self._urls.find_ids(result.links).tolist()
+                for id_, at_s in zip(ids, result.dates, strict=True):
+                    if id_ and at_s is not None and now_s - MAX_BIRTH_AGE_S <= at_s <= now_s:
+                        yield ChangeSignal(id_, at_s, "feed" if result.kind == "feed" else "sitemap")
+
+    def _build_poll(self, result: FetchResult, new: Counter[str], row: PageRow | None) -> PollResult:
+        task = result.task
+        host = self._hosts.get(task.host).id
+        again = task.copy is not None
+        if not isinstance(result, FetchSuccess) or not (is_good(result.status) or result.status == NOT_MODIFIED):
+            return PollResult(task.id, host, ok=False, is_list=False, is_refetch=again)
+        # What has not changed comes without a body, and so without a kind of its own.
+        is_list = is_source(task.url, row.kind if row is not None else result.kind)
+        count = new[task.url]
+        matters = is_list or count or self._refresher.poller.is_source(task.id)
+        links = self._urls.find_ids(result.links[:MAX_LINKS]).tolist() if matters and result.links else []
+        known = [id_ for id_ in links if id_]
+        return PollResult(task.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count)
