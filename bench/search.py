@@ -33,7 +33,6 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import quote_plus
 
-from vedette.version import __version__
 from vedette.adapters.crawl_store.data_folder import lock_folder, read_state
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.tantivy_index import open_reader
@@ -47,6 +46,7 @@ from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
 from vedette.text import split_words
+from vedette.version import __version__
 from vedette.web.server import bind
 
 ROOT = Path(__file__).resolve().parent.parent

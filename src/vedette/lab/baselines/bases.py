@@ -23,11 +23,11 @@ class Stateless:
 
     __slots__ = ()
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies have
+    def start(self, config: None) -> tuple[()]:
         """Return the empty state."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401, ARG002 - any batch
+    def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401 - any batch
         """Return the state as it is."""
         return state
 
@@ -41,7 +41,7 @@ class ImpactOrder:
         """Return a model that has seen no fetch."""
         return create_model(config)
 
-    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:  # noqa: ARG002 - as above
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
         """Train on first fetches; a batch that does not say what they brought teaches nothing."""
         return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
@@ -71,7 +71,7 @@ class CountScore(ScorePolicy):
         """Return what exploring adds to each rate: nothing, unless a policy says otherwise."""
         return np.zeros_like(rate)
 
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:  # noqa: ARG002 - counts are enough
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """Return the priority of each ad."""
         rate = click_rates(options)
         factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0

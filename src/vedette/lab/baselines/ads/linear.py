@@ -38,11 +38,11 @@ class LinearRates(ScorePolicy):
     name: str = "linear"
     exploration: float = 1.0
 
-    def start(self, config: None) -> LinearMemory:  # noqa: ARG002 - the shape that all policies have
+    def start(self, config: None) -> LinearMemory:
         """Nothing was seen."""
         return LinearMemory(NO_PRIORS)
 
-    def observe(self, state: LinearMemory, batch: AdCandidates, now: float) -> LinearMemory:  # noqa: ARG002 - as above
+    def observe(self, state: LinearMemory, batch: AdCandidates, now: float) -> LinearMemory:
         """Solve it again for all ads."""
         if not len(batch):
             return state

@@ -45,11 +45,11 @@ class BatchBandit:
 
     name: str = "batch-bandit"
 
-    def start(self, config: None) -> BanditState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> BanditState:
         """Nothing arrived yet."""
         return BanditState(np.zeros(0), np.zeros(0), 0.0)
 
-    def observe(self, state: BanditState, batch: Sources, now: float) -> BanditState:  # noqa: ARG002 - rounds are its time
+    def observe(self, state: BanditState, batch: Sources, now: float) -> BanditState:
         """As many rounds for each source looked at as pages were found, at least one, and those that it showed."""
         rounds, covered = grow_rows(state.rounds, batch.place), grow_rows(state.covered, batch.place)
         arrived = max(float(len(np.unique(batch.shown[batch.shown_new]))), 1.0)
@@ -57,12 +57,12 @@ class BatchBandit:
         covered[batch.place] += get_latest_yields(batch)
         return BanditState(rounds, covered, state.arrived + arrived)
 
-    def choose(self, state: BanditState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: BanditState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k highest indices; nothing is drawn."""
         rows = np.lexsort((options.place, options.last_poll_s, -_compute_index(state, options)))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
-    def reason(self, state: BanditState, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - rounds are its time
+    def reason(self, state: BanditState, batch: Sources, row: int, now: float) -> str:
         """The index, and whether anything is known."""
         index = _compute_index(state, batch)[row]
         return f"batch-bandit: index {index:.3f}" if np.isfinite(index) else "batch-bandit: never played"

@@ -54,11 +54,11 @@ class CliqWin:
     likeness: float = 0.2
     remembers: bool = True
 
-    def start(self, config: None) -> ClusterState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> ClusterState:
         """No crawl was made."""
         return ClusterState(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
-    def observe(self, state: ClusterState, batch: Sources, now: float) -> ClusterState:  # noqa: ARG002 - crawls are its time
+    def observe(self, state: ClusterState, batch: Sources, now: float) -> ClusterState:
         """Cluster again, and add the shares; a crawl without anything new changes nothing."""
         if not count_new(batch):
             return state
@@ -68,11 +68,11 @@ class CliqWin:
         share[batch.place] = compute_shares(batch)
         return ClusterState(cluster, share, led + share, state.crawls + 1)
 
-    def choose(self, state: ClusterState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: ClusterState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The best page of each of the k best clusters; nothing is drawn."""
         return pick_best(options, self._compute_worth(state, options), k, told=state.crawls > 0)
 
-    def reason(self, state: ClusterState, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+    def reason(self, state: ClusterState, batch: Sources, row: int, now: float) -> str:
         """Whether it stands for a cluster, and with how much."""
         worth = self._compute_worth(state, batch)[row]
         return (

@@ -33,21 +33,21 @@ class Cov:
 
     name: str = "cov"
 
-    def start(self, config: None) -> Ints:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Ints:
         """No crawl was made, so nobody covers anything."""
         return np.zeros(0, np.int64)
 
-    def observe(self, state: Ints, batch: Sources, now: float) -> Ints:  # noqa: ARG002 - crawls are its time
+    def observe(self, state: Ints, batch: Sources, now: float) -> Ints:
         """The cover of what is new, as places; a crawl without anything new leaves the last one."""
         return batch.place[list(compute_greedy_cover(build_new_sets(batch)).rows)] if count_new(batch) else state
 
-    def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The cover in its order, as far as its pages are still there."""
         ranks = np.zeros(int(state.max(initial=-1)) + 1)
         ranks[state] = 1.0 / np.arange(1, len(state) + 1)
         return pick_best(options, lookup_values(ranks, options.place), k, told=len(state) > 0)
 
-    def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+    def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:
         """Whether it is in the cover, and where."""
         at = np.flatnonzero(state == batch.place[row])
         return f"cov: number {at[0] + 1} of {len(state)} in the last cover" if len(at) else "cov: not in the last cover"

@@ -37,11 +37,11 @@ class OdWin:
     name: str = "od-win"
     alpha: float = 1.0
 
-    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> Floats:
         """No crawl was made."""
         return np.zeros(0)
 
-    def observe(self, state: Floats, batch: Sources, now: float) -> Floats:  # noqa: ARG002 - crawls are its time
+    def observe(self, state: Floats, batch: Sources, now: float) -> Floats:
         """Add the shares of a crawl; one without anything new has none."""
         if not count_new(batch):
             return state
@@ -49,11 +49,11 @@ class OdWin:
         led[batch.place] += compute_shares(batch)
         return led
 
-    def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The k largest; nothing is drawn."""
         return pick_best(options, lookup_values(state, options.place), k, told=len(state) > 0)
 
-    def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+    def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:
         """How much it led to."""
         led = lookup_values(state, batch.place)[row]
         return f"{self.name}: led to {led:.2f} times all that was new at a full crawl"

@@ -111,7 +111,7 @@ class Pham:
     name: str = "pham"
     scaled: bool = False
 
-    def start(self, config: None) -> PhamState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> PhamState:
         """Nothing was looked at, and no share was tried."""
         width = len(YieldInputs._fields) + 1
         nothing = np.zeros(len(SHARES))
@@ -136,7 +136,7 @@ class Pham:
         )
         return _train(played, now) if now - state.trained_s >= RETRAIN_S and len(looks) else played
 
-    def choose(self, state: PhamState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+    def choose(self, state: PhamState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """The best predictions, then the stalest of the others."""
         best = np.lexsort((options.place, options.last_poll_s, -_predict_yields(state, options, now)))
         exploited = best[: int(k * SHARES[self._choose_share(state)] + 0.5)]

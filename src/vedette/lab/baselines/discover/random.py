@@ -30,12 +30,12 @@ class Random(Stateless):
 
     name: str = "random"
 
-    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Up to k rows, any of them."""
         count = min(k, len(options))
         rows = rng.permutation(len(options))[:count].astype(np.int64)
         return Picks(rows, np.full(count, count / max(len(options), 1)))
 
-    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
         """That there is none but the draw."""
         return f"random: each of {len(batch)} sources is as likely as the others"

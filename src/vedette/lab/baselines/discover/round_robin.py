@@ -34,12 +34,12 @@ class RoundRobin(Stateless):
 
     name: str = "round-robin"
 
-    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Up to k rows, stalest first; nothing is drawn."""
         rows = np.lexsort((options.place, options.last_poll_s))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
-    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
         """How long ago it was looked at, in words."""
         if np.isneginf(batch.last_poll_s[row]):
             return "round-robin: never looked at"

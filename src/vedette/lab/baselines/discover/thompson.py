@@ -49,7 +49,7 @@ class Thompson:
 
     name: str = "thompson"
 
-    def start(self, config: None) -> ThompsonState:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> ThompsonState:
         """Nothing was looked at."""
         return ThompsonState(np.zeros((0, HOURS)), np.zeros((0, HOURS)))
 

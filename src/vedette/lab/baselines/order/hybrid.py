@@ -29,12 +29,12 @@ class Hybrid(ImpactOrder):
 
     name: str = "hybrid"
 
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The weighted average of both estimates."""
         full = complete_batch(batch)
         return BY_QUERIES * state.estimate_by_queries(full) + BY_IMPORTANCE * state.estimate_by_importance(full)
 
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """Both estimates, in words."""
         full = complete_batch(batch)
         asked, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]

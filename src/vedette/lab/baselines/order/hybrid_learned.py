@@ -30,11 +30,11 @@ class HybridLearned(ImpactOrder):
 
     name: str = "hybrid-learned"
 
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The average by learned weights."""
         return state.estimate_hybrid(complete_batch(batch))
 
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """Both estimates and their weights, in words."""
         by_queries, by_importance = state.weights
         worth = state.estimate_hybrid(complete_batch(batch))[row]

@@ -29,10 +29,10 @@ class Pagerank(Stateless):
 
     name: str = "pagerank"
 
-    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The importance of each."""
         return complete_batch(batch).importance.astype(np.float64)
 
-    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """The importance, in words."""
         return f"important pages first: importance {complete_batch(batch).importance[row]:.3g}"

@@ -32,10 +32,10 @@ class QueryDriven(ImpactOrder):
 
     name: str = "query-driven"
 
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The impact that sketches let expect."""
         return state.estimate_by_queries(complete_batch(batch))
 
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """The expected impact, in words."""
         return f"by what is asked: expected impact {state.estimate_by_queries(complete_batch(batch))[row]:.3g}"

@@ -28,15 +28,15 @@ class QueryIndependent(ImpactOrder):
 
     name: str = "query-independent"
 
-    def start(self, config: ImpactSettings | None) -> ImpactModel:  # noqa: ARG002 - queries make no difference
+    def start(self, config: ImpactSettings | None) -> ImpactModel:
         """Return a model without queries that has seen no fetch."""
         return create_model(None)
 
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """The impact that is usual at this importance."""
         return state.estimate_by_importance(complete_batch(batch))
 
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """The importance and what follows, in words."""
         full = complete_batch(batch)
         usual = state.estimate_by_importance(full)[row]

@@ -24,10 +24,10 @@ class Random(Stateless):
 
     name: str = "random"
 
-    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+    def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """A lot for each."""
         return rng.random(len(batch))
 
-    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+    def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """That there is none."""
         return "at random: a lot was drawn"

@@ -47,20 +47,20 @@ class BayesianMean(RandomizedRanking):
 
     name: str = "bayesian-mean"
 
-    def start(self, config: None) -> GlobalCounts:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> GlobalCounts:
         """A flat belief."""
         return GlobalCounts()
 
-    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:  # noqa: ARG002 - as above
+    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:
         """What pages are like, by all that were handed in."""
         return count_all(batch) if len(batch) else state
 
-    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
+    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> TiedOrder:
         """The order, with lots among equals."""
         liked, not_liked = beta_counts(state, batch)
         return rank_with_ties(batch.relevance * liked / (liked + not_liked))
 
-    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:
         """The mean, in words."""
         liked, not_liked = (float(part[row]) for part in beta_counts(state, batch))
         return f"bayesian-mean: {liked / (liked + not_liked):.1%} expected, by {batch.aware[row]:.0f} who saw it"

@@ -42,10 +42,10 @@ class Popularity(Stateless, RandomizedRanking):
     older_first: bool = False
     name: str = "popularity"
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:
         """The order, with lots among equals."""
         return rank_with_ties(score_popularity(batch, older_first=self.older_first))
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Likes, in words."""
         return f"popularity: liked by {batch.likes[row]:.0f} of {batch.crowd.people:.0f}"

@@ -37,12 +37,12 @@ class Selective(Stateless, RandomizedRanking):
     name: str = "selective"
     most_aware: float = 0.0
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:
         """The list, the pool, the coin."""
         popular = score_popularity(batch, older_first=self.older_first)
         return build_merge(popular, batch.aware <= self.most_aware, self.first, self.degree)
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Whether it is promoted, in words."""
         if batch.aware[row] <= 0:
             return "selective: nobody has seen it, so it is given a chance"
@@ -59,7 +59,7 @@ class RelaxedSelective(Selective):
     name: str = "relaxed-selective"
     most_aware: float = 3.0
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Whether it is promoted, in words."""
         if batch.aware[row] <= self.most_aware:
             return f"relaxed-selective: only {batch.aware[row]:.0f} people have seen it, so it is given a chance"

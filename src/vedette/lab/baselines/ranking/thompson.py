@@ -53,11 +53,11 @@ class Thompson(Stateless, RandomizedRanking):
 
     name: str = "thompson"
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ThompsonDraws:
         """The laws to draw from."""
         return ThompsonDraws(1 + batch.likes, 1 + np.maximum(batch.aware - batch.likes, 0.0), batch.relevance, 1.0)
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """What is believed, in words."""
         return f"thompson: drawn from what {batch.likes[row]:.0f} likes of {batch.aware[row]:.0f} views leave open"
 
@@ -74,19 +74,19 @@ class DampedThompson(RandomizedRanking):
 
     name: str = "damped-thompson"
 
-    def start(self, config: None) -> GlobalCounts:  # noqa: ARG002 - the shape that all policies of its kind have
+    def start(self, config: None) -> GlobalCounts:
         """A flat belief."""
         return GlobalCounts()
 
-    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:  # noqa: ARG002 - as above
+    def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:
         """What pages are like, by all that were handed in."""
         return count_all(batch) if len(batch) else state
 
-    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> ThompsonDraws:  # noqa: ARG002 - as above
+    def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> ThompsonDraws:
         """The laws to draw from."""
         return ThompsonDraws(*beta_counts(state, batch), batch.relevance, 0.5)
 
-    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:
         """What is believed, in words."""
         liked, not_liked = (float(part[row]) for part in beta_counts(state, batch))
         return f"damped-thompson: {liked / (liked + not_liked):.1%} expected, give or take what views leave open"

@@ -25,11 +25,11 @@ class Ucb(Stateless, RandomizedRanking):
 
     name: str = "ucb"
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:
         """The order by upper bounds."""
         return rank_with_ties(batch.relevance * _bounds(batch))
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """The bound, in words."""
         if batch.aware[row] <= 0:
             return "ucb: nobody has seen it, so it may be anything"

@@ -56,10 +56,10 @@ class Uniform(Stateless, RandomizedRanking):
     degree: float = 0.1
     name: str = "uniform"
 
-    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ShuffledOrder:  # noqa: ARG002 - as above
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> ShuffledOrder:
         """The order that is shaken."""
         return ShuffledOrder(best_first(score_popularity(batch)), self.first, self.degree)
 
-    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Likes, and the chance of any page."""
         return f"uniform: liked by {batch.likes[row]:.0f}; any page is promoted with {self.degree:.0%}"
