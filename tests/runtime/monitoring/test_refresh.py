@@ -31,7 +31,7 @@ def fetched(folder: Path, pages: int) -> None:
             for name in ("", *(f"d/{number}" for number in range(pages))):
                 fetches.page(f"https://{HOST}/{name}", name.encode())
         refreshing = RefreshScheduler(CrawlRules(recrawl=True), state.store)
-        for step in range(2 + pages // 100):
+        for step in range(3 + pages // 100):
             refreshing.step(NOW_S + 3600.0 * step)
         state.commit()
 
