@@ -29,7 +29,7 @@ from vedette.engine.ports import (
     UrlState,
 )
 from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event
-from vedette.index.stored_text import StoredPage, pack_page
+from vedette.index.fields import StoredPage, pack_page
 from vedette.model import Origin, Site, origin_of
 from vedette.parse.change.comparison import StoredVersion
 

@@ -18,8 +18,7 @@ from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.fetcher.page_reader import parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import Content, FetchSuccess, FetchTask
-from vedette.index.fields import choose_title
-from vedette.index.stored_text import StoredPage, unpack_page
+from vedette.index.fields import StoredPage, choose_title, unpack_page
 from vedette.model import FetchResponse, Site
 from vedette.parse.html.page import parse_page
 from vedette.parse.similarity.minhash import Sketch, build_sketch

@@ -9,9 +9,8 @@ import numpy as np
 
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader, open_writer
 from vedette.engine.search.ports import PageSignals
-from vedette.index.fields import IndexEntry, access_label, build_document, number_tokens, tokenize_entry
+from vedette.index.fields import IndexEntry, StoredPage, access_label, build_document, number_tokens, tokenize_entry
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
-from vedette.index.stored_text import StoredPage
 from vedette.model import origin_of
 from vedette.policy import Ints
 

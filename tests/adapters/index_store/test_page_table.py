@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter, write_rank
-from vedette.index.fields import IndexEntry, number_tokens, tokenize_entry
-from vedette.index.stored_text import StoredPage, pack_page
+from vedette.index.fields import IndexEntry, StoredPage, number_tokens, pack_page, tokenize_entry
 from vedette.text import hash_word
 
 FACTS = PageFacts(3, 7, 120, -5, nan, 10.0, 20.0, 2, 0.25, "public", "en", "html")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
-from vedette.index.query.stop_words import STOP_WORDS, is_stop_word
-from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
+from vedette.index.query.vocabulary import STOP_WORDS, Vocabulary, build_vocabulary, is_stop_word
 from vedette.text import split_words
 
 ENGLISH = split_words("""

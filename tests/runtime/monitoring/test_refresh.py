@@ -13,12 +13,7 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.runtime.monitoring.console import FolderMonitor
-from vedette.runtime.monitoring.refresh import (
-    BUCKET_S,
-    MAX_DUE,
-    GainSums,
-    load_refresh_report,
-)
+from vedette.runtime.monitoring.refresh import BUCKET_S, MAX_DUE, GainSums, load_refresh_report
 from vedette.web.console.ports.monitoring import RefreshStatus
 
 LATER_S = NOW_S + DAY_S

@@ -1,7 +1,7 @@
 """Page table: per-page data beside the index, by page id: numbers, text, forward index and links.
 
 pages    one row per page id, mapped to memory
-text     the text of pages, packed (``index.stored_text``), one behind the other
+text     the text of pages, packed (``index.fields.pack_page``), one behind the other
 terms    the words of pages as numbers, for ranking
 links    the fingerprints of the URLs that pages link to
 names    what the rows' small numbers stand for: languages, kinds, private sites
@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.search.ports import PageSignals
+from vedette.index.fields import StoredPage, unpack_page
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
-from vedette.index.stored_text import StoredPage, unpack_page
 from vedette.policy import Floats, Ints
 
 ROW = np.dtype(

@@ -10,14 +10,7 @@ from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import console_lines, ensure_token
-from vedette.cli.data_folder import (
-    ACTOR,
-    crawl_settings,
-    format_command,
-    open_data_folder,
-    print_note,
-    read_sites,
-)
+from vedette.cli.data_folder import ACTOR, crawl_settings, format_command, open_data_folder, print_note, read_sites
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_scope_options
 from vedette.cli.output import format_count
 from vedette.cli.progress import Screen

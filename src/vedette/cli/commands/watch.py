@@ -5,14 +5,7 @@ import json
 import time
 
 from vedette.adapters.clock import start_clock
-from vedette.cli.data_folder import (
-    crawled_folder,
-    execute,
-    execute_and_print,
-    format_command,
-    format_done,
-    load_config,
-)
+from vedette.cli.data_folder import crawled_folder, execute, execute_and_print, format_command, format_done, load_config
 from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import format_count, format_relative_time, sanitize
 from vedette.errors import UsageError

@@ -7,15 +7,7 @@ from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import FoundUrl
 from vedette.engine.messages import FetchResult, FetchSuccess, Kind
-from vedette.engine.ports import (
-    ChangeSignal,
-    CrawlStore,
-    LinkOrigin,
-    PageRow,
-    SignalKind,
-    UnlistedLink,
-    UrlFrontier,
-)
+from vedette.engine.ports import ChangeSignal, CrawlStore, LinkOrigin, PageRow, SignalKind, UnlistedLink, UrlFrontier
 from vedette.engine.scheduling.polling import MAX_INTERVAL_S, MAX_LINKS, PollResult
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source

@@ -20,8 +20,8 @@ from vedette.fetch.robots.meta_tags import (
     parse_meta_directives,
 )
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
+from vedette.index.fields import StoredPage, pack_page
 from vedette.index.snippets import tidied
-from vedette.index.stored_text import StoredPage, pack_page
 from vedette.model import ChangeRule, FetchOutcome, FetchResponse, NoResponse, origin_of
 from vedette.model import fingerprint as fingerprint_of_url
 from vedette.parse.change.blocks import extract_blocks

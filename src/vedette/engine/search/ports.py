@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from vedette.index.fields import StoredPage
 from vedette.index.query.retrieval import ForwardTokens, Searcher
-from vedette.index.stored_text import StoredPage
 from vedette.policy import Floats, Ints
 
 

@@ -24,12 +24,11 @@ from vedette.engine.search.scoring import (
     order_by_learning,
     score_candidates,
 )
-from vedette.index.fields import PUBLIC, list_site_values
+from vedette.index.fields import PUBLIC, StoredPage, list_site_values
 from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import And, Node, Or, Range, TermSet
 from vedette.index.snippets import snippet_of
-from vedette.index.stored_text import StoredPage
 from vedette.model import origin_of
 from vedette.policy import Ints
 from vedette.serve.rank.diversity import MOVED_NOTE, fold_copies, spread_sites

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from vedette.index.query.parser import ParsedQuery, QueryPart
 from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
-from vedette.index.query.stop_words import is_stop_word
+from vedette.index.query.vocabulary import is_stop_word
 
 # What a word in a field counts when pages are retrieved. Beside the number of features, these matter little: they only
 # have to bring the right page among the first few hundred.

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vedette.index.query.stop_words import is_stop_word
-from vedette.index.query.vocabulary import Vocabulary
+from vedette.index.query.vocabulary import Vocabulary, is_stop_word
 from vedette.policy import Ints
 from vedette.text import normalize_words, split_words
 

@@ -20,13 +20,7 @@ from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
 from vedette.lab.runs.ads.lockstep import run_lockstep
 from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
-from vedette.lab.worlds.ads_market import (
-    AD_MARKETS,
-    SLOTS,
-    AdMarketDay,
-    draw_market_days,
-    parse_ad_market,
-)
+from vedette.lab.worlds.ads_market import AD_MARKETS, SLOTS, AdMarketDay, draw_market_days, parse_ad_market
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import ScorePolicy
 

@@ -28,7 +28,7 @@ from vedette.engine.fetcher.page_reader import parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.errors import UsageError
-from vedette.index.stored_text import unpack_page
+from vedette.index.fields import unpack_page
 from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, MemoryTexts
 from vedette.model import Failure, Site, origin_of
 

@@ -18,9 +18,8 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.hidden import HiddenRules
 from vedette.engine.search.search import Searcher, snippet_for
-from vedette.index.fields import PUBLIC, list_site_values
+from vedette.index.fields import PUBLIC, StoredPage, list_site_values
 from vedette.index.query.retrieval import Or, Range
-from vedette.index.stored_text import StoredPage
 from vedette.model import Site
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.searcher import build_rules

@@ -29,9 +29,18 @@ from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.search.hidden import NO_HIDDEN_RULES, HiddenRules
 from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
 from vedette.errors import StoreError
-from vedette.index.fields import IndexEntry, access_label, build_document, choose_title, number_tokens, tokenize_entry
+from vedette.index.fields import (
+    IndexEntry,
+    StoredPage,
+    access_label,
+    build_document,
+    choose_title,
+    number_tokens,
+    pack_page,
+    tokenize_entry,
+    unpack_page,
+)
 from vedette.index.quality.watched_terms import NO_WORDS
-from vedette.index.stored_text import StoredPage, pack_page, unpack_page
 from vedette.model import Failure, Site, fingerprint
 from vedette.runtime.alerts.collector import NewPageCollector
 from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter

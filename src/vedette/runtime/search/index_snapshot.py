@@ -10,10 +10,9 @@ from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.engine.search.ports import PageSignals
 from vedette.errors import StoreError
-from vedette.index.fields import PUBLIC
+from vedette.index.fields import PUBLIC, StoredPage
 from vedette.index.query.retrieval import And, ForwardTokens, Phrase, TermSet
 from vedette.index.query.spelling import correct_words
-from vedette.index.stored_text import StoredPage
 from vedette.policy import Ints
 from vedette.runtime.search.lexicon import FILE, Lexicon, build_empty_lexicon, read_lexicon
 from vedette.runtime.search.reputation_store import ReputationFile

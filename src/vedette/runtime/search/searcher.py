@@ -22,9 +22,8 @@ from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
-from vedette.index.fields import PUBLIC
+from vedette.index.fields import PUBLIC, StoredPage
 from vedette.index.query.retrieval import And, Or, Range, Term, TermSet
-from vedette.index.stored_text import StoredPage
 from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.policy import Ints
 from vedette.runtime.commands.setting_commands import is_learning_on

@@ -11,13 +11,7 @@ from tests.web.small_search import NOW_S
 from vedette.config.site_settings import OWNERSHIP_PHRASE
 from vedette.errors import SiteError
 from vedette.model import Site
-from vedette.web.commands.commands import (
-    AddSite,
-    PauseSite,
-    RemoveSite,
-    Rule,
-    SetSite,
-)
+from vedette.web.commands.commands import AddSite, PauseSite, RemoveSite, Rule, SetSite
 from vedette.web.console.ports.sites import FetchFailure, SiteLine, StoredRule, UnlistedHost
 
 WHOLE = {"scope": "host", "sort_parameters": "yes", "drop_parameters": "\n".join(Site("").drop_parameters)}

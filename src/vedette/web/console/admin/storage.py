@@ -10,12 +10,7 @@ from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import Monitoring, StorageStatus
 from vedette.web.console.ui.charts import render_stacked_bar
 from vedette.web.console.ui.layout import ConsoleShell
-from vedette.web.console.ui.time_series import (
-    build_range_links,
-    compute_daily_growth,
-    parse_time_range,
-    render_series,
-)
+from vedette.web.console.ui.time_series import build_range_links, compute_daily_growth, parse_time_range, render_series
 
 CHARTS = ("archive_bytes", "index_bytes", "disk_free_bytes")
 GROWING_SERIES = ("archive_bytes", "index_bytes", "state_bytes", "record_bytes")
