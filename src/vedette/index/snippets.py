@@ -49,12 +49,12 @@ class _Hits(NamedTuple):
     slots: Ints
 
 
-def tidied(text: str) -> tuple[str, bool]:
+def tidy_text(text: str) -> tuple[str, bool]:
     """A text with one space or line end for all white space in a row; and whether it is plain.
 
     In a plain text all letters are ASCII, and nothing else is part of a word: its words are there as they are.
 
-    >>> tidied("As  it   is"), tidied("naïve")
+    >>> tidy_text("As  it   is"), tidy_text("naïve")
     (('As it is', True), ('naïve', False))
     """
     text = _normalize_space(text)
@@ -65,7 +65,7 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, i
     """The best piece of a text, of so many characters at most.
 
     ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
-    what ``tidied`` said of the text, where it is known to be tidy.
+    what ``tidy_text`` said of the text, where it is known to be tidy.
 
     >>> piece = snippet_of("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]], 40)
     >>> piece.text, [piece.text[start:end] for start, end in piece.marks]
@@ -139,7 +139,7 @@ def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
 def _find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
     """The text, tidied and perhaps spelt another way, and where the query's words stand in it."""
     if is_plain is None:
-        text, is_plain = tidied(text)
+        text, is_plain = tidy_text(text)
     if is_plain and not any(word in _NAMES for words in wanted for word in words):
         return text, _find_plain_hits(text, wanted)
     sought = _compile_query(tuple(map(tuple, wanted)))

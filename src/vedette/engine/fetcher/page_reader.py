@@ -21,7 +21,7 @@ from vedette.fetch.robots.meta_tags import (
 )
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
 from vedette.index.fields import StoredPage, pack_page
-from vedette.index.snippets import tidied
+from vedette.index.snippets import tidy_text
 from vedette.model import ChangeRule, FetchOutcome, FetchResponse, NoResponse, origin_of
 from vedette.model import fingerprint as fingerprint_of_url
 from vedette.parse.change.blocks import extract_blocks
@@ -138,7 +138,7 @@ def _add_stored_text(
     if old is not None and old.body_digest == content.baseline.body_digest:
         return content
     changed = content.change is not None and content.change.changed
-    body, is_plain = tidied(body[:MAX_BODY])
+    body, is_plain = tidy_text(body[:MAX_BODY])
     date_s = content.modified_s if content.published_s is None else content.published_s
     stored = StoredPage(
         context.answer.url,

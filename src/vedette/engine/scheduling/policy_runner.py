@@ -23,7 +23,7 @@ MIN_INTERVAL_S = HOUR_S
 class _OptionalMethods(Protocol):
     """What policies may have besides: lessons from gains, and numbers for people."""
 
-    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
+    def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
 
     def value(self, state: Memory, batch: KnownPages, now: float) -> Floats: ...
 
@@ -79,9 +79,9 @@ class PolicyRunner:
 
     def learn_gains(self, memory: Memory, batch: KnownPages, now_s: float) -> Memory:
         """What is remembered once it is known what these fetches brought; not every policy wants to know."""
-        if not hasattr(self.policy, "gained"):
+        if not hasattr(self.policy, "learn_gains"):
             return memory
-        return self._to_memory(memory, cast("_OptionalMethods", self.policy).gained(memory, batch, now_s))
+        return self._to_memory(memory, cast("_OptionalMethods", self.policy).learn_gains(memory, batch, now_s))
 
     def due(self, memory: Memory, batch: KnownPages, now_s: float, price: float, rng: np.random.Generator) -> Floats:
         """When each page is due again at a price."""

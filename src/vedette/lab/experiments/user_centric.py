@@ -215,15 +215,15 @@ def _compute_metrics(cell: Cell, setting: WeeklySetting, scoring: int) -> dict[s
     place = (cell.world, cell.span, cell.seed)
     qualities = np.array([_reference_quality(place, scoring, ours, int(budget)) for budget in budgets])
 
-    def told(quality: float, of: str = "") -> dict[str, float]:
+    def to_row(quality: float, of: str = "") -> dict[str, float]:
         ratio = compute_ratio(budgets, qualities, cell.budget, quality)
         return {f"quality{of}": quality, f"fetches_ratio{of}": ratio.times, f"beyond{of}": float(ratio.is_bound)}
 
     found = measure_quality(setting, cell.policy, cell.budget)
     if cell.policy not in ("sbr", "ebr"):
-        return told(found)
+        return to_row(found)
     best, tau = max((measure_quality(setting, cell.policy, cell.budget, tau), -tau) for tau in TAUS)
-    return {**told(best), "tau": -tau, **told(found, "_tau0")}
+    return {**to_row(best), "tau": -tau, **to_row(found, "_tau0")}
 
 
 def _iter_rows(cell: Cell, setting: WeeklySetting, scoring: int) -> Iterator[Measurements]:

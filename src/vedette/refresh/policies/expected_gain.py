@@ -102,9 +102,9 @@ class ExpectedGain:
         ):
             rows.pages[:], rows.groups[:] = learned.pages, learned.groups
         self._gains_memory(after).pages[begun] = 0.0
-        return self.gained(after, batch, now)
+        return self.learn_gains(after, batch, now)
 
-    def gained(self, state: Memory, batch: KnownPages, now: float) -> Memory:
+    def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
         after = state.grow_for(batch)
         own, groups = self._gains_memory(after).pages, self._gains_memory(after).groups

@@ -151,12 +151,12 @@ class FolderSiteService:
     def _load_numbers(self, view: StateReader, rows: Sequence[SiteRow]) -> _SiteNumbers:
         """Numbers that may be a little old; a new site is counted at once."""
 
-        def counted() -> _SiteNumbers:
+        def count_urls() -> _SiteNumbers:
             return _SiteNumbers(
                 view.count_sites([row.site for row in rows]), view.find_last_fetches(), view.find_last_failures()
             )
 
-        return self._numbers.get(counted, lambda kept: all(row.site.start in kept.counts for row in rows))
+        return self._numbers.get(count_urls, lambda kept: all(row.site.start in kept.counts for row in rows))
 
     def _ask_status(self) -> JsonObject | None:
         try:

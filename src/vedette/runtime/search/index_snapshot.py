@@ -75,10 +75,10 @@ class LiveIndexSnapshot:
         """What was perhaps meant; the index is asked a few times for it, and no more."""
         times = count(1)
 
-        def followed(one: str, other: str) -> int:
+        def count_pairs(one: str, other: str) -> int:
             return self._count_phrase(one, other) if next(times) <= MAX_PHRASE_LOOKUPS else 0
 
-        return correct_words(words, self.lexicon.spelling, followed)
+        return correct_words(words, self.lexicon.spelling, count_pairs)
 
     def _count_phrase(self, one: str, other: str) -> int:
         """How many public pages have two words next to each other."""

@@ -81,7 +81,7 @@ class ResultsQuery:
         """The address of another page of the same results."""
         return replace(self, page=page).address
 
-    def asking(self, query: str) -> str:
+    def with_query(self, query: str) -> str:
         """The address of another query with the same filters."""
         return replace(self, query=query, page=1).address
 

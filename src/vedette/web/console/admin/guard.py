@@ -215,11 +215,11 @@ def _redirect_to_sign_in(request: Request) -> Response:
 def _add_security_headers(send: Send) -> Send:
     """Forbid caching, and let forms say where they come from, which ``is_same_origin`` asks."""
 
-    async def sent(message: Message) -> None:
+    async def send_checked(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["cache-control"] = "no-store"
             headers["referrer-policy"] = "same-origin"
         await send(message)
 
-    return sent
+    return send_checked
