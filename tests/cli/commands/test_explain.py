@@ -6,7 +6,7 @@ from vedette.cli.commands.explain import refresh_lines
 
 
 def told(**changed: Any) -> dict[str, Any]:
-    """What ``live.refresh_facts`` tells of a page that was fetched twice."""
+    """What ``runtime.explain.decisions`` tells of a page that was fetched twice."""
     rates = {"rate_d": 1 / 3, "rate_low_d": 1 / 9, "rate_high_d": 1.0}
     facts = {"policy": "expected-gain", "reason": "", **rates, "chance": 0.4, "worth": 0.25, "price": 0.5}
     brought = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "another main text"}
