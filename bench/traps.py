@@ -1,6 +1,6 @@
 """How much of a crawl goes into traps, and does anything real starve? Made webs that are asked directly, no network.
 
-Each host is crawled breadth first, one request per host and turn, with and without budgets (``frontier/traps``). A fetch
+Each host is crawled breadth first, one request a host and turn, with and without budgets (``frontier.traps``). A fetch
 of a calendar, member page, folder maze, farm host, mirror, parameter copy or page that is not there is wasted. Worlds:
 
     made    as it is: half of the hosts have one kind of trap, most have parameter copies
